@@ -1,5 +1,6 @@
 """`unlost index`."""
 
+import gzip
 import json
 import subprocess
 from pathlib import Path
@@ -210,6 +211,26 @@ def test_a_zstd_index_is_read_like_any_other(tmp_path: Path) -> None:
     done = unlost("index", "show", str(file))
     assert (len(done.stdout.splitlines()), done.returncode) == (6, 5)
     assert b"once a file that breaks off, first: " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.cdxj", b""),
+        ("a.cdxj", b"\n \n"),
+        ("a.cdxj", b"!meta {}\n"),
+        ("a.cdx", b" CDX N b a m s k r M S V g\n"),
+        ("a.cdxj.gz", gzip.compress(b"")),
+        ("a.warc", b""),
+    ],
+)
+def test_check_reports_a_file_without_rows(tmp_path: Path, name: str, data: bytes) -> None:
+    """It is legal, but no map is built of it: most likely something is missing."""
+    (tmp_path / name).write_bytes(data)
+    done = unlost("index", "check", str(tmp_path / name))
+    assert (done.returncode, b"no-rows" in done.stdout) == (1, True)
+    done = unlost("index", "check", "--json", str(tmp_path / name))
+    assert (done.returncode, list(json.loads(done.stdout)["problems"])) == (1, ["no-rows"])
 
 
 def test_check_of_a_file_without_keys(tmp_path: Path) -> None:

@@ -47,7 +47,8 @@ def test_the_header_says_how_it_was_made(tmp_path: Path) -> None:
             '!meta {"type": "MementoMap", "version": 2, "rules": "wayback", "name": "Archive", "status": ["200"], '
             '"weights": {"host": null, "path": 2.0}, "updated_at": "2024-02-03T04:05:06Z", '
             '"captures": {"first": "2010-01-01T00:00:00Z", "last": "2012-06-01T00:00:00Z"}, '
-            f'"inputs": [{{"bytes": {PAGES.stat().st_size}, "sha256": "{digest}"}}]}}'
+            f'"inputs": [{{"bytes": {PAGES.stat().st_size}, "sha256": "{digest}"}}], '
+            '"row_bytes":                  131}'
         ),
     ]
 

@@ -41,7 +41,7 @@ def test_pages_and_subtrees(where: Path) -> None:
     tail = '0 {"expires": "2026-12-16"}'
     added = [f"com,a)/x/{n} {tail}" for n in (1, 2, 3)]
     assert rows(where / "b.ukvs") == ["* 9", "com,a)/* 8", "com,a)/own 1", *added]
-    assert '!meta {"name": "A"}\n' in (where / "b.ukvs").read_text()
+    assert '!meta {"name": "A", "version": 2, "row_bytes":                  145}\n' in (where / "b.ukvs").read_text()
     done = exclude(where, "--misses", log, "--index", index, "--expires", "2027-01-01", "--json")
     assert json.loads(done.stdout) == {
         "read": 4, "unsaid": 0, "old": 0, "missed": 4, "queries": 0, "held": 1, "denied": 0, "added": 0, "wildcards": 1,

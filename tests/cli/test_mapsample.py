@@ -268,7 +268,7 @@ def test_the_map_may_go_to_standard_output(site: Site, asked: str, tmp_path: Pat
         '!id {"uri": "http://q.example/"}',
         (
             '!meta {"type": "MementoMap", "version": 2, "rules": "wayback", "name": "Q", '
-            '"sample": {"by": "uris", "asked": 9, "found": 6}}'
+            '"sample": {"by": "uris", "asked": 9, "found": 6}, "row_bytes":                  114}'
         ),
         "* 7+",
     ]

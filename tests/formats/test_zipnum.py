@@ -80,10 +80,10 @@ def test_the_dialect_of_wacz_is_read(tmp_path: Path) -> None:
 
 def test_pages_are_found_under_every_spelling(tmp_path: Path) -> None:
     """An index that ends its keys in slashes or writes addresses forwards still has the page."""
-    keys = ["1.2.3.4)/a", "com,a)", "com,a)/b/"]
-    lines = sorted(f'{key} 2014 {{"url": "http://x.com/"}}\n'.encode() for key in keys)
+    pages = {"1.2.3.4)/a": "http://1.2.3.4/a", "com,a)": "http://a.com/", "com,a)/b/": "http://www.a.com/B"}
+    lines = sorted(f'{key} 2014 {{"url": "{url}"}}\n'.encode() for key, url in pages.items())
     write_zipnum(lines, tmp_path / "a.idx")
-    for page in ("http://1.2.3.4/a", "http://a.com/", "http://www.a.com/B"):
+    for page in pages.values():
         assert len(list(find_captures(tmp_path / "a.idx", page, Problems()))) == 1
 
 
@@ -104,7 +104,7 @@ def test_spellings_come_in_the_order_of_the_file_and_blocks_are_read_once(tmp_pa
     problems = Problems()
     assert len(list(find_captures(tmp_path / "a.idx", "http://a.com/", problems))) == 2
     # The list is read from before the first spelling to behind the last one.
-    assert problems.counts == {"bad-block": 5}
+    assert problems.counts == {"bad-block": 6}
 
 
 def test_unsorted_lines_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
@@ -293,3 +293,30 @@ def test_the_first_location_that_exists_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.loc").write_text("a.cdx.gz\tnone.gz\tother.gz\n")
     with ZipNum(tmp_path / "a.idx") as index, pytest.raises(InputError, match=r"none\.gz"):
         list(index.lines(b"com,a)/007"))
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://a.com/x", ["http://a.com:80/x", "https://a.com/x"]),
+        ("http://a.com:80/x", ["http://a.com:80/x", "https://a.com/x"]),
+        ("https://a.com:80/x", ["https://a.com:80/x"]),
+        ("http://a.com:8080/x", ["http://a.com:8080/x"]),
+        ("http://straße.de/", ["http://straße.de/"]),
+    ],
+)
+def test_pages_are_found_under_the_keys_of_other_tools(tmp_path: Path, url: str, expected: list[str]) -> None:
+    """In a ZipNum as in the same rows as CDXJ, and nothing else that has such a key."""
+    rows = [
+        ("com,a):8080/x", "http://a.com:8080/x"),
+        ("com,a:443)/x", "https://a.com/x"),
+        ("com,a:80)/x", "http://a.com:80/x"),
+        ("com,a:80)/x", "https://a.com:80/x"),
+        ("de,strasse)/", "http://straße.de/"),
+    ]
+    lines = sorted(f'{key} 20200102030405 {{"url": "{url}"}}\n'.encode() for key, url in rows)
+    write_zipnum(lines, tmp_path / "a.idx", 1)
+    (tmp_path / "a.cdxj").write_bytes(b"".join(lines))
+    for name in ("a.idx", "a.cdxj"):
+        found = sorted(capture.uri for capture in find_captures(tmp_path / name, url, Problems()))
+        assert (name, found) == (name, expected)

@@ -159,3 +159,16 @@ def test_what_no_filter_can_be_made_by_is_refused_before_the_work(tmp_path: Path
     with pytest.raises(UsageError):
         build_filter([tmp_path / "none"], tmp_path / "a.filter", options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_truncated_filter_is_refused(tmp_path: Path) -> None:
+    """Wherever it is cut, before a page is looked up in it."""
+    urls, whole, cut = tmp_path / "urls", tmp_path / "whole.filter", tmp_path / "cut.filter"
+    urls.write_text("".join(f"http://a.example/{n}\n" for n in range(40)))
+    build_filter([urls], whole, FilterOptions(kind="urls"))
+    data = whole.read_bytes()
+    for size in range(len(data)):
+        cut.write_bytes(data[:size])
+        for read in (Filter.open, Filter.load):
+            with pytest.raises(InputError):
+                read(cut)

@@ -192,4 +192,6 @@ def test_the_reference_and_older_maps_are_read(tmp_path: Path) -> None:
     old.write_text('!meta {"type": "MementoMap", "version": 1, "rules": "wayback"}\ncom,a)/* 3\n')
     assert Map.open(old).lookup("http://a.com/b").held
     compact_map(old, tmp_path / "compacted")
-    assert meta(tmp_path / "compacted")["version"] == 1
+    assert meta(tmp_path / "compacted") == {"type": "MementoMap", "version": 2, "rules": "wayback", "row_bytes": 11} | {
+        "weights": {"host": 1.0, "path": 1.0}
+    }

@@ -198,3 +198,20 @@ def test_a_map_that_is_newer_than_an_exact_filter_speaks_for_what_is_new(tmp_pat
     build_map([listed], tmp_path / "m", MapOptions(made="20240303000000", kind="urls"))
     holdings = Holdings(Map.open(tmp_path / "m"), [Filter.open(tmp_path / "f")], now=lambda: DAY)
     assert holdings.lookup("http://a.com/new").verdict is Verdict.PERHAPS_NEWER
+
+
+@pytest.mark.parametrize(("days", "verdict"), [(6, Verdict.NOT_HELD), (8, Verdict.PERHAPS_NEWER)])
+def test_an_old_exact_filter_of_the_day_of_its_map_denies_no_later_capture(
+    days: int, verdict: Verdict, tmp_path: Path
+) -> None:
+    """A wildcard covers pages that are captured after both were made: the map alone finds them."""
+    listed = tmp_path / "urls"
+    listed.write_text("".join(f"http://a.com/{n}\n" for n in range(50)))
+    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", made="20240301000000", kind="urls"))
+    build_map([listed], tmp_path / "m", MapOptions(made="20240301000000", kind="urls", path_weight=0))
+    rows = Map.open(tmp_path / "m")
+    assert rows.lookup("http://a.com/new").matched == "com,a)/*"
+    holdings = Holdings(rows, [Filter.open(tmp_path / "f")], now=lambda: DAY + timedelta(days))
+    assert holdings.has_deciding_filters
+    assert holdings.lookup("http://a.com/new").verdict is verdict
+    assert holdings.lookup("http://a.com/7").verdict is Verdict.HELD

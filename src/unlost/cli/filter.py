@@ -133,8 +133,9 @@ def build(
         with writable(output, paths, force=force) as target, progress("reading", size_of(paths)) as bar:
             report = build_filter(paths, target, options, bar.at)
     else:
-        from unlost.holdings.spark import filters  # noqa: PLC0415  start-up
+        from unlost.holdings.spark import counting, filters  # noqa: PLC0415  start-up
 
+        counting.refuse_partial(options)
         with writable(output) as target, cluster.engine() as engine_there:
             report = filters.build_filter(engine_there, files, target, options, parquet)
     ctx.exit(_report(report, json))

@@ -126,7 +126,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     """Say whether an index is sorted and which lines cannot be read, with the first of each kind.
 
     Of a WARC, ARC or WACZ file, say how many records of each type there are, and what is wrong with them. The exit code
-    is 1 if anything is wrong.
+    is 1 if anything is wrong, or if there is nothing in the file.
     """
     problems = Problems()
     check_file = _check_archive if warcindex.is_archive(file) else _check_index
@@ -149,11 +149,11 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 
 def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
     captures, foreign, unsorted = 0, 0, None
-    last = b""
+    last: bytes | None = None
     for row in read_rows(file, problems):
         # Files without keys are sorted by address.
         line = f"{row.key or row.fields.get('url', '')} {row.timestamp}".encode("utf-8", "surrogateescape")
-        if unsorted is None and line < last:
+        if unsorted is None and last is not None and line < last:
             unsorted = row.number
         last = line
         try:
@@ -161,6 +161,7 @@ def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
             captures += 1
         except RowError as error:
             problems.add(Problem(error.kind, str(file), row.number, row.place, str(error)))
+    _report_empty(file, problems, is_empty=last is None)
     return {
         "captures": captures,
         "not_web_pages": foreign,
@@ -169,12 +170,19 @@ def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
     }
 
 
+def _report_empty(file: Path, problems: Problems, *, is_empty: bool) -> None:
+    """Add a problem for a file without rows or records in which nothing else is wrong."""
+    if is_empty and not problems.total:
+        problems.add(Problem("no-rows", str(file), None, 0, "nothing in it: expected rows of an index, or records"))
+
+
 def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
     tally: Counter[str] = Counter()
     captures, foreign = 0, 0
     for capture in warcindex.read_archive(file, problems, tally=tally):
         captures += 1
         foreign += capture.key is None
+    _report_empty(file, problems, is_empty=not tally)
     return {"records": dict(tally.most_common()), "captures": captures, "not_web_pages": foreign}
 
 

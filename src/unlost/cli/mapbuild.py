@@ -113,8 +113,9 @@ def build(
         with writable(output, paths, force=force) as target, progress("counting", size_of(paths)) as bar:
             report = build_map(paths, target, options, bar.at)
     else:
-        from unlost.holdings.spark import maps  # noqa: PLC0415  start-up
+        from unlost.holdings.spark import counting, maps  # noqa: PLC0415  start-up
 
+        counting.refuse_partial(options)
         with writable(output) as target, cluster.engine() as engine_there:
             report = maps.build_map(engine_there, files, target, options, parquet)
     if json:

@@ -1,5 +1,6 @@
 """Indexes of any text format: each line tells whether it is CDX or CDXJ."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from os import SEEK_END, PathLike, fspath
 from pathlib import Path
@@ -128,10 +129,22 @@ def find_captures(path: str | PathLike[str], address: str, problems: Problems) -
         yield from filter(is_page, read_captures(path, problems))
         return
     with ZipNum(path) as index:
-        spellings = [spelling.encode() for each in (key, *others) for spelling in uri.spellings(each)]
+        keys = [with_port for each in (key, *others) for with_port in _with_default_ports(each)]
+        spellings = {spelling.encode() for each in keys for spelling in uri.spellings(each)}
         for line in index.lines(*spellings, problems=problems):
             found = _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
-            yield from filter(is_page, found) if others else found
+            yield from filter(is_page, found)
+
+
+def _with_default_ports(key: str) -> list[str]:
+    """Return a key without a port, and the same with those that some tools leave in it.
+
+    >>> _with_default_ports("com,a)/x"), _with_default_ports("com,a:81)/x")
+    (['com,a)/x', 'com,a:80)/x', 'com,a:443)/x'], ['com,a:81)/x'])
+    """
+    host, end, path = key.partition(")")
+    has_port = re.search(r":\d+$", host)
+    return [key] if has_port else [key, *(f"{host}:{port}{end}{path}" for port in (80, 443))]
 
 
 def read_captures(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:

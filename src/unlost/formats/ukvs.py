@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.frequency import Frequency
 from unlost.formats.lines import Line
@@ -29,8 +30,14 @@ KINDS = {
     "bad-json": "JSON at the end of a row that cannot be read; the row is kept without it",
     "unsorted": "a key that should stand before the one above it; the row is kept",
     "duplicate-key": "the key of the row above; the row is kept",
+    "truncated": "more or fewer bytes of rows than the header declares, or a compressed file that ends early",
 }
 """The kinds of problems, and what becomes of the line. Rows are kept where they can be: a map must not lose keys."""
+
+ROW_BYTES = "row_bytes"
+"""The member of `!meta` that says how many bytes all rows have together, so that a truncated file is recognized."""
+
+_ROW_BYTES_WIDTH = 20  # digits: the number is known last, and its place must not depend on it
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _FIELD = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
@@ -124,9 +131,11 @@ class UkvsReader:
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows that have not been read yet."""
         last: bytes | None = None
+        start = end = self._first.offset if self._first else 0
         frequency = self.header.values.index("frequency") if "frequency" in self.header.values else None
         while line := self._first or next(self._lines, None):
             self._first = None
+            end = line.offset + len(line.text) + 1
             if line.text.startswith(b"!"):
                 self._count("late-header", line, "expected headers above all rows")
                 continue
@@ -141,6 +150,12 @@ class UkvsReader:
                 self._count(kind, line, "expected keys in the order of their bytes, each once")
             last = key
             yield row
+        self._check_row_bytes(end - start)
+
+    def _check_row_bytes(self, found: int) -> None:
+        declared = self.header.meta.get(ROW_BYTES)
+        if isinstance(declared, int) and declared != found and "truncated" not in self._problems.counts:
+            self._problems.add(Problem("truncated", self._name, None, 0, _core.wrong_row_bytes(declared, found)))
 
     def _row(self, line: Line, columns: list[bytes], frequency: int | None, attributes: bytes) -> Row | None:
         width = len(self.header.keys)
@@ -242,8 +257,19 @@ def header_lines(header: Header) -> bytes:
     """Return the lines that stand above the rows, in strict JSON."""
     # In the order of their bytes too, so that `LC_ALL=C sort --check` holds for the whole file.
     fields = {"keys": header.keys, "values": header.values}
-    parts = {"context": header.context, "fields": fields, "id": header.id, "meta": header.meta}
-    return "".join(f"!{name} {_json(value)}\n" for name, value in parts.items()).encode()
+    parts = {"context": header.context, "fields": fields, "id": header.id}
+    lines = [f"!{name} {_json(value)}\n" for name, value in parts.items()]
+    return "".join([*lines, f"!meta {_meta_json(header.meta)}\n"]).encode()
+
+
+def _meta_json(meta: Mapping[str, object]) -> str:
+    """Return `!meta` as JSON, with the size of the rows last, right-aligned in a field of fixed width."""
+    row_bytes = meta.get(ROW_BYTES)
+    if not isinstance(row_bytes, int):
+        return _json(meta)
+    others = {name: value for name, value in meta.items() if name != ROW_BYTES}
+    end = f"{row_bytes}}}"
+    return f"{_json({**others, ROW_BYTES: row_bytes}).removesuffix(end)}{end:>{_ROW_BYTES_WIDTH + 1}}"
 
 
 def _line(row: Row, width: int) -> bytes:

@@ -9,20 +9,30 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, UkvsReader
 from unlost.formats.unread import refuse_pipe, unread
+from unlost.holdings.map_file import refuse_truncated, refuse_unknown_version
 from unlost.uri import DEFAULT_RULES
 
 
-def read_map_header(path: str | PathLike[str]) -> Header:
+def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> Header:
     """Return what stands above the rows of a map, plain, gzip or zstd.
 
+    is_whole: False for a piece of a map, which has the header of the whole.
+
     Raises InputError if the file cannot be read, is no map as far as its first row tells, has a header that cannot be
-    read, or something else than a frequency behind its keys.
+    read, something else than a frequency behind its keys or another version of the format, or is truncated. Whether a
+    compressed file is, is seen when its rows are read.
     """
     name = fspath(path)
     source = open_map(path)
     problems = Problems()
     header = UkvsReader(BytesIO(source.header), problems, name).header
     refuse_bad_header(problems)
+    try:
+        refuse_unknown_version(header)
+        if is_whole:
+            refuse_truncated(header, source)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
     if header.values[:1] != ("frequency",):
         found = ascii(", ".join(header.values))[1:-1][:60]
         raise InputError(f"{name}: expected the frequency right behind the keys, found `{found}` in its !fields")

@@ -20,6 +20,7 @@ from unlost.holdings._map_header import read_map_header, rules_of
 from unlost.holdings.beside import write_filter
 from unlost.holdings.compaction import Compaction
 from unlost.holdings.division import divide
+from unlost.holdings.map_file import with_row_bytes, write_row_bytes
 from unlost.holdings.queries import QueryOptions, count_queries
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
@@ -209,7 +210,7 @@ def _is_written(
             for filter_file in beside:
                 report.filter_bytes = write_filter(name, filter_file, report.bits, how.made)
                 left = replace(budget, size=budget.size - report.filter_bytes)
-            head = header_lines(_budgeted(header, budget, report))
+            head = header_lines(with_row_bytes(_budgeted(header, budget, report)))
             trial = _Trial(name, len(header.keys), head, how.memory, trial_file, left)
             watched(lambda progress: _write(scale, left, trial, aside, report, progress))
     except UsageError:
@@ -294,15 +295,20 @@ class _Trial:
     rollups: "_core.Rollups | None" = None
     shape: MapShape | None = None
 
-    def write(self, rollups: "_core.Rollups", target: Path, progress: Progress) -> MapShape:
-        return rollups.write(self.source, self.fields, MAX_LINE_BYTES, target, self.head, self.memory, progress)
+    def write(self, rollups: "_core.Rollups", progress: Progress) -> MapShape:
+        self.path.touch()
+        truncate(self.path, 0)
+        self.rollups = rollups
+        self.shape = rollups.write(
+            self.source, self.fields, MAX_LINE_BYTES, self.path, self.head, self.memory, progress
+        )
+        write_row_bytes(self.path)
+        return self.shape
 
     def size(self, rollups: "_core.Rollups", progress: Progress) -> int:
         """Return the size of the map in the budget's unit."""
-        self.path.touch()
-        truncate(self.path, 0)
-        self.rollups, self.shape = rollups, self.write(rollups, self.path, progress)
-        return self.shape.lines_out if self.budget.unit == "lines" else published_size(self.path, progress)
+        shape = self.write(rollups, progress)
+        return shape.lines_out if self.budget.unit == "lines" else published_size(self.path, progress)
 
 
 def published_size(path: str | PathLike[str], progress: Progress | None = None) -> int:
@@ -314,12 +320,9 @@ def _write(
     scale: "_core.MapScale", budget: Budget, trial: _Trial, aside: Path, report: BudgetReport, progress: Progress
 ) -> None:
     rollups, report.size = fit_size(scale, budget, lambda chosen: trial.size(chosen, progress))
-    if trial.rollups is rollups:
-        with trial.path.open("rb") as made, aside.open("wb") as file:
-            copyfileobj(made, file, 1 << 20)
-        report.shape = trial.shape
-    else:
-        report.shape = trial.write(rollups, aside, progress)
+    report.shape = trial.shape if trial.rollups is rollups else trial.write(rollups, progress)
+    with trial.path.open("rb") as made, aside.open("wb") as file:
+        copyfileobj(made, file, 1 << 20)
     # A sum of differences, which rounding leaves a little below nothing.
     report.expected = max(0.0, rollups.loss) / 2**report.bits
 

@@ -10,10 +10,10 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.compaction import NO_LIMIT, Compaction
 from unlost.holdings.inputs import count_inputs
+from unlost.holdings.map_file import FORMAT_VERSION, map_file, with_row_bytes
 from unlost.holdings.provenance import UNKNOWN_CAPTURES, add_provenance, capture_range, input_digests, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.rows import RowOptions
@@ -21,9 +21,6 @@ from unlost.holdings.work import Watch, watched
 
 CONTEXT = ("https://git.io/mementomap",)
 """What explains the format, as the second paper has it."""
-
-FORMAT_VERSION = 2
-"""Version 2 says when and from what a map was made. Its rows are those of version 1."""
 
 EXCLUDABLE = ("robots", "sitemaps")
 """Pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
@@ -117,12 +114,12 @@ def build_map(
     compaction = wanted.compacts()
     report = Report()
     counter = map_builder(wanted)
-    header = wanted.header()
+    header = with_row_bytes(wanted.header())
     digests = input_digests(inputs) if wanted.made else []
     maps: list[Header] = []
     # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption. It is there from
     # the beginning, so that a folder that cannot be written in is found before the work, not behind it.
-    with whole_path(output) as aside:
+    with map_file(output) as aside:
 
         def work(progress: Progress) -> None:
             # The final header is not known yet. Its length is, if captures have dates.

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from datetime import date
 from os import PathLike, fspath
 
-from unlost.errors import UriError
+from unlost import _core
+from unlost.errors import InputError, UriError
 from unlost.formats.frequency import Frequency
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.ukvs import Header, UkvsReader
 from unlost.holdings._map_header import open_map
 from unlost.holdings.expiry import expiry_of
+from unlost.holdings.map_file import refuse_unknown_version, truncation
 from unlost.uri import RULE_SETS, key
 
 _STAR = re.compile(r"[,/]?\*$")
@@ -54,17 +56,19 @@ def check_map(
 ) -> Checked:
     """Read a map to its end and say what is wrong with it.
 
-    Raises InputError if the file cannot be read at all, or is not a map as far as its first row tells: look-ups refuse
-    it, too.
+    Raises InputError if the file cannot be read at all, is not a map as far as its first row tells, or is of a later
+    version of the format: look-ups refuse it, too. A truncated map is a problem, `truncated`.
 
     today: what has expired by then is wrong; nothing has if it is not given.
     on_read: is told now and then how many bytes of the file have been read.
     """
-    open_map(path)
+    source = open_map(path)
     problems = Problems()
     reader = UkvsReader(path, problems, on_read=on_read)
     rules = str(reader.header.meta.get("rules", RULE_SETS[0]))
     name = fspath(path)
+    _check_source(name, reader.header, source, problems)
+    del source
 
     def wrong(kind: str, message: str) -> None:
         problems.add(Problem(kind, name, None, 0, message))
@@ -103,6 +107,16 @@ def check_map(
         wrong("bad-total", f"{KINDS['bad-total']}: {stated.mementos} against {at_least}")
     total = Frequency(mementos, "", resources or None)
     return Checked(reader.header, lines, wildcards, exclusions, total, stated, problems, expiring, first_expiry)
+
+
+def _check_source(name: str, header: Header, source: _core.MapSource, problems: Problems) -> None:
+    """Add the problem of a truncated map. Raises InputError for a later version of the format."""
+    try:
+        refuse_unknown_version(header)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    if message := truncation(header, source):
+        problems.add(Problem("truncated", name, None, 0, message))
 
 
 def _plus(one: Frequency, other: Frequency) -> Frequency:

@@ -11,9 +11,9 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings._map_header import read_map_header
+from unlost.holdings.map_file import map_file, with_row_bytes
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
 
@@ -121,11 +121,11 @@ def compact_map(
     how = compaction or Compaction()
     name = fspath(source)
     header = read_map_header(name)
-    head = header_lines(compacted_header(header, how))
+    head = header_lines(with_row_bytes(compacted_header(header, how)))
     report = Report()
     try:
         # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
-        with whole_path(output) as aside:
+        with map_file(output) as aside:
 
             def work(progress: Progress) -> None:
                 report.shape, tally = _core.compact_map(

@@ -13,17 +13,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
+from unlost import _core
 from unlost.errors import InputError, UsageError
-from unlost.formats.output import whole_path
 from unlost.formats.problems import Problems
 from unlost.formats.sorting import RUN_BYTES, sorted_lines
 from unlost.formats.textfile import read_lines
-from unlost.formats.ukvs import Header, header_lines
+from unlost.formats.ukvs import ROW_BYTES, Header, header_lines
 from unlost.holdings._held_keys import HeldKeys
 from unlost.holdings._map_header import read_map_header, rules_of
 from unlost.holdings.build import MapOptions, build_map
 from unlost.holdings.expiry import exclusion, expiry_in
 from unlost.holdings.map import Map
+from unlost.holdings.map_file import map_file, with_row_bytes, without_row_bytes
 from unlost.holdings.misses import Asked, Misses, MissKind, MissOptions
 from unlost.holdings.work import Watch
 
@@ -143,7 +144,7 @@ def exclude_map(
     report = ExclusionReport()
     told = Misses(tuple(misses), options.reading(rules_of(header)), report.problems)
     with ExitStack() as stack:
-        aside = stack.enter_context(whole_path(output))
+        aside = stack.enter_context(map_file(output))
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="unlost-")))
         hits, missed, held_map, pruned = (folder / part for part in ("hits.ukvs", "missed", "held.ukvs", "pruned.ukvs"))
         _sort_out(told, Header(keys=header.keys, meta={"rules": rules_of(header)}), hits, missed, options, watch)
@@ -158,7 +159,7 @@ def exclude_map(
         keys = _with_wildcards(pages, folder / "pages", held, options) if index else (page for page, _ in pages)
         in_order = sorted_lines((f"{key}\n".encode() for key in keys), options.memory)
         with aside.open("wb", buffering=1 << 20) as file:
-            file.write(header_lines(header))
+            file.write(header_lines(with_row_bytes(header)))
             _write(pruned, (line.rstrip() for line in in_order), expires, file, report)
     return report
 
@@ -191,13 +192,16 @@ def _mark(asked: Asked) -> str:
 def _prune(name: str, header: Header, output: Path, held: HeldKeys, today: date, report: ExclusionReport) -> None:
     """Write the rows of a map that are still believed, each as it stands. Raises InputError if they are not sorted."""
     last = b""
+    start, end = None, 0
     problems = Problems()
     with output.open("wb", buffering=1 << 20) as file:
-        file.write(header_lines(header))
+        file.write(header_lines(without_row_bytes(header)))
         for line in read_lines(name, problems):
             text = (line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text).strip()
             if not text or text.startswith(b"!"):
                 continue
+            start = line.offset if start is None else start
+            end = line.offset + len(line.text) + 1
             key = text.split(None, 1)[0]
             if key <= last:
                 raise InputError(
@@ -216,6 +220,9 @@ def _prune(name: str, header: Header, output: Path, held: HeldKeys, today: date,
         if kind in _DAMAGE:
             raise InputError(f"{name}: the compressed file is damaged ({kind}): a part of a map is no map")
         report.problems.add(problems.first[kind], count)
+    declared, found = header.meta.get(ROW_BYTES), end - (start or 0)
+    if isinstance(declared, int) and declared != found:
+        raise InputError(f"{name}: {_core.wrong_row_bytes(declared, found)}")
 
 
 def _excluded(

@@ -202,9 +202,12 @@ def _count(
             report.add(counter.add_rows(batch), name)
 
 
-def map_header_like(name: str, wanted: Header) -> Header:
-    """Return the header of a map that is counted. Raises InputError if its rows would mean something else."""
-    header = read_map_header(name)
+def map_header_like(name: str, wanted: Header, *, is_whole: bool = True) -> Header:
+    """Return the header of a map that is counted. Raises InputError if its rows would mean something else.
+
+    is_whole: as `read_map_header` has it.
+    """
+    header = read_map_header(name, is_whole=is_whole)
     if header.keys != wanted.keys:
         found, expected = ", ".join(header.keys), ", ".join(wanted.keys)
         raise InputError(

@@ -10,9 +10,10 @@ from unlost._core import Answer, Answers
 from unlost.errors import InputError, UriError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
-from unlost.formats.ukvs import Header, UkvsReader
+from unlost.formats.ukvs import ROW_BYTES, Header, UkvsReader
 from unlost.formats.unread import unread
 from unlost.holdings._map_header import refuse_bad_header
+from unlost.holdings.map_file import refuse_truncated, refuse_unknown_version
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
 __all__ = ["Answer", "Answers", "Map"]
@@ -46,8 +47,12 @@ class Map:
             source = read(self.path)
             self.header: Header = UkvsReader(BytesIO(source.header), self.problems, self.path).header
             keys, values = self.header.keys, self.header.values
+            refuse_unknown_version(self.header)
+            refuse_truncated(self.header, source)
             frequency = len(keys) + values.index("frequency") if "frequency" in values else None
-            self.rows = source.rows(frequency, self.header.meta.get("rolled_up") is True)
+            declared = self.header.meta.get(ROW_BYTES)
+            row_bytes = declared if isinstance(declared, int) else None
+            self.rows = source.rows(frequency, self.header.meta.get("rolled_up") is True, row_bytes)
         except OSError as error:
             raise unread(self.path, error) from error
         except InputError as error:
@@ -68,7 +73,7 @@ class Map:
 
         The file must be sorted and not compressed, and may be replaced by renaming another over it but never changed in
         place: a process that looks into a file that was cut off is ended by the system. Raises InputError if it cannot
-        be read or is no map, as far as its first lines tell.
+        be read, is no map as far as its first lines tell, or is truncated.
         """
         return cls(path, _core.MapSource.open)
 
@@ -77,7 +82,8 @@ class Map:
         """Read a map, plain, gzip or zstd, into memory, where it takes its text and about ten bytes a row.
 
         For those that are asked all the time, or must not change. max_bytes: of its text, uncompressed, if there is to
-        be an end. Raises InputError if the file cannot be read, is no map, is larger, is damaged or is not sorted.
+        be an end. Raises InputError if the file cannot be read, is no map, is larger, damaged,
+        truncated or not sorted.
         """
         return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES, max_bytes))
 

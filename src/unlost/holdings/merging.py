@@ -8,10 +8,10 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_path
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, Row, UkvsReader, header_lines
 from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
+from unlost.holdings.map_file import FORMAT_VERSION, map_file, with_row_bytes
 from unlost.holdings.provenance import add_provenance, capture_range, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
@@ -47,11 +47,11 @@ def merge_maps(
     report = MergeReport()
 
     # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
-    with whole_path(output) as aside:
+    with map_file(output) as aside:
 
         def work(progress: Progress) -> None:
             report.merged, report.dropped, tallies = _core.merge_maps(
-                opened, len(header.keys), MAX_LINE_BYTES, aside, header_lines(header), progress
+                opened, len(header.keys), MAX_LINE_BYTES, aside, header_lines(with_row_bytes(header)), progress
             )
             for name, tally in zip(names, tallies, strict=True):
                 report.add(tally, name)
@@ -74,7 +74,7 @@ def merged_header(names: Sequence[str], headers: Sequence[Header]) -> Header:
     archives = [str(each.id.get("uri") or each.meta.get("name") or "") for each in headers]
     meta: dict[str, object] = {
         "type": "MementoMap",
-        "version": max(_version(each) for each in headers),
+        "version": FORMAT_VERSION,
         "rules": rules_of(first),
         "merged": sorted({archive for archive in archives if archive}),
         **({"rolled_up": True} if any(map(is_rolled_up, headers)) else {}),
@@ -82,11 +82,6 @@ def merged_header(names: Sequence[str], headers: Sequence[Header]) -> Header:
     header = Header(first.context, {}, first.keys, ("frequency",), meta)
     # The result is as old as the oldest map: what an archive captured since then may be missing.
     return add_provenance(header, oldest_update(headers), capture_range(headers), [])
-
-
-def _version(header: Header) -> int:
-    version = header.meta.get("version", 1)
-    return version if isinstance(version, int) else 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from unlost.holdings._profile_lookup import Holding, Profile
 from unlost.holdings._profile_merging import lines_with_parts
 from unlost.holdings.build import MapOptions
 from unlost.holdings.inputs import count_inputs
+from unlost.holdings.map_file import map_file, with_row_bytes
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
 from unlost.uri import DEFAULT_RULES, SuffixList
@@ -208,10 +209,11 @@ def profiles_to_map(
     rules = same_rules(headers)
     everything = list(headers.values())
     common = everything[0] if len(everything) == 1 else ProfileHeader("HxPx")
-    head = header_lines(MapOptions(rules=rules, name=name or common.name, id=id or common.id).header())
+    header = MapOptions(rules=rules, name=name or common.name, id=id or common.id).header()
+    head = header_lines(with_row_bytes(header))
     plan = [(fspath(path), headers[fspath(path)].policy) for path in sources]
-    with whole_file(output) as file:
-        target = _path(file)
+    with map_file(output) as file:
+        target = str(file)
         watched(lambda _: _core.profiles_to_map(plan, MAX_LINE_BYTES, target, head, progress, memory), watch, progress)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from pyarrow import parquet
 
 from tests.holdings.spark.conftest import local_files
 from tests.holdings.spark.dying import Dying
+from unlost.cli import filter as filter_command
 from unlost.cli.mapbuild import build
 from unlost.errors import ClusterError, InputError, UsageError
 from unlost.formats.problems import Problems
@@ -214,6 +216,29 @@ def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: Engine, index: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["unsorted.ukvs", "x.warc"]
 
 
+def test_a_truncated_map_is_refused(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """By the size that its header declares; a map in parts is whole if all of its parts are there."""
+    whole, cut, output = tmp_path / "whole.ukvs", tmp_path / "cut.ukvs", tmp_path / "output"
+    build_map(local_files(index), whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    cut.write_bytes(b"".join(lines[:-1]))
+    for work in (
+        lambda: maps.build_map(engine, [cut], output),
+        lambda: maps.compact_map(engine, cut, output),
+        lambda: merging.merge_maps(engine, [whole, cut], output),
+    ):
+        with pytest.raises(InputError, match=r"cut\.ukvs: truncated: the header declares"):
+            work()
+        assert not output.exists()
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "0").write_bytes(b"".join(lines[:-3]))
+    (parts / "1").write_bytes(b"".join(lines[-3:]))
+    compact_map(whole, tmp_path / "expected")
+    maps.compact_map(engine, parts, output)
+    assert output.read_bytes() == (tmp_path / "expected").read_bytes()
+
+
 def test_files_that_vanish_are_told(
     engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,11 +287,24 @@ def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyP
         (["--columns", "common-crawl"], "only --engine spark"),
         (["--engine", "spark", "--master", "local[1]", "--columns", "key=a"], "no url"),
         (["--engine", "spark", "--master", "local[1]", "--columns", "key=a,url=b"], "no date"),
+        (["--engine", "spark", "--master", "local[1]", "--allow-partial"], "--allow-partial is not supported"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
+@pytest.mark.parametrize("command", [build, filter_command.build], ids=["map", "filter"])
+def test_options_that_do_not_go_together_are_refused(
+    tmp_path: Path, command: click.Command, options: list[str], message: str
+) -> None:
     """Before any work, and before Spark is begun."""
-    arguments = ["index.cdxj", "-o", str(tmp_path / "map"), *options]
-    result = CliRunner().invoke(build, arguments, help_option_names=["-h", "--help"])
+    arguments = ["index.cdxj", "-o", str(tmp_path / "output"), *options]
+    result = CliRunner().invoke(command, arguments, help_option_names=["-h", "--help"])
     assert isinstance(result.exception, UsageError)
     assert message in str(result.exception)
+
+
+def test_partial_input_is_refused_by_the_library(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """It would be ignored: Spark reads a damaged file whole or not at all."""
+    with pytest.raises(UsageError, match="not supported"):
+        maps.build_map(engine, [index], tmp_path / "map", MapOptions(allow_partial=True))
+    with pytest.raises(UsageError, match="not supported"):
+        filters.build_filter(engine, [index], tmp_path / "filter", FilterOptions(allow_partial=True))
+    assert not list(tmp_path.iterdir())

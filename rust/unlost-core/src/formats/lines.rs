@@ -57,6 +57,12 @@ impl Lines {
         self.ahead.damage()
     }
 
+    /// Where the next line begins in the text, in bytes: its size, once the last line was read.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// The next line; `None` at the end. Errors of the file are passed on.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         self.carry.clear();

@@ -56,7 +56,7 @@ pub use profile::{
     profiles_to_map, write_profiles,
 };
 pub use progress::Progress;
-pub use reader::MapReader;
+pub use reader::{MapReader, wrong_row_bytes};
 pub use table::Table;
 pub use tally::{Tally, Trouble};
 pub use tree_order::Entries;

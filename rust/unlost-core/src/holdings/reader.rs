@@ -16,6 +16,7 @@ pub struct MapReader {
     key_len: usize,
     tail_len: usize,
     frequency: Frequency,
+    row_bytes: Option<RowBytes>,
     /// Whether keys may come in any order, and more than once; such lines are counted as problems then.
     pub any_order: bool,
     /// What became of the lines.
@@ -30,13 +31,17 @@ impl MapReader {
         fields: usize,
         line_limit: usize,
     ) -> Result<Self, HoldingsError> {
+        let source = Source::new(file)?;
+        // A plain file is checked by its size before it is read, and may be a piece of a map.
+        let row_bytes = source.is_compressed().then(RowBytes::default);
         Ok(Self {
-            lines: Lines::new(Source::new(file)?, line_limit),
+            lines: Lines::new(source, line_limit),
             fields,
             line: Vec::new(),
             key_len: 0,
             tail_len: 0,
             frequency: Frequency::UNKNOWN,
+            row_bytes,
             any_order: false,
             tally: Tally::default(),
             progress: None,
@@ -108,6 +113,10 @@ impl MapReader {
                 }
             }
             if text.is_empty() || text[0] == b'!' {
+                if let (Some(row_bytes), 0) = (&mut self.row_bytes, self.tally.counted) {
+                    row_bytes.read_header(text);
+                    row_bytes.start = self.lines.offset();
+                }
                 continue;
             }
             let Some((entry, is_read)) = read else {
@@ -140,7 +149,12 @@ impl MapReader {
             progress.add_lines(self.tally.lines % LINES_AT_ONCE);
         }
         match self.lines.damage() {
-            None => Ok(false),
+            None => {
+                if let Some(row_bytes) = &self.row_bytes {
+                    row_bytes.check(self.lines.offset(), self.tally.lines)?;
+                }
+                Ok(false)
+            }
             Some(damage) => Err(HoldingsError::Unreadable {
                 line: self.tally.lines + 1,
                 message: format!(
@@ -150,6 +164,59 @@ impl MapReader {
             }),
         }
     }
+}
+
+/// How many bytes the rows of a map have, by its header.
+#[derive(Debug, Default)]
+struct RowBytes {
+    /// What the header says; `None` if nothing.
+    declared: Option<u64>,
+    /// Where the rows begin.
+    start: u64,
+}
+
+impl RowBytes {
+    /// Reads a line of the header.
+    fn read_header(&mut self, line: &[u8]) {
+        const NAME: &[u8] = b"\"row_bytes\":";
+        if !line.starts_with(b"!meta") {
+            return;
+        }
+        if let Some(found) = memchr::memmem::rfind(line, NAME) {
+            let value = line[found + NAME.len()..].trim_ascii_start();
+            let digits = value.iter().take_while(|byte| byte.is_ascii_digit());
+            let digits = &value[..digits.count()];
+            self.declared = std::str::from_utf8(digits)
+                .ok()
+                .and_then(|text| text.parse().ok());
+        }
+    }
+
+    /// Compares it with where the rows end.
+    fn check(&self, end: u64, lines: u64) -> Result<(), HoldingsError> {
+        let found = end - self.start;
+        match self.declared {
+            Some(declared) if declared != found => Err(HoldingsError::Unreadable {
+                line: lines,
+                message: wrong_row_bytes(declared, found),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Says that a map has more or fewer bytes of rows than its header declares.
+#[must_use]
+pub fn wrong_row_bytes(declared: u64, found: u64) -> String {
+    let what = if found < declared {
+        "truncated"
+    } else {
+        "changed after it was written"
+    };
+    format!(
+        "{what}: the header declares {declared} bytes of rows (`row_bytes`), the file has {found}: copy or build the map \
+         again, or remove `row_bytes` from the header if the rows were edited on purpose"
+    )
 }
 
 /// Whether a row is as we write it. Look-ups take any white space for the end of a field, so what goes in must, too.

@@ -1,6 +1,8 @@
 //! Bindings of the look-up in maps.
 
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -12,6 +14,7 @@ use unlost_core::holdings::key_lines::key_lines;
 use unlost_core::holdings::lookup::{
     Asked, Form, Layout, MemoryMapBuilder, TextMap, ask_one, check_first_row, header_end, with_crew,
 };
+use unlost_core::holdings::wrong_row_bytes;
 use unlost_core::mapping::Mapping;
 use unlost_core::texts::Texts;
 
@@ -23,6 +26,7 @@ use crate::uri::rule_set;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MapSource>()?;
+    module.add_function(wrap_pyfunction!(py_wrong_row_bytes, module)?)?;
     module.add_class::<MapRows>()
 }
 
@@ -35,18 +39,32 @@ enum Opened {
     },
 }
 
+/// The message about a map whose rows have another size than its header declares.
+#[pyfunction(name = "wrong_row_bytes")]
+fn py_wrong_row_bytes(declared: u64, found: u64) -> String {
+    wrong_row_bytes(declared, found)
+}
+
 /// A map of which the header was read: MapSource.open(path) maps the file, MapSource.load(path, limit) reads it, up to so
 /// many bytes of text.
 #[pyclass(frozen, module = "unlost._core")]
 struct MapSource {
     header: Vec<u8>,
+    /// How many bytes the rows have; `None` if the file is compressed or is not a regular file.
+    #[pyo3(get)]
+    row_bytes: Option<u64>,
+    /// Whether the last line has its end, as far as that is known.
+    #[pyo3(get)]
+    has_line_end: bool,
     opened: Mutex<Option<Opened>>,
 }
 
 impl MapSource {
-    fn new(header: Vec<u8>, opened: Opened) -> Self {
+    fn new(header: Vec<u8>, row_bytes: Option<u64>, has_line_end: bool, opened: Opened) -> Self {
         Self {
             header,
+            row_bytes,
+            has_line_end,
             opened: Mutex::new(Some(opened)),
         }
     }
@@ -71,14 +89,21 @@ impl MapSource {
         check_first_row(&bytes[..end], row.filter(|_| end < bytes.len()))
             .map_err(|problem| raise_input(py, problem.to_string()))?;
         let header = bytes[..end].to_vec();
-        Ok(Self::new(header, Opened::Mapped(mapping)))
+        let row_bytes = (bytes.len() - end) as u64;
+        let has_line_end = bytes.ends_with(b"\n");
+        let opened = Opened::Mapped(mapping);
+        Ok(Self::new(header, Some(row_bytes), has_line_end, opened))
     }
 
     #[staticmethod]
     #[pyo3(signature = (path, limit, max_bytes=None))]
     fn load(py: Python<'_>, path: PathBuf, limit: usize, max_bytes: Option<u64>) -> PyResult<Self> {
         let most = max_bytes.unwrap_or(u64::MAX);
-        let mut lines = Box::new(Lines::new(Source::new(File::open(path)?)?, limit));
+        let file = File::open(path)?;
+        let end = end_of(&file)?;
+        let source = Source::new(file)?;
+        let end = end.filter(|_| !source.is_compressed());
+        let mut lines = Box::new(Lines::new(source, limit));
         let mut header = Vec::new();
         let mut first = None;
         while let Some(line) = lines.next_line()? {
@@ -98,8 +123,13 @@ impl MapSource {
         }
         check_first_row(&header, first.as_ref().map(|(_, row)| row.as_slice()))
             .map_err(|problem| raise_input(py, problem.to_string()))?;
+        let start = first
+            .as_ref()
+            .map_or_else(|| lines.offset(), |&(offset, _)| offset);
+        let row_bytes = end.map(|(size, _)| size.saturating_sub(start));
+        let has_line_end = end.is_none_or(|(_, has_line_end)| has_line_end);
         let opened = Opened::Streamed { lines, first, most };
-        Ok(Self::new(header, opened))
+        Ok(Self::new(header, row_bytes, has_line_end, opened))
     }
 
     #[getter]
@@ -107,8 +137,16 @@ impl MapSource {
         PyBytes::new(py, &self.header)
     }
 
-    /// The rows, once; `frequency` is the number of that field, the key being 0.
-    fn rows(&self, py: Python<'_>, frequency: Option<usize>, rolled_up: bool) -> PyResult<MapRows> {
+    /// The rows, once; `frequency` is the number of that field, the key being 0. `row_bytes` is how many bytes the header
+    /// declares; what is read as a stream must have as many.
+    #[pyo3(signature = (frequency, rolled_up, row_bytes=None))]
+    fn rows(
+        &self,
+        py: Python<'_>,
+        frequency: Option<usize>,
+        rolled_up: bool,
+        row_bytes: Option<u64>,
+    ) -> PyResult<MapRows> {
         let layout = Layout {
             frequency,
             rolled_up,
@@ -126,14 +164,35 @@ impl MapSource {
                 most,
             }) => {
                 let mut builder = MemoryMapBuilder::new(layout);
+                let start = first
+                    .as_ref()
+                    .map_or_else(|| lines.offset(), |&(offset, _)| offset);
                 py.detach(|| push_all(&mut builder, first, &mut lines, most))?
                     .map_err(|problem| raise_input(py, problem))?;
                 check_damage(py, &lines)?;
+                let found = lines.offset() - start;
+                if let Some(declared) = row_bytes.filter(|&declared| declared != found) {
+                    return Err(raise_input(py, wrong_row_bytes(declared, found)));
+                }
                 Form::Memory(py.detach(|| builder.finish()))
             }
         };
         Ok(MapRows { form })
     }
+}
+
+/// How long a regular file is, and whether its last line has its end. `None` for pipes and devices.
+fn end_of(file: &File) -> io::Result<Option<(u64, bool)>> {
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Ok(None);
+    }
+    let mut last = [0];
+    let has_line_end = match about.len().checked_sub(1) {
+        Some(place) => file.read_at(&mut last, place)? == 1 && last[0] == b'\n',
+        None => false,
+    };
+    Ok(Some((about.len(), has_line_end)))
 }
 
 fn push_all(

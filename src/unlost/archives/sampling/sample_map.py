@@ -10,7 +10,8 @@ from unlost.formats.output import whole_file
 from unlost.formats.ukvs import Header, Row, write_ukvs
 from unlost.formats.upstream import Answer, answer_line
 from unlost.formats.upstream import Outcome as Told
-from unlost.holdings.build import CONTEXT, FORMAT_VERSION
+from unlost.holdings.build import CONTEXT
+from unlost.holdings.map_file import FORMAT_VERSION, map_file, with_row_bytes
 from unlost.uri import DEFAULT_RULES
 
 FIELDS = {"year": "datetime", "mime": "mime", "language": "language"}
@@ -75,7 +76,8 @@ def write_sample_map(
             lines += found[0] != "*"
             yield Row(tuple(found), (f"{mementos}+/{pages}+" if urir else f"{mementos}+",))
 
-    write_ukvs(output, header, rows())
+    with map_file(output) as file:
+        write_ukvs(file, with_row_bytes(header), rows())
     return lines
 
 

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Protocol
 
 from unlost._core import Progress
-from unlost.errors import InputError
+from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.ukvs import Header
 from unlost.holdings.inputs import map_header_like
@@ -35,6 +35,12 @@ def read_inputs(
     return read_files(engine.session, inputs, kind)  # type: ignore[arg-type]
 
 
+def refuse_partial(options: RowOptions) -> None:
+    """Raise UsageError if damaged files are to be read as far as possible: Spark reads them whole or not at all."""
+    if options.allow_partial:
+        raise UsageError("--allow-partial is not supported on a cluster: leave it out, or leave out --engine spark")
+
+
 def count_piece(
     piece: Piece,
     builder: "_core.MapBuilder | _core.FilterBuilder",
@@ -51,7 +57,7 @@ def count_piece(
     if piece.kind != "map":
         return count_rows(piece, builder, options)
     try:
-        header = map_header_like(str(piece.path), like)
+        header = map_header_like(str(piece.path), like, is_whole=False)
         if maps is not None:
             maps.append(json.dumps(header.meta))
         return builder.add_map(piece.path, len(header.keys), MAX_LINE_BYTES, is_only, Progress())

@@ -12,7 +12,7 @@ from unlost._core import Progress
 from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header
 from unlost.holdings.filtering import FilterOptions, FilterReport, choices, filter_builder, filter_date
-from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs
+from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs, refuse_partial
 from unlost.holdings.spark.engine import Engine, add_tallies
 from unlost.holdings.spark.files import empty, folder
 from unlost.holdings.spark.pieces import Piece
@@ -150,12 +150,13 @@ def build_filter(
     """
     wanted = options or FilterOptions()
     wanted.check()
+    refuse_partial(wanted)
     report = FilterReport()
     with whole_path(output) as aside:
         files = read_inputs(engine, inputs, wanted.kind, columns)
         hashed = engine.read(files, HashPieces(wanted, len(files.names) == 1))
         add_tallies(hashed.notes, files, report)
-        report.refuse_damage(allow_partial=wanted.allow_partial)
+        report.refuse_damage(allow_partial=False)
         report.refuse_empty(inputs)
         report.refuse_bad(wanted.max_bad)
         most = sum(note.counts["keys"] for note in hashed.notes)

@@ -90,7 +90,7 @@ def read_headers(engine: Engine, files: Files) -> list[Header]:
             head = read_head(engine.session, name)
             path.write_bytes(head[: head.rfind(b"\n") + 1] or head)
             try:
-                headers.append(read_map_header(path))
+                headers.append(read_map_header(path, is_whole=False))
             except InputError as error:
                 raise InputError(f"{files.shown(number)}: {str(error).removeprefix(f'{path}: ')}") from error
     return headers

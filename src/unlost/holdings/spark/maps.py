@@ -10,14 +10,14 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.build import EXCLUDABLE, MapOptions, map_builder
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compacted_header
+from unlost.holdings.map_file import map_file, with_row_bytes
 from unlost.holdings.provenance import add_provenance, capture_range, input_digests, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level
-from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs
+from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs, refuse_partial
 from unlost.holdings.spark.engine import CutLines, Engine, Stage, add_tallies, check_order
 from unlost.holdings.spark.files import chunks, empty, folder, samples, with_totals, without_totals
 from unlost.holdings.spark.map_reading import ReadMaps, read_headers
@@ -142,15 +142,16 @@ def build_map(
     Raises InputError for an input that cannot be read, ClusterError if the cluster gives up; nothing is written then.
     """
     wanted = options or MapOptions()
+    refuse_partial(wanted)
     if unknown := wanted.exclude - set(EXCLUDABLE):
         raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
     report = Report()
     fields = 2 if wanted.by_year else 1
-    with whole_path(output) as aside:
+    with map_file(output) as aside:
         files = read_inputs(engine, inputs, wanted.kind, columns)
         counted = engine.read(files, CountPieces(wanted, len(files.names) == 1))
         add_tallies(counted.notes, files, report)
-        report.refuse_damage(allow_partial=wanted.allow_partial)
+        report.refuse_damage(allow_partial=False)
         report.refuse_empty(inputs)
         report.refuse_bad(wanted.max_bad)
         check_order(counted.notes, files, strictly=False)
@@ -165,7 +166,7 @@ def build_map(
         if second is not None:
             stage = _part_by_part(engine, stage, "domain", second, CompactPart(fields, second.curves()))
         is_everything = compaction is not None and "*" in compaction.rollup
-        head = header_lines(_header(wanted, counted.notes, files))
+        head = header_lines(with_row_bytes(_header(wanted, counted.notes, files)))
         write_parts(aside, head, totals, stage, is_everything=is_everything)
     return report
 
@@ -239,7 +240,7 @@ def compact_map(
     source: one map, or the parts of one in a folder, in the order of their names.
     """
     how = compaction or Compaction()
-    with whole_path(output) as aside:
+    with map_file(output) as aside:
         files = read_files(engine.session, [source], "map")
         header = read_headers(engine, files)[0]
         fields = len(header.keys)
@@ -248,7 +249,7 @@ def compact_map(
         add_tallies(read.notes, files, report)
         check_order(read.notes, files, strictly=True)
         stated = b"".join(text for note in read.notes for text in note.stated.values())
-        head = header_lines(compacted_header(header, how))
+        head = header_lines(with_row_bytes(compacted_header(header, how)))
         if "*" in how.rollup:
             raise UsageError("--rollup '*' leaves one line: that is no work for a cluster")
         first, second = _steps(how)

@@ -10,9 +10,9 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_path
 from unlost.formats.ukvs import header_lines
 from unlost.holdings._map_header import is_rolled_up
+from unlost.holdings.map_file import map_file, with_row_bytes
 from unlost.holdings.merging import MergeReport, merged_header
 from unlost.holdings.spark.engine import CutLines, Engine, add_tallies, check_order
 from unlost.holdings.spark.files import empty, folder, with_totals, without_totals
@@ -77,7 +77,7 @@ def merge_maps(engine: Engine, sources: Sequence[str | PathLike[str]], output: s
     if not sources:
         raise UsageError("nothing to merge: expected at least one map")
     report = MergeReport()
-    with whole_path(output) as aside:
+    with map_file(output) as aside:
         files = read_files(engine.session, sources, "map", in_order=True)
         headers = read_headers(engine, files)
         header = merged_header([files.shown(number) for number in range(len(files.names))], headers)
@@ -98,7 +98,7 @@ def merge_maps(engine: Engine, sources: Sequence[str | PathLike[str]], output: s
         work = MergePart(bounds, rolled_up, wide, stated, fields)
         stage = engine.merge(read, CutLines(bounds), len(bounds) + 1, work)
         totals = _merged_totals([stated.get(n) or summed.get(n, b"") for n in range(len(headers))], rolled_up, fields)
-        report.merged = write_parts(aside, header_lines(header), totals, stage)
+        report.merged = write_parts(aside, header_lines(with_row_bytes(header)), totals, stage)
         report.dropped = sum(note.counts.get("dropped", 0) for note in stage.notes)
         read.forget()
     return report

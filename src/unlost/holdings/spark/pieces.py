@@ -3,13 +3,17 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from io import BytesIO
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
+from unlost import _core
 from unlost.errors import InputError
+from unlost.formats.problems import Problems
+from unlost.formats.ukvs import ROW_BYTES, UkvsReader
 from unlost.holdings.inputs import Kind, kind_of, refuse_mixed_kinds
 from unlost.holdings.spark.failures import explained
 from unlost.holdings.spark.files import folder
@@ -45,10 +49,11 @@ HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a file is, as its first lines tell: its kind, and what has to stand before every piece of it."""
+    """What a file is, as its first lines tell: its kind, what has to stand before every piece of it, and its bytes."""
 
     kind: Kind
     header: bytes
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +165,7 @@ def read_files(
         openings = dict(_openings(session, files, kind))
         if kind is None and not is_mixed:
             refuse_mixed_kinds({shown(name): opening.kind for name, opening in openings.items()})
+        refuse_truncated_maps(files, openings)
         rows = frame.select(
             f.col("value").cast("binary").alias("data"),
             f.col("_metadata.file_path").alias("name"),
@@ -212,8 +218,8 @@ def read_head(session: "SparkSession", name: str, size: int = _HEAD) -> bytes:
         return _read_head(session, name, size)[0]
 
 
-def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, bool]:
-    """Return the first bytes of a file's text, and whether it may be read in several pieces."""
+def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, int | None]:
+    """Return the first bytes of a file's text, and its size if it may be read in several pieces."""
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001  there is no other way to Spark's file systems
     conf = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name))
@@ -225,18 +231,42 @@ def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, bo
         head = bytes(text.readNBytes(size))
     finally:
         stream.close()
-    return head, codec is None
+    return head, system.getFileStatus(path).getLen() if codec is None else None
 
 
 def _openings(session: "SparkSession", names: Sequence[str], kind: Kind | None) -> Iterable[tuple[str, Opening]]:
     """Return what files are that may be read in several pieces."""
 
     def opening(name: str) -> tuple[str, Opening] | None:
-        head, may_be_cut = _read_head(session, name, _HEAD)
-        return (_plain(name), told(shown(name), head, kind)) if may_be_cut and head else None
+        head, size = _read_head(session, name, _HEAD)
+        if size is None or not head:
+            return None
+        return _plain(name), replace(told(shown(name), head, kind), size=size)
 
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as threads:
         yield from filter(None, threads.map(opening, names))
+
+
+def refuse_truncated_maps(names: Sequence[str], openings: Mapping[str, Opening]) -> None:
+    """Raise InputError for a map that is truncated.
+
+    Files without a header that follow a map in its folder may be parts of it: the map is sound by itself or with them.
+    """
+    maps: list[list[tuple[str, Opening]]] = []
+    for name in names:
+        opening = openings.get(_plain(name))
+        if opening is None or opening.kind != "map":
+            continue
+        is_part = maps and not opening.header and maps[-1][0][0].rpartition("/")[0] == name.rpartition("/")[0]
+        if is_part:
+            maps[-1].append((name, opening))
+        else:
+            maps.append([(name, opening)])
+    for (name, first), *parts in maps:
+        declared = UkvsReader(BytesIO(first.header), Problems(), name).header.meta.get(ROW_BYTES)
+        own = first.size - len(first.header)
+        if isinstance(declared, int) and declared not in (own, own + sum(part.size for _, part in parts)):
+            raise InputError(f"{shown(name)}: {_core.wrong_row_bytes(declared, own)}")
 
 
 def told(name: str, head: bytes, kind: Kind | None) -> Opening:
