@@ -222,13 +222,14 @@ def test_a_truncated_map_is_refused(engine: Engine, index: Path, tmp_path: Path)
     build_map(local_files(index), whole)
     lines = whole.read_bytes().splitlines(keepends=True)
     cut.write_bytes(b"".join(lines[:-1]))
-    for work in (
+    commands: list[Callable[[], object]] = [
         lambda: maps.build_map(engine, [cut], output),
         lambda: maps.compact_map(engine, cut, output),
         lambda: merging.merge_maps(engine, [whole, cut], output),
-    ):
+    ]
+    for command in commands:
         with pytest.raises(InputError, match=r"cut\.ukvs: truncated: the header declares"):
-            work()
+            command()
         assert not output.exists()
     parts = tmp_path / "parts"
     parts.mkdir()
