@@ -20,12 +20,12 @@ from bench.measure import Report
 from unlost import uri
 from unlost.errors import UsageError
 from unlost.formats.problems import Problems
-from unlost.holdings.beside import filter_holds, write_filter
-from unlost.holdings.budget import Budget, BudgetOptions, compact_to_budget, published_size
+from unlost.holdings.beside import lookup_keys_in_filter, write_page_filter
+from unlost.holdings.budget import MapBudget, BudgetOptions, compact_to_budget, compressed_size
 from unlost.holdings.build import MapOptions, build_map
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.map import Map
-from unlost.holdings.synth import Plan, write_index
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
 
 WEIGHTS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.0)  # of the second paper, for hosts and paths
 LARGE = 10_000_000
@@ -47,43 +47,43 @@ class Archive:
     def weighed(self, host: float, path: float) -> tuple[int, float]:
         """Return compressed bytes and accuracy of a map by weights."""
         compact_map(self.path, self.made, Compaction(host, path))
-        return published_size(self.made), self.accuracy()
+        return compressed_size(self.made), self.accuracy()
 
     def budgeted(self, size: int) -> tuple[int, float, bool]:
         """Return bytes and accuracy of a map of a budget, and whether it had to roll up public suffixes to fit."""
         for protects in (True, False):
             options = BudgetOptions(protect_suffixes=protects)
             try:
-                report = compact_to_budget(self.path, self.made, Budget(size, "bytes"), options)
+                report = compact_to_budget(self.path, self.made, MapBudget(size, "bytes"), options)
             except UsageError:
                 if not protects:
                     raise
                 continue
-            if published_size(self.made) > size:
-                sys.exit(f"bench budget: {published_size(self.made)} bytes, more than the budget of {size}")
+            if compressed_size(self.made) > size:
+                sys.exit(f"bench budget: {compressed_size(self.made)} bytes, more than the budget of {size}")
             return report.size, self.accuracy(), not protects
         raise AssertionError
 
     def filtered(self, size: int) -> tuple[int, int, float]:
         """Return bits, bytes and accuracy of a map and a filter that share the bytes."""
         options = BudgetOptions(with_filter=self.filter)
-        report = compact_to_budget(self.path, self.made, Budget(size, "bytes"), options)
-        used = published_size(self.made) + self.filter.stat().st_size
+        report = compact_to_budget(self.path, self.made, MapBudget(size, "bytes"), options)
+        used = compressed_size(self.made) + self.filter.stat().st_size
         if used > size:
             sys.exit(f"bench budget: {used} bytes, more than the budget of {size}")
-        return report.bits, used, self.accuracy(self.filter)
+        return report.filter_bits, used, self.accuracy(self.filter)
 
     def hosts(self, bits: int) -> tuple[int, float]:
         """Return bytes and accuracy of a map of hosts with a filter."""
         compact_map(self.path, self.made, Compaction(NO_LIMIT, 0))
-        written = write_filter(self.path, self.filter, bits)
-        return published_size(self.made) + written, self.accuracy(self.filter)
+        written = write_page_filter(self.path, self.filter, bits)
+        return compressed_size(self.made) + written, self.accuracy(self.filter)
 
     def accuracy(self, beside: Path | None = None) -> float:
         """Return the share of questions that the map, with a filter beside it perhaps, answers rightly, in points."""
         answers = [answer.held for answer in Map.load(self.made).lookup_keys_many(self.asked)]
         if beside:
-            had = filter_holds(beside, self.asked)
+            had = lookup_keys_in_filter(beside, self.asked)
             answers = [said and here for said, here in zip(answers, had, strict=True)]
         right = 0
         for key, held, said in zip(self.asked, self.present, answers, strict=True):
@@ -110,7 +110,7 @@ def archives(folder: Path) -> list[Archive]:
         links = keys_of([row[2] for row in rows])
     else:
         made = folder / "made.cdxj"
-        write_index(Plan(400_000, seed=1), made, Problems())
+        write_synthetic_index(SynthIndexOptions(400_000, seed=1), made, Problems())
         found = list(dict.fromkeys(line.split(" ")[0].partition("?")[0] for line in made.open()))
         hosts, links = [key for key in found if hash_of(key) % 2], [key for key in found if not hash_of(key) % 2]
     rng.shuffle(hosts)
@@ -169,7 +169,7 @@ def speed(archive: Archive, folder: Path, report: Report) -> None:
     """Compare the time with that of compacting by weights, and see how much memory ten million keys take."""
     out = folder / "out.ukvs"
     plain = Run([UNLOST, "map", "compact", archive.path, "-o", out])
-    size = published_size(archive.path)
+    size = compressed_size(archive.path)
     report.line("")
     report.line("| | seconds | of `map compact` | MB of memory |")
     report.line("|---|---|---|---|")

@@ -7,10 +7,10 @@ from pathlib import Path
 from bench.measure import Report, best_of
 from unlost.formats.problems import Problems
 from unlost.holdings.build import build_map
-from unlost.holdings.synth import Plan, write_index
-from unlost.holdings.synth_queries import QueryPlan, write_queries
-from unlost.measure.routing.configurations import PAIRS, configurations
-from unlost.measure.routing.evaluation import evaluate
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.holdings.synth_queries import SynthQueryOptions, write_synthetic_queries
+from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
+from unlost.measure.routing.evaluation import evaluate_index
 from unlost.uri import POLICIES
 
 LINES = 2_770_000  # of a million URI-Rs
@@ -23,17 +23,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as name:
         folder = Path(name)
         index, asked = folder / "a.cdxj", folder / "asked.txt"
-        write_index(Plan(LINES, seed=1), index, Problems())
-        write_queries([index], QueryPlan(count=QUESTIONS, held=0.25, near=0.4, seed=1), asked, Problems())
-        tried = configurations(PAIRS, policies=POLICIES)
+        write_synthetic_index(SynthIndexOptions(LINES, seed=1), index, Problems())
+        write_synthetic_queries(
+            [index], SynthQueryOptions(count=QUESTIONS, held=0.25, near=0.4, seed=1), asked, Problems()
+        )
+        tried = list_configurations(WEIGHT_PAIRS, policies=POLICIES)
         # Twice, before and behind, since a machine may be slower for a while.
         built = best_of(3, lambda: build_map([index], folder / "a.ukvs"))
-        found = evaluate([index], [asked], tried)
-        took = best_of(2, lambda: evaluate([index], [asked], tried))
+        found = evaluate_index([index], [asked], tried)
+        took = best_of(2, lambda: evaluate_index([index], [asked], tried))
         built = min(built, best_of(2, lambda: build_map([index], folder / "a.ukvs")))
         exact = next(one for one in found.results if one.configuration.policy == "URIR")
-        if found.missed or exact.held != exact.predicted:
-            sys.exit(f"bench evaluate: something that is held was denied: {found.missed[:1]}")
+        if found.false_negatives or exact.held != exact.predicted:
+            sys.exit(f"bench evaluate: something that is held was denied: {found.false_negatives[:1]}")
         report.line(
             f"{LINES:,} made-up captures of {exact.keys:,} URI-Rs, {QUESTIONS:,} questions, {len(tried)} ways; "
             "warm cache, without start-up. Sizes by gzip, answers and intervals are all in it."

@@ -14,7 +14,7 @@ from bench.holdings import UNLOST, Run, build
 from bench.measure import Report, best_of
 from unlost.formats.problems import Problems
 from unlost.holdings import Filter, Map
-from unlost.holdings.synth import Plan, write_index
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 MANY_LINES = 10_000_000
@@ -45,7 +45,7 @@ def main() -> None:
 def make(folder: Path, report: Report) -> None:
     """Measure making filters of one made-up index, and of a larger one that is not sorted."""
     index, other, shuffled = folder / "a.cdxj", folder / "b.filter", folder / "shuffled.cdxj"
-    write_index(Plan(LINES, seed=1), index, Problems())
+    write_synthetic_index(SynthIndexOptions(LINES, seed=1), index, Problems())
     report.line(f"{LINES:,} lines; {THREADS} threads, warm cache, best of 3.")
     report.line("")
     runs = {

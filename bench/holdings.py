@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.measure import RESULTS, Report
 from unlost.formats.problems import Problems
-from unlost.holdings.synth import Plan, write_index
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 RUNS = 3
@@ -89,7 +89,7 @@ def main() -> None:
 def measure(folder: Path, report: Report) -> None:
     """Run everything on one made-up index."""
     index, packed, output, compacted = (folder / name for name in ("a.cdxj", "a.cdxj.gz", "a.ukvs", "b.ukvs"))
-    write_index(Plan(LINES, seed=1), index, Problems())
+    write_synthetic_index(SynthIndexOptions(LINES, seed=1), index, Problems())
     subprocess.run(shell(f"gzip -c '{index}' > '{packed}'"), check=True)
     report.line(f"{LINES:,} lines, {index.stat().st_size / LINES:.0f} bytes each; warm cache, best of {RUNS}.")
     report.line("")
@@ -105,10 +105,10 @@ def measure(folder: Path, report: Report) -> None:
         "`map build --by year`": Run(build(index, compacted, "--by", "year"), 1),
     }
     shuffled, giant = folder / "shuffled.cdxj", folder / "giant.cdxj"
-    write_index(Plan(LINES, seed=1, shuffled=True), shuffled, Problems())
+    write_synthetic_index(SynthIndexOptions(LINES, seed=1, shuffled=True), shuffled, Problems())
     runs["`map build`, unsorted"] = Run(build(shuffled, compacted), 1)
     shuffled.unlink()
-    write_index(Plan(5_000_000, seed=1, largest_host=2_500_000), giant, Problems())
+    write_synthetic_index(SynthIndexOptions(5_000_000, seed=1, largest_host=2_500_000), giant, Problems())
     runs["`map build`, 5 M lines, a host of 2.5 M keys"] = Run(build(giant, compacted), 1)
     weights = ("--host-weight", "1", "--path-weight", "1")
     runs["the same, weights 1, 1"] = Run(build(giant, compacted, *weights), 1)
@@ -138,7 +138,7 @@ def grow(folder: Path, index: Path, report: Report) -> None:
     """Measure how time grows with the index."""
     points = []
     for lines in GROWTH:
-        write_index(Plan(lines, seed=1), index, Problems())
+        write_synthetic_index(SynthIndexOptions(lines, seed=1), index, Problems())
         points.append((lines, Run(build(index, folder / "grown.ukvs")).seconds))
     report.line("")
     report.line("| lines | seconds | microseconds a line |")

@@ -21,9 +21,9 @@ from tests.service.jobs.serving import Service, serving
 from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
 from bench.measure import Report
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.retention import Letter
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import Job, JobState
+from unlost.service.jobs.retention import MailKind
+from unlost.service.jobs.store import JobStore
 from unlost.service.jobs.tables import LETTERS
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
@@ -105,11 +105,11 @@ def _check(url: str, folder: Path) -> tuple[list[Job], dict[int, int]]:
     """Return all jobs, and how often each was finished: each time its owner was written, in the same transaction."""
     database = Database(url)
     with database.reading() as connection:
-        written = connection.execute(LETTERS.select().where(LETTERS.c.kind == Letter.COMPLETE.value)).all()
+        written = connection.execute(LETTERS.select().where(LETTERS.c.kind == MailKind.COMPLETE.value)).all()
     finished: dict[int, int] = {}
     for row in written:
         finished[row.job] = finished.get(row.job, 0) + 1
-    found = list(Jobs(database).history())
+    found = list(JobStore(database).history())
     database.close()
     for job in found:
         for each in job.packages:
@@ -157,9 +157,9 @@ def main() -> None:
         report.line(f"| {name} | {len(times):,} | {row} |")
     report.line("")
     for job in jobs:
-        if job.state is not State.COMPLETE:
+        if job.state is not JobState.COMPLETE:
             report.line(f"job {job.number} is {job.state}, generation {job.generation}: {job.message}")
-    complete = [job for job in jobs if job.state is State.COMPLETE]
+    complete = [job for job in jobs if job.state is JobState.COMPLETE]
     report.gate("jobs that are complete, of those ordered", len(complete) / len(keys), at_least=1, at_most=1)
     report.gate("jobs ordered, of those in the database", len(keys) / len(jobs), at_least=1, at_most=1)
     report.gate("how often the most finished job was", max(finishes.values()), at_most=1)

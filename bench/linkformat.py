@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 from bench.measure import Report, best_of
 from unlost import dates
 from unlost.formats import Problems
-from unlost.formats.linkformat import Memento, TimeMap, read_timemap, timemap_lines
+from unlost.formats.linkformat import TimeMapEntry, LinkFormatTimeMap, read_timemap, format_timemap
 
 ARCHIVES, MEMENTOS = 14, 1000
 
@@ -22,19 +22,19 @@ def bodies() -> list[bytes]:
         ]
         base = f"https://web.archive-{archive}.example/web"
         page = "http://www.example.com/news/2013/story.html?id=7"
-        copies = tuple(Memento(f"{base}/{stamp}/{page}", stamp) for stamp in stamps)
-        made.append("".join(timemap_lines(TimeMap(page, None, f"{base}/{page}", (), copies))).encode())
+        copies = tuple(TimeMapEntry(f"{base}/{stamp}/{page}", stamp) for stamp in stamps)
+        made.append("".join(format_timemap(LinkFormatTimeMap(page, None, f"{base}/{page}", (), copies))).encode())
     return made
 
 
-def plain(body: bytes) -> list[Memento]:
+def plain(body: bytes) -> list[TimeMapEntry]:
     """Read a TimeMap as one would in a dozen lines: no flaw is forgiven."""
     found = []
     for uri, rel, date in ENTRY.findall(body.decode()):
         words = rel.split()
         if "memento" in words:
             moment = parsedate_to_datetime(date)
-            found.append(Memento(uri, dates.from_datetime(moment), "first" in words, "last" in words))
+            found.append(TimeMapEntry(uri, dates.from_datetime(moment), "first" in words, "last" in words))
     return found
 
 

@@ -12,14 +12,14 @@ from collections import Counter
 
 import uvloop
 
-from unlost.archives.asking.addresses import SystemResolver, parse
-from unlost.archives.asking.pool import Pool
+from unlost.archives.asking.addresses import SystemResolver, parse_url
+from unlost.archives.asking.pool import ConnectionPool
 
 
 async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[str]) -> dict[str, object]:
     """Ask for all pages."""
-    pool = Pool(SystemResolver(), proxies=None)
-    address = parse(f"http://127.0.0.1:{port}/")
+    pool = ConnectionPool(SystemResolver(), proxy_resolver=None)
+    address = parse_url(f"http://127.0.0.1:{port}/")
     loop = asyncio.get_running_loop()
     left = iter(pages)
     took: list[float] = []
@@ -30,15 +30,15 @@ async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[st
         nonlocal mementos
         for page in left:
             begun = time.perf_counter()
-            connection = pool.kept(address, None) or await pool.open(address, None, 30)
+            connection = pool.take_idle(address, None) or await pool.open(address, None, 30)
             connection.send(f"GET {prefix}{page} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{fields}\r\n".encode())
             until = loop.time() + 60
-            await connection.head(until)
-            while await connection.piece(until):
+            await connection.read_head(until)
+            while await connection.read_piece(until):
                 pass
             statuses[connection.status] += 1
             mementos += sum(int(value) for name, value in connection.headers if name.lower() == "x-memento-count")
-            pool.give_back(connection)
+            pool.release(connection)
             took.append(1e3 * (time.perf_counter() - begun))
 
     begun = time.perf_counter()

@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.real_data import DATA
 
 from bench.measure import RESULTS, Report
-from unlost.pages.verdicts import Answer, Verdict, verdict_of
+from unlost.pages.verdicts import PageResponse, PageVerdict, classify_page
 
 PAGES = DATA / "pages" / "real-pages.jsonl.gz"
 KEEP = ("good", "function-page", "redirect-stub")
@@ -43,7 +43,7 @@ class Judged:
     lang: str
     repository: str
     uri: str
-    verdict: Verdict | None
+    verdict: PageVerdict | None
 
 
 def judge_pages(path: Path) -> Iterator[Judged]:
@@ -52,7 +52,7 @@ def judge_pages(path: Path) -> Iterator[Judged]:
         for line in lines:
             row = json.loads(line)
             body = base64.b64decode(row["body_base64"])[:MAX_JUDGED]
-            verdict = verdict_of(Answer(row["uri"], CAPTURED, 200, "text/html", body))
+            verdict = classify_page(PageResponse(row["uri"], CAPTURED, 200, "text/html", body))
             lang = (row["lang"] or "").strip().lower().replace("_", "-").partition("-")[0] or "not stated"
             repository = row["origin"].partition(" ")[0]
             yield Judged(row["id"], row["label"], row["genre"], lang, repository, row["uri"], verdict)

@@ -5,8 +5,8 @@ import re
 from html.parser import HTMLParser
 
 from bench.measure import Report, best_of
-from unlost.pages.shingles import resemblance
-from unlost.pages.text import text_of
+from unlost.pages.shingles import text_resemblance
+from unlost.pages.text import extract_text
 
 PAGES, PARAGRAPHS = 200, 20
 BASE = "http://h.example/"
@@ -71,7 +71,7 @@ def pages() -> list[bytes]:
 
 def texts(bodies: list[bytes]) -> list[str]:
     """Return the texts of pages."""
-    return [read.text for body in bodies if (read := text_of(body, "text/html", BASE)) is not None]
+    return [read.text for body in bodies if (read := extract_text(body, "text/html", BASE)) is not None]
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def main() -> None:
     pairs = [(text, text[: len(text) * 2 // 3]) for text in found]
     for body, text in zip(bodies, found, strict=True):
         assert text.split() == plain_text(body).split()  # noqa: S101
-    assert all(resemblance(*pair) == plain_resemblance(*pair) for pair in pairs)  # noqa: S101
+    assert all(text_resemblance(*pair) == plain_resemblance(*pair) for pair in pairs)  # noqa: S101
     report = Report("pages_text", "The text of pages, beside Python's own parser")
     size, length = sum(map(len, bodies)) / 1e6, sum(len(text) for pair in pairs for text in pair) / 1e6
     report.line(f"{PAGES} pages of {size / PAGES * 1e3:.0f} kB, and as many pairs of their texts; best of 3.")
@@ -92,7 +92,7 @@ def main() -> None:
     reading = best_of(3, lambda: [plain_text(body) for body in bodies]), best_of(3, lambda: texts(bodies))
     comparing = (
         best_of(3, lambda: [plain_resemblance(*pair) for pair in pairs]),
-        best_of(3, lambda: [resemblance(*pair) for pair in pairs]),
+        best_of(3, lambda: [text_resemblance(*pair) for pair in pairs]),
     )
     report.line(f"| text by `html.parser` | {size / reading[0]:.1f} |")
     report.line(f"| `unlost.pages.text` | {size / reading[1]:.1f} |")

@@ -9,7 +9,7 @@ from bench.formats import ROWS, write_index
 from bench.measure import Report
 from unlost import _core, uri
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problems
 from unlost.holdings.profile import ProfileHeader, build_profiles, merge_profiles
 
@@ -19,7 +19,7 @@ def build_map(index: Path, output: Path) -> None:
     progress = _core.Progress()
     builder = _core.MapBuilder(rules=uri.DEFAULT_RULES, line_limit=MAX_LINE_BYTES)
     builder.add_file(index, progress)
-    with whole_file(output) as file:
+    with atomic_file(output) as file:
         builder.write(f"/dev/fd/{file.fileno()}", b"", None, progress)
 
 

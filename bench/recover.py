@@ -92,32 +92,32 @@ def speed(report: Report) -> None:
 def frontier(name: str) -> None:
     """List a million URLs, queue them by a policy, and again as after a change of options; print times and memory."""
     from unlost.formats.capture import Capture  # noqa: PLC0415
-    from unlost.recover.following import Following  # noqa: PLC0415
-    from unlost.recover.listing import keep_captures  # noqa: PLC0415
-    from unlost.recover.plan import Plan, Policy  # noqa: PLC0415
-    from unlost.recover.scope import Scope  # noqa: PLC0415
-    from unlost.recover.state.resources import Standing  # noqa: PLC0415
-    from unlost.recover.state.state import State  # noqa: PLC0415
+    from unlost.recover.following import RecoveryFrontier  # noqa: PLC0415
+    from unlost.recover.listing import store_listed_captures  # noqa: PLC0415
+    from unlost.recover.plan import RecoverOptions, RecoverPolicy  # noqa: PLC0415
+    from unlost.recover.scope import RecoveryScope  # noqa: PLC0415
+    from unlost.recover.state.resources import ResourceStatus  # noqa: PLC0415
+    from unlost.recover.state.state import RecoveryState  # noqa: PLC0415
 
-    plan = Plan(f"{HOST}/", policy=Policy(name))
-    with tempfile.TemporaryDirectory() as folder, State(Path(folder)) as state:
+    plan = RecoverOptions(f"{HOST}/", policy=RecoverPolicy(name))
+    with tempfile.TemporaryDirectory() as folder, RecoveryState(Path(folder)) as state:
         begun = time.perf_counter()
         for begin in range(0, FRONTIER, 1000):
             numbers = range(begin, begin + 1000)
             uris = [f"{HOST}/folder/{number % 977}/page-{number:07}.html{_query(number)}" for number in numbers]
-            keep_captures([Capture(uri, None, "20140210000001", 200, archive="a") for uri in uris], state, plan)
+            store_listed_captures([Capture(uri, None, "20140210000001", 200, archive="a") for uri in uris], state, plan)
         state.commit()
         listed = time.perf_counter() - begun
-        Following(plan, Scope.of(plan), state, 2026).want_listed()
+        RecoveryFrontier(plan, RecoveryScope.of(plan), state, 2026).enqueue_listed()
         state.commit()
         queued = time.perf_counter() - begun - listed
-        count = state.resources.counts()[Standing.QUEUED]
-        state.resources.forget_ways()
+        count = state.resources.counts()[ResourceStatus.QUEUED]
+        state.resources.reset_discovery()
         state.commit()
-        Following(plan, Scope.of(plan), state, 2026).want_listed()
+        RecoveryFrontier(plan, RecoveryScope.of(plan), state, 2026).enqueue_listed()
         state.commit()
         requeued = time.perf_counter() - begun - listed - queued
-        count = min(count, state.resources.counts()[Standing.QUEUED])
+        count = min(count, state.resources.counts()[ResourceStatus.QUEUED])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(json.dumps({"count": count, "listed": listed, "queued": queued, "requeued": requeued, "peak": peak}))
 

@@ -6,12 +6,19 @@ from multiprocessing.pool import Pool
 
 from bench.measure import Report
 from unlost.refresh.cells import ALL_INDICATORS, INDICATORS
-from unlost.refresh.learning import Wanted, learn
-from unlost.refresh.schemes import NAMED, judge, judge_all
+from unlost.refresh.learning import LearningOptions, learn_policy
+from unlost.refresh.schemes import NAMED_SCHEMES, score_scheme, score_all_schemes
 from unlost.refresh.simulation.mixtures import MIXTURES
-from unlost.refresh.simulation.schedule import ScheduleScore, schedules
-from unlost.refresh.simulation.scoring import ByPolicy, Score, Trial, history_of, run, trial
-from unlost.refresh.simulation.web import visits_of
+from unlost.refresh.simulation.schedule import ScheduleScore, simulate_schedules
+from unlost.refresh.simulation.scoring import (
+    PolicyMethod,
+    SimulationScore,
+    SimulationTrial,
+    build_history,
+    run_methods,
+    run_trial,
+)
+from unlost.refresh.simulation.web import simulate_visits
 
 TARGET = 0.9994
 VARIANT = "Scheme 1 variant"
@@ -28,24 +35,24 @@ RUN_TARGET = 0.99  # what so few hosts can be sure of
 SCHEDULED_HOSTS = 1_500
 
 
-def tried(name: str) -> Trial:
+def tried(name: str) -> SimulationTrial:
     """Try one mixture."""
     hosts = HOSTS.get(name, USUAL_HOSTS)
-    return trial(MIXTURES[name], hosts, VISITS, SEED, Wanted(TARGET), LATER)
+    return run_trial(MIXTURES[name], hosts, VISITS, SEED, LearningOptions(TARGET), LATER)
 
 
 def contribution(name: str) -> list[tuple[str, float]]:
     """Return what the learner states of usefulness with no indicator but date and tag, then with each one more."""
-    history = history_of(visits_of(MIXTURES[name], HOSTS.get(name, USUAL_HOSTS), VISITS + LATER, SEED), VISITS)
-    ways = [("date and tag alone", Wanted(TARGET, indicators=frozenset(), hosts=False))]
-    ways.append(("and hosts", Wanted(TARGET, indicators=frozenset())))
-    ways += [(f"and {one}", Wanted(TARGET, indicators=frozenset([one]))) for one in INDICATORS]
-    ways.append(("all", Wanted(TARGET)))
-    ways += [(f"all but {one}", Wanted(TARGET, indicators=ALL_INDICATORS - {one})) for one in INDICATORS]
-    ways.append(("all but hosts", Wanted(TARGET, hosts=False)))
-    found = [(words, learn(history, wanted).stated) for words, wanted in ways]
+    history = build_history(simulate_visits(MIXTURES[name], HOSTS.get(name, USUAL_HOSTS), VISITS + LATER, SEED), VISITS)
+    ways = [("date and tag alone", LearningOptions(TARGET, indicators=frozenset(), by_host=False))]
+    ways.append(("and hosts", LearningOptions(TARGET, indicators=frozenset())))
+    ways += [(f"and {one}", LearningOptions(TARGET, indicators=frozenset([one]))) for one in INDICATORS]
+    ways.append(("all", LearningOptions(TARGET)))
+    ways += [(f"all but {one}", LearningOptions(TARGET, indicators=ALL_INDICATORS - {one})) for one in INDICATORS]
+    ways.append(("all but hosts", LearningOptions(TARGET, by_host=False)))
+    found = [(words, learn_policy(history, wanted).estimate) for words, wanted in ways]
     matrix = history.matrix()
-    reach = [one.usefulness for one in judge_all(matrix) if one.reliability >= TARGET]
+    reach = [one.usefulness for one in score_all_schemes(matrix) if one.reliability >= TARGET]
     best = [("best of the 512, in hindsight", max(reach, default=0.0))]
     return best + [(words, 0.0 if stated is None else stated.usefulness) for words, stated in found]
 
@@ -53,25 +60,25 @@ def contribution(name: str) -> list[tuple[str, float]]:
 def covered(seed: int) -> tuple[tuple[float, float, float], tuple[float, float, float] | None, float]:
     """Return one seeded run: low, estimate, high of the variant by host; of the learner; what came after."""
     mixture = MIXTURES["liars"]
-    history = history_of(visits_of(mixture, RUN_HOSTS, RUN_VISITS, seed), RUN_VISITS)
-    scheme = NAMED[VARIANT]
-    by_host = history.resampled([scheme], seed)[0]
-    plain = (by_host.low, judge(history.matrix(), scheme).reliability, by_host.high)
+    history = build_history(simulate_visits(mixture, RUN_HOSTS, RUN_VISITS, seed), RUN_VISITS)
+    scheme = NAMED_SCHEMES[VARIANT]
+    by_host = history.bootstrap_reliability([scheme], seed)[0]
+    plain = (by_host.low, score_scheme(history.matrix(), scheme).reliability, by_host.high)
     whole = RUN_VISITS * 3
-    web = partial(visits_of, mixture, RUN_HOSTS, whole, seed)
-    policy = learn(history_of(web(), RUN_VISITS), Wanted(RUN_TARGET))
-    stated = policy.stated
+    web = partial(simulate_visits, mixture, RUN_HOSTS, whole, seed)
+    policy = learn_policy(build_history(web(), RUN_VISITS), LearningOptions(RUN_TARGET))
+    stated = policy.estimate
     if stated is None:
         return plain, None, 1.0
-    way = ByPolicy(policy, Score("learned"))
-    run([way], web(), RUN_VISITS)
+    way = PolicyMethod(policy, SimulationScore("learned"))
+    run_methods([way], web(), RUN_VISITS)
     return plain, (stated.interval.low, stated.reliability, stated.interval.high), way.score.reliability
 
 
 def population() -> float:
     """Return the reliability of the variant on so many hosts that it is the truth."""
-    history = history_of(visits_of(MIXTURES["liars"], 20_000, RUN_VISITS, 1_000_000), RUN_VISITS)
-    return judge(history.matrix(), NAMED[VARIANT]).reliability
+    history = build_history(simulate_visits(MIXTURES["liars"], 20_000, RUN_VISITS, 1_000_000), RUN_VISITS)
+    return score_scheme(history.matrix(), NAMED_SCHEMES[VARIANT]).reliability
 
 
 def spread(errors: list[float]) -> float:
@@ -80,7 +87,7 @@ def spread(errors: list[float]) -> float:
     return ordered[round(0.975 * (len(ordered) - 1))] - ordered[round(0.025 * (len(ordered) - 1))]
 
 
-def report_mixtures(report: Report, trials: list[Trial]) -> None:
+def report_mixtures(report: Report, trials: list[SimulationTrial]) -> None:
     """Report what was missed and saved."""
     for done in trials:
         scores = {score.name: score for score in done.scores}
@@ -98,7 +105,7 @@ def report_mixtures(report: Report, trials: list[Trial]) -> None:
                 f"| {score.bytes / 1e6:.1f} | {score.requests:,} |"
             )
         report.line("")
-        stated = done.policy.stated
+        stated = done.policy.estimate
         if stated is not None:
             low, high = 100 * stated.interval.low, 100 * stated.interval.high
             report.line(
@@ -154,7 +161,7 @@ def report_coverage(report: Report, pool: Pool) -> None:
 
 def scheduled(name: str) -> list[ScheduleScore]:
     """Return what schedules find that may make a third of the visits."""
-    return schedules(visits_of(MIXTURES[name], SCHEDULED_HOSTS, VISITS + 2 * LATER, SEED), VISITS, 1 / 3)
+    return simulate_schedules(simulate_visits(MIXTURES[name], SCHEDULED_HOSTS, VISITS + 2 * LATER, SEED), VISITS, 1 / 3)
 
 
 def report_schedules(report: Report, pool: Pool) -> None:
@@ -173,7 +180,11 @@ def report_schedules(report: Report, pool: Pool) -> None:
         for score in scores:
             report.line(f"| {name} | {score.name} | {100 * score.found_share:.1f} | {100 * score.freshness:.1f} |")
         by_turns, *_, ours = scores
-        report.gate(f"{name}: changes found by those of turns", ours.found / max(by_turns.found, 1), at_least=1.0)
+        report.gate(
+            f"{name}: changes found by those of turns",
+            ours.changes_found / max(by_turns.changes_found, 1),
+            at_least=1.0,
+        )
     report.line("")
 
 

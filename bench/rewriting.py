@@ -10,8 +10,8 @@ import lxml.html
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bench.measure import Report
-from unlost.pages.link import Use
-from unlost.pages.rewriting import Directory, rewrite
+from unlost.pages.link import LinkKind
+from unlost.pages.rewriting import LinkDirectory, rewrite_links
 
 PAGES, PARAGRAPHS = 200, 20
 BASE = "http://h.example/d/"
@@ -92,22 +92,22 @@ def by_nothing(bodies: Iterable[bytes]) -> int:
 def by_place(bodies: Iterable[bytes]) -> int:
     """Change the links of each page where they stand."""
 
-    def replace(uri: str, use: Use) -> str:  # noqa: ARG001
+    def replace(uri: str, use: LinkKind) -> str:  # noqa: ARG001
         return uri + "?new"
 
-    return sum(len(rewrite(body, "text/html", BASE, None, replace).body) for body in bodies)
+    return sum(len(rewrite_links(body, "text/html", BASE, None, replace).body) for body in bodies)
 
 
-def by_directory(known: Directory) -> Callable[[Iterable[bytes]], int]:
+def by_directory(known: LinkDirectory) -> Callable[[Iterable[bytes]], int]:
     """Return how to change links where they stand with what is known from earlier pages, as an export does."""
 
-    def replace(uri: str, use: Use) -> str:
+    def replace(uri: str, use: LinkKind) -> str:
         new = uri + "?new"
         known.add(uri, use, new)
         return new
 
     def change(bodies: Iterable[bytes]) -> int:
-        pages = (rewrite(body, "text/html", BASE, None, replace, directory=known, page="d/") for body in bodies)
+        pages = (rewrite_links(body, "text/html", BASE, None, replace, directory=known, page="d/") for body in bodies)
         return sum(len(page.body) for page in pages)
 
     return change
@@ -158,7 +158,7 @@ def main() -> None:
             continue
         bodies = readable(bodies)  # noqa: PLW2901
         size = sum(map(len, bodies)) / 1e6
-        known = by_directory(Directory(1 << 30))
+        known = by_directory(LinkDirectory(1 << 30))
         tree, nothing, place, told = processor_seconds((by_tree, by_nothing, by_place, known), bodies)
         speeds = " | ".join(f"{size / each:.1f}" for each in (tree, nothing, place, told))
         report.line(f"| {len(bodies)} {name} | {size:.1f} | {speeds} | {tree / place:.1f} | {nothing / place:.1f} |")

@@ -20,11 +20,11 @@ from unlost.formats.problems import Problems
 from unlost.holdings import FilterOptions, MapOptions, build_filter, build_map
 from unlost.holdings.profile import ProfileHeader, build_profiles
 from unlost.holdings.spark import filters, maps, profiles, statistics
-from unlost.holdings.spark.engine import Engine, PartWork, Stage
-from unlost.holdings.spark.rows import Note, Row
+from unlost.holdings.spark.engine import SparkEngine, PartTask, SparkStage
+from unlost.holdings.spark.rows import TaskReport, PartialRow
 from unlost.holdings.spark.session import spark_session
-from unlost.holdings.statistics.gathering import gather
-from unlost.holdings.synth import Plan, write_index
+from unlost.holdings.statistics.gathering import count_index
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,7 +62,7 @@ def main() -> None:
             return
         cores = os.cpu_count() or 1
         with spark_session(f"local[{cores}]") as session:
-            measure(Engine(session), folder, report)
+            measure(SparkEngine(session), folder, report)
             straggle(session, folder, report)
         simulate(folder, report)
     report.finish()
@@ -77,7 +77,7 @@ class Work:
     same: Callable[[object, object], bool]
 
 
-def works(engine: Engine, here: Path, there: Path) -> dict[str, Work]:
+def works(engine: SparkEngine, here: Path, there: Path) -> dict[str, Work]:
     """Return everything that is measured."""
 
     def is_same_file(_: object, __: object) -> bool:
@@ -104,8 +104,8 @@ def works(engine: Engine, here: Path, there: Path) -> dict[str, Work]:
             is_same_file,
         ),
         "statistics": Work(
-            lambda files: gather(files)[0].to_json(),
-            lambda index: statistics.gather(engine, [index])[0].to_json(),
+            lambda files: count_index(files)[0].to_json(),
+            lambda index: statistics.count_index(engine, [index])[0].to_json(),
             str.__eq__,  # type: ignore[arg-type]
         ),
     }
@@ -115,7 +115,7 @@ def write_indexes(folder: Path, lines: int) -> Path:
     """Write a sorted index in several files; return their folder."""
     whole, index = folder / "whole.cdxj", folder / f"index-{lines}"
     index.mkdir()
-    write_index(Plan(lines), whole, Problems())
+    write_synthetic_index(SynthIndexOptions(lines), whole, Problems())
     with whole.open("rb") as file:
         for number in range(FILES):
             with (index / f"{number}.cdxj").open("wb") as part:
@@ -124,7 +124,7 @@ def write_indexes(folder: Path, lines: int) -> Path:
     return index
 
 
-def measure(engine: Engine, folder: Path, report: Report) -> None:
+def measure(engine: SparkEngine, folder: Path, report: Report) -> None:
     """Measure everything here and on a cluster of this machine."""
     sizes = (LINES // 3, LINES)
     indexes = [write_indexes(folder, lines) for lines in sizes]
@@ -163,26 +163,28 @@ def measure(engine: Engine, folder: Path, report: Report) -> None:
 class Timed:
     """Does the work of a part, and says what it took of a processor."""
 
-    work: PartWork
+    work: PartTask
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         """Yield what the work yields, and one note more."""
         start = time.process_time()
         yield from self.work(part, rows)
-        yield Note(counts={"microseconds": round((time.process_time() - start) * 1e6)}).row()
+        yield TaskReport(counts={"microseconds": round((time.process_time() - start) * 1e6)}).to_row()
 
 
-class TimedEngine(Engine):
+class TimedEngine(SparkEngine):
     """An engine that knows what each part of each stage took. took: seconds, by stage and part."""
 
     def __init__(self, session: "SparkSession", parts: int) -> None:
         super().__init__(session, parts)
         self.took: list[list[float]] = []
 
-    def merge(self, stage: Stage, cut: Callable[[Row], Iterator[Row]], parts: int, work: PartWork) -> Stage:
+    def merge(
+        self, stage: SparkStage, cut: Callable[[PartialRow], Iterator[PartialRow]], parts: int, work: PartTask
+    ) -> SparkStage:
         """Do as the engine does."""
         merged = super().merge(stage, cut, parts, Timed(work))
-        every = [note.counts["microseconds"] / 1e6 for note in merged.notes if "microseconds" in note.counts]
+        every = [note.counts["microseconds"] / 1e6 for note in merged.reports if "microseconds" in note.counts]
         self.took.append(every)
         return merged
 
@@ -191,7 +193,7 @@ def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
     """Measure the longest part where one domain has most lines, with what keeps it small and without."""
     index = folder / "dominant"
     index.mkdir()
-    write_index(Plan(round(DOMINANT_LINES * (1 - DOMINANT))), index / "others.cdxj", Problems())
+    write_synthetic_index(SynthIndexOptions(round(DOMINANT_LINES * (1 - DOMINANT))), index / "others.cdxj", Problems())
     with (index / "dominant.cdxj").open("w") as file:
         for number in range(round(DOMINANT_LINES * DOMINANT)):
             host, page = number % 6000, number // 6000
@@ -211,18 +213,18 @@ def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
         "paths first, cut at hosts; then hosts, cut at domains": None,
         "all at once, cut at domains": lambda how: (how, None),
     }
-    stepping = maps._steps  # noqa: SLF001  what is measured is that it matters
+    stepping = maps._compaction_steps  # noqa: SLF001  what is measured is that it matters
     outputs: list[Path] = []
     at_least = []
     for name, steps in ways.items():
         engine = TimedEngine(session, DOMINANT_PARTS)
-        maps._steps = steps or stepping  # noqa: SLF001
+        maps._compaction_steps = steps or stepping  # noqa: SLF001
         outputs.append(folder / f"dominant-{len(outputs)}.ukvs")
         maps.build_map(engine, [index], outputs[-1], COMPACTED)
         longest = sum(max(every) for every in engine.took)
         at_least.append(sum(max(*every, sum(every) / CLUSTER_CORES) for every in engine.took))
         report.line(f"| {name} | {longest:.2f} | {sum(map(sum, engine.took)):.2f} | {at_least[-1]:.2f} |")
-    maps._steps = stepping  # noqa: SLF001
+    maps._compaction_steps = stepping  # noqa: SLF001
     if not filecmp.cmp(outputs[0], outputs[1], shallow=False):
         raise SystemExit("bench scale: the ways come to different maps")
     engine = TimedEngine(session, DOMINANT_PARTS)

@@ -16,8 +16,8 @@ from tests.service.servers import listening_at, started
 from bench.measure import Report
 from unlost.formats.problems import Problems
 from unlost.holdings import FilterOptions, MapOptions, build_filter, build_map
-from unlost.holdings.synth import Plan, write_index
-from unlost.measure.routing.trying import count_lines
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.measure.routing.trying import count_rows
 
 PUBLIC_ARCHIVES = 20
 ALL_CAPTURES = 10**12
@@ -46,12 +46,12 @@ class Costs:
 def measured(folder: Path, size: int) -> Costs:
     """Measure an aggregator of archives of one size, with maps alone and with filters beside them."""
     index, everything, rows, pages = (folder / name for name in ("index.cdxj", "all.map", "a.map", "a.filter"))
-    write_index(Plan(size), index, Problems())
+    write_synthetic_index(SynthIndexOptions(size), index, Problems())
     build_map([index], everything)
     build_map([index], rows, MapOptions(host_weight=1, path_weight=1))
     build_filter([index], pages, FilterOptions(bits=FILTER_BITS))
     maps_only, both = (resident(folder, has_filters=has_filters) for has_filters in (False, True))
-    return Costs(count_lines(everything), count_lines(rows), pages.stat().st_size, rows.stat().st_size, maps_only, both)
+    return Costs(count_rows(everything), count_rows(rows), pages.stat().st_size, rows.stat().st_size, maps_only, both)
 
 
 def resident(folder: Path, *, has_filters: bool) -> int:

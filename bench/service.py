@@ -11,17 +11,17 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from bench.measure import Report
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report as ArchiveReport
-from unlost.aggregate.wish import Freshness, Wish
-from unlost.archives.asking.courier import Courier
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport as ArchiveReport
+from unlost.aggregate.wish import CacheControl, RoutingOptions
+from unlost.archives.asking.courier import ArchiveHttpClient
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.clock import SystemClock
-from unlost.formats.mementos import Memento, Mementos
+from unlost.formats.mementos import MementoTuple, Mementos
 from unlost.service.application import Application
-from unlost.service.copies import Copies
-from unlost.service.parts import Parts
-from unlost.service.standing import Standing
+from unlost.service.copies import ReplaySource
+from unlost.service.parts import ServiceContext
+from unlost.service.standing import ArchiveStatus
 
 CALLS = 5_000
 RUNS = 7
@@ -35,22 +35,26 @@ class Kept:
     """Has found everything already."""
 
     def __init__(self) -> None:
-        rows = [Memento(f"20{n // 12:02d}{n % 12 + 1:02d}01000000", "a", f"http://a/{n}") for n in range(COPIES)]
+        rows = [MementoTuple(f"20{n // 12:02d}{n % 12 + 1:02d}01000000", "a", f"http://a/{n}") for n in range(COPIES)]
         now = SystemClock().now()
         reports = tuple(ArchiveReport(f"archive-{n}", "routed", "hit" if n == 1 else "miss") for n in range(14))
-        self._found = Found("http://example.com/", Mementos(rows), reports, (), now, now + 3_600, from_cache=True)
-        self._kept = {(self._found.uri, Wish()): self._found}
+        self._found = AggregateResult(
+            "http://example.com/", Mementos(rows), reports, (), now, now + 3_600, from_cache=True
+        )
+        self._kept = {(self._found.uri, RoutingOptions()): self._found}
 
-    def kept(self, uri: str, wish: Wish) -> Found | None:
+    def kept(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
         """Return it at once."""
         return self._kept.get((uri, wish))
 
-    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
+    async def find(
+        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
+    ) -> AggregateResult:  # noqa: B008
         """Return it."""
         del uri, wish, freshness
         return self._found
 
-    def standings(self) -> list[Standing]:
+    def archive_statuses(self) -> list[ArchiveStatus]:
         """Return nothing."""
         return []
 
@@ -88,7 +92,9 @@ async def measure() -> dict[str, float]:
         return PlainTextResponse("x" * 10_000)
 
     clock, kept = SystemClock(), Kept()
-    service = Application(Parts(kept, Copies([], Courier(MemoryLimitStore(), clock)), kept, clock))
+    service = Application(
+        ServiceContext(kept, ReplaySource([], ArchiveHttpClient(MemoryLimitStore(), clock)), kept, clock)
+    )
     apps: dict[str, tuple[_App, str]] = {
         "bare Starlette route": (Starlette(routes=[Route("/timemap/{rest:path}", bare)]), "/timemap/link/x"),
         "/timemap/link": (service, "/timemap/link/http://example.com/"),

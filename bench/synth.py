@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.measure import Report, best_of
 from unlost.formats.problems import Problems
-from unlost.holdings.synth import Plan, write_index, write_index_to
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
 
 LINES = 3_000_000
 
@@ -27,9 +27,9 @@ def main() -> None:
     """Measure, report, judge."""
     report = Report("synth", "Making up indexes")
     problems = Problems()
-    plan = Plan(LINES, seed=1)
+    plan = SynthIndexOptions(LINES, seed=1)
     nowhere = Nowhere()
-    write_index_to(plan, nowhere, problems)
+    write_synthetic_index_to(plan, nowhere, problems)
     report.line(
         f"{LINES:,} lines of {nowhere.size / LINES:.0f} bytes on average, seed 1; one thread, best of 3; "
         "the start-up of Python is not counted."
@@ -37,16 +37,16 @@ def main() -> None:
     report.line("")
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as folder:
         file, packed = Path(folder) / "a.cdxj", Path(folder) / "a.cdxj.zst"
-        write_index(plan, file, problems)
+        write_synthetic_index(plan, file, problems)
         rows = {
             "`sort -c` of what was made": best_of(3, lambda: subprocess.run(["sort", "-c", file], check=True)),
-            "made, and thrown away": best_of(3, lambda: write_index_to(plan, Nowhere(), problems)),
+            "made, and thrown away": best_of(3, lambda: write_synthetic_index_to(plan, Nowhere(), problems)),
             "made and thrown away, shuffled": best_of(
                 3,
-                lambda: write_index_to(Plan(LINES, 1, shuffled=True), Nowhere(), problems),
+                lambda: write_synthetic_index_to(SynthIndexOptions(LINES, 1, shuffled=True), Nowhere(), problems),
             ),
-            "to a file, until it is on the disk": best_of(3, lambda: write_index(plan, file, problems)),
-            "to a file in zstd": best_of(3, lambda: write_index(plan, packed, problems)),
+            "to a file, until it is on the disk": best_of(3, lambda: write_synthetic_index(plan, file, problems)),
+            "to a file in zstd": best_of(3, lambda: write_synthetic_index(plan, packed, problems)),
         }
     report.line("| | seconds | million lines/s |")
     report.line("|---|---|---|")

@@ -2,15 +2,15 @@
 
 from bench.linkformat import ARCHIVES, MEMENTOS, bodies, plain
 from bench.measure import Report, best_of
-from unlost.aggregate.forms import Format
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
-from unlost.aggregate.rendering import timemap
-from unlost.formats.mementos import Mementos, read_mementos
+from unlost.aggregate.forms import TimeMapFormat
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
+from unlost.aggregate.rendering import serialize_timemap
+from unlost.formats.mementos import Mementos, read_archive_timemap
 from unlost.formats.problems import Problems
 
 PAGE = "http://www.example.com/news/2013/story.html?id=7"
-PLACES = Places("http://localhost:1208")
+PLACES = ServiceUrls("http://localhost:1208")
 TIMES = 25  # runs are short, and machines busy
 
 
@@ -18,14 +18,14 @@ def read_all(lists: list[bytes]) -> list[Mementos]:
     """Return what each archive lists."""
     problems = Problems()
     return [
-        read_mementos(body, f"archive-{n}", f"https://web.archive-{n}.example/", problems).mementos
+        read_archive_timemap(body, f"archive-{n}", f"https://web.archive-{n}.example/", problems).mementos
         for n, body in enumerate(lists)
     ]
 
 
-def rendered(mementos: Mementos, form: Format = "link") -> bytes:
+def rendered(mementos: Mementos, form: TimeMapFormat = "link") -> bytes:
     """Return the merged TimeMap."""
-    return timemap(Found(PAGE, mementos, (), (), 0.0, 0.0), PLACES, form)
+    return serialize_timemap(AggregateResult(PAGE, mementos, (), (), 0.0, 0.0), PLACES, form)
 
 
 def main() -> None:

@@ -9,17 +9,17 @@ from pathlib import Path
 
 from bench.measure import Report, best_of
 from unlost.vault.carriers import Carrier
-from unlost.vault.making import Wish, make
-from unlost.vault.middleware.asgi import Message, VaultMiddleware
+from unlost.vault.making import PackOptions, pack_vault
+from unlost.vault.middleware.asgi import AsgiMessage, VaultMiddleware
 from unlost.vault.packing import ServerFile
-from unlost.vault.planning import Page
-from unlost.vault.sealing import Seal
-from unlost.vault.shape import Shape
-from unlost.vault.state import Settings, Vault
+from unlost.vault.planning import CarrierPage
+from unlost.vault.sealing import EncryptionOptions
+from unlost.vault.shape import CodeShape
+from unlost.vault.state import VaultSettings, Vault
 
 ROOT = Path(__file__).parents[1]
 NEEDED, COUNT, SIZE = 2048, 8192, 100 << 20
-SHAPE = Shape(SIZE, SIZE // NEEDED, NEEDED, COUNT)
+SHAPE = CodeShape(SIZE, SIZE // NEEDED, NEEDED, COUNT)
 PAGE_BYTES = 100_000
 CALLS = 2_000
 
@@ -112,23 +112,23 @@ def carrying(report: Report) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": headers})  # type: ignore[operator]
         await send({"type": "http.response.body", "body": page})  # type: ignore[operator]
 
-    async def sent(message: Message) -> None:
+    async def sent(message: AsgiMessage) -> None:
         del message
 
-    async def received() -> Message:
+    async def received() -> AsgiMessage:
         return {}
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "data")
         file.write_bytes(os.urandom(20_000))
-        wish = Wish(
+        wish = PackOptions(
             [ServerFile("data", file, "file", 0o644, 0, 20_000)],
-            [Page("/", PAGE_BYTES, 0), Page("/b", PAGE_BYTES, 1)],
-            Settings(Carrier.COMMENT, 1 << 20),
-            Seal(),
+            [CarrierPage("/", PAGE_BYTES, 0), CarrierPage("/b", PAGE_BYTES, 1)],
+            VaultSettings(Carrier.COMMENT, 1 << 20),
+            EncryptionOptions(),
             0.5,
         )
-        make(Vault(Path(folder, "v")), wish, "20260101000000")
+        pack_vault(Vault(Path(folder, "v")), wish, "20260101000000")
         with_vault = VaultMiddleware(app, Path(folder, "v"))
         scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"a")] * 8}
 

@@ -10,7 +10,7 @@ from tests.real_data import DATA
 
 from bench.measure import Report, best_of
 from bench.pages_text import plain_text
-from unlost.pages.verdicts import Answer, verdict_of
+from unlost.pages.verdicts import PageResponse, classify_page
 
 SIZE = 50_000  # bytes of the page that is timed
 PAGES = 20
@@ -46,7 +46,7 @@ def real(report: Report) -> None:
         return
     logging.disable()
     pages = list(real_pages())
-    rejected = [page for page in pages if verdict_of(page) is not None]
+    rejected = [page for page in pages if classify_page(page) is not None]
     wrongly = [page for page in rejected if not is_labelled_bad(page.uri, page.datetime)]
     report.line(
         f"Real WARCs: {len(pages)} captures of HTML with status 200, {len(rejected)} rejected "
@@ -72,8 +72,10 @@ def speed(report: Report) -> None:
         + "-->"
     )
     for name, body in (("of prose", long), ("of menus, with an error", f"<h1>Page not found</h1>{menu}")):
-        page = Answer("http://a.example/b", "20140102030405", 200, "text/html", f"<title>A</title>{body}".encode())
-        taken = best_of(5, lambda page=page: [verdict_of(page) for _ in range(PAGES)]) / PAGES  # type: ignore[misc]
+        page = PageResponse(
+            "http://a.example/b", "20140102030405", 200, "text/html", f"<title>A</title>{body}".encode()
+        )
+        taken = best_of(5, lambda page=page: [classify_page(page) for _ in range(PAGES)]) / PAGES  # type: ignore[misc]
         parsed = best_of(3, lambda page=page: plain_text(page.body))  # type: ignore[misc]
         report.line(f"{len(page.body) / 1e3:.0f} kB {name}: {taken * 1e3:.2f} ms; `html.parser`: {parsed * 1e3:.2f} ms")
         report.gate(f"{name}: time of a verdict by that of html.parser", taken / parsed, at_most=0.5)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from unlost.service import jobs_openapi
-from unlost.service.openapi import description
+from unlost.service.openapi import build_openapi
 
 _HEAD = """\
 # The HTTP API
@@ -35,7 +35,7 @@ _METHODS = ("get", "post", "delete")
 def described() -> _Object:
     """Return the whole description: with a map that is published, and with jobs."""
     jobs: dict[str, object] = {"paths": jobs_openapi.paths(), "components": jobs_openapi.components()}
-    return description("http://127.0.0.1:1208", has_map=True, jobs=jobs)
+    return build_openapi("http://127.0.0.1:1208", has_map=True, jobs=jobs)
 
 
 def _operations(paths: _Object) -> Iterator[tuple[str, str, _Object]]:

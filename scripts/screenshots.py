@@ -14,8 +14,8 @@ from tests.service.jobs.workers import Hold
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, order, running_place
 
 from unlost.demo.page import write_pages
-from unlost.demo.serving import Showing
-from unlost.demo.story import told_story
+from unlost.demo.serving import DemoServer
+from unlost.demo.story import run_story
 from unlost.service.server import listen
 
 _SIZE: ViewportSize = {"width": 1000, "height": 760}
@@ -111,11 +111,11 @@ def _administration(other: Page, place: Place, folder: Path) -> None:
 
 def _demonstration(browser: Browser, scratch: Path, folder: Path) -> None:
     """Take a picture of what `unlost demo` shows."""
-    with told_story(scratch, None, lambda _: None) as story, listen("127.0.0.1", 0) as listening:
+    with run_story(scratch, None, lambda _: None) as story, listen("127.0.0.1", 0) as listening:
         write_pages(story)
-        with Showing(listening, story.page) as showing:
+        with DemoServer(listening, story.page) as showing:
             page = browser.new_context(viewport=_SIZE, device_scale_factor=_SMALL).new_page()
-            page.goto(showing.address, wait_until="networkidle")
+            page.goto(showing.url, wait_until="networkidle")
             box = page.locator("#archives").bounding_box()
             tall = box["y"] if box else _SIZE["height"]  # what follows is tables
             clip: FloatRect = {"x": 0, "y": 0, "width": _SIZE["width"], "height": tall}

@@ -8,10 +8,10 @@ from pathlib import Path
 from study.chapter import Chapter
 from study.lists import read_links
 from unlost.errors import UriError
-from unlost.holdings.budget import Budget
-from unlost.measure.routing.configurations import Configuration, configurations
-from unlost.measure.routing.questions import Questions
-from unlost.measure.routing.trying import Said, Trial
+from unlost.holdings.budget import MapBudget
+from unlost.measure.routing.configurations import RoutingConfiguration, list_configurations
+from unlost.measure.routing.questions import QuerySet
+from unlost.measure.routing.trying import QueryDecisions, ConfigurationTrial
 from unlost.uri import key_many
 
 PAIRS = ((4.0, 4.0), (4.0, 1.0), (1.0, 1.0), (4.0, 0.0))
@@ -37,7 +37,7 @@ def main() -> None:
         listed = folder / "held.txt"
         listed.write_text("".join(f"{page}\n" for page in held))
         asked = [*older, *newer]
-        trial = Trial([listed], folder, Questions(asked, asked, [1] * len(asked)))
+        trial = ConfigurationTrial([listed], folder, QuerySet(asked, asked, [1] * len(asked)))
         rows, kept = [], {}
         for one, (size, said) in tried(trial).items():
             before, after = list(zip(older, said, strict=False)), list(zip(newer, said[len(older) :], strict=True))
@@ -77,22 +77,22 @@ def is_captured(page: str) -> bool:
     return zlib.crc32(page.encode()) % 10 < CAPTURED
 
 
-def tried(trial: Trial) -> dict[str, Said]:
+def tried(trial: ConfigurationTrial) -> dict[str, QueryDecisions]:
     """Return what each way costs and says."""
-    said = {f"weights {pair[0]:g},{pair[1]:g}": each for pair, each in trial.of_weights(PAIRS)}
-    hosts = dict(trial.of_weights([(float("inf"), 0.0)]))[float("inf"), 0.0]
-    found = {"all keys": dict(trial.of_weights([(float("inf"),) * 2]))[(float("inf"),) * 2], **said}
+    said = {f"weights {pair[0]:g},{pair[1]:g}": each for pair, each in trial.try_weights(PAIRS)}
+    hosts = dict(trial.try_weights([(float("inf"), 0.0)]))[float("inf"), 0.0]
+    found = {"all keys": dict(trial.try_weights([(float("inf"),) * 2]))[(float("inf"),) * 2], **said}
     found["a map of hosts"] = hosts
-    found[f"hosts + {BITS} bits"] = trial.of_filter(hosts, BITS)
-    budget = Budget(said["weights 4,1"][0].compressed, "bytes")
+    found[f"hosts + {BITS} bits"] = trial.try_filter(hosts, BITS)
+    budget = MapBudget(said["weights 4,1"][0].compressed, "bytes")
     for one in (*divided(budget, with_filter=False), *divided(budget, with_filter=True)):
-        found[f"{one.name} (those of weights 4,1)"] = trial.of_budget(one, ())
+        found[f"{one.name} (those of weights 4,1)"] = trial.try_budget(one, ())
     return found
 
 
-def divided(budget: Budget, *, with_filter: bool) -> list[Configuration]:
+def divided(budget: MapBudget, *, with_filter: bool) -> list[RoutingConfiguration]:
     """Return a budget as a configuration."""
-    return configurations(budgets=[budget], with_filter=with_filter)[1:]
+    return list_configurations(budgets=[budget], with_filter=with_filter)[1:]
 
 
 def share(values: Iterable[bool]) -> float:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from study.lists import read_hosts, read_links
 from unlost.formats.problems import Problems
-from unlost.holdings.synth import Plan, write_index
-from unlost.holdings.synth_queries import QueryPlan, write_queries
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.holdings.synth_queries import SynthQueryOptions, write_synthetic_queries
 
 SEED = 1
 HELD_PART = 0.7  # of a list, in the archive; the rest is held out
@@ -54,11 +54,11 @@ def archive(name: str, listed: Sequence[str], others: Sequence[str], folder: Pat
     for part, urls in (("held", held), ("hidden", hidden), ("others", others)):
         files[part].write_text("".join(f"{url}\n" for url in urls))
     index, queries = folder / f"{name}.cdxj", folder / f"{name}-asked.txt"
-    write_index(Plan(round(CAPTURES * cut), SEED, files["held"]), index, Problems())
-    plan = QueryPlan(
-        count=QUESTIONS, held=HELD, near=NEAR, seed=SEED, hidden=files["hidden"], strangers=files["others"]
+    write_synthetic_index(SynthIndexOptions(round(CAPTURES * cut), SEED, files["held"]), index, Problems())
+    plan = SynthQueryOptions(
+        count=QUESTIONS, held=HELD, near=NEAR, seed=SEED, near_urls=files["hidden"], unrelated_urls=files["others"]
     )
-    write_queries([index], plan, queries, Problems())
+    write_synthetic_queries([index], plan, queries, Problems())
     strangers = folder / f"{name}-strangers.txt"
-    write_queries([index], replace(plan, near=0.0), strangers, Problems())
+    write_synthetic_queries([index], replace(plan, near=0.0), strangers, Problems())
     return Archive(name, index, queries, strangers, held, hidden)

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from study.archives import HELD, NEAR, QUESTIONS, SEED, Archive, both_archives
 from study.chapter import RESULTS, Chapter
-from unlost.holdings.budget import Budget, published_size
+from unlost.holdings.budget import MapBudget, compressed_size
 from unlost.holdings.build import build_map
 from unlost.holdings.compaction import Compaction, compact_map
 from unlost.holdings.exclusion import ExclusionOptions, exclude_map
 from unlost.holdings.map import Map
-from unlost.measure.routing.configurations import PAIRS, configurations
-from unlost.measure.routing.drawing import accuracy_drawing
-from unlost.measure.routing.evaluation import evaluate
-from unlost.measure.routing.results import Result, pareto_front
+from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
+from unlost.measure.routing.drawing import draw_accuracy
+from unlost.measure.routing.evaluation import evaluate_index
+from unlost.measure.routing.results import RoutingResult, pareto_front
 
 BITS = (1, 2, 4, 8, 12)
 CHOSEN = ((4.0, 4.0), (4.0, 1.0), (4.0, 0.0), (1.0, 1.0), (1.0, 0.0))
@@ -47,13 +47,15 @@ def main() -> None:
 
 def compare(chapter: Chapter, archive: Archive) -> None:
     """Tell what each kind makes of the same bytes."""
-    first = evaluate([archive.index], [archive.queries], configurations(PAIRS, BITS))
+    first = evaluate_index([archive.index], [archive.queries], list_configurations(WEIGHT_PAIRS, BITS))
     weighed = {one.configuration.weights: one for one in first.results if one.configuration.family == "weights"}
-    budgets = [Budget(weighed[pair].size.compressed, "bytes") for pair in CHOSEN]
-    alone = evaluate([archive.index], [archive.queries], configurations(budgets=budgets)).results[1:]
-    both = evaluate([archive.index], [archive.queries], configurations(budgets=budgets, with_filter=True)).results[1:]
+    budgets = [MapBudget(weighed[pair].size.compressed, "bytes") for pair in CHOSEN]
+    alone = evaluate_index([archive.index], [archive.queries], list_configurations(budgets=budgets)).results[1:]
+    both = evaluate_index(
+        [archive.index], [archive.queries], list_configurations(budgets=budgets, with_filter=True)
+    ).results[1:]
     results = [*first.results, *alone, *both]
-    chapter.keep(archive.name, [one.row() for one in results])
+    chapter.keep(archive.name, [one.to_row() for one in results])
     chapter.table(
         ("weights", "lines", "relative cost", "gzip bytes", "accuracy", "budget", "budget for map and filter", "bits"),
         (
@@ -80,7 +82,7 @@ def compare(chapter: Chapter, archive: Archive) -> None:
     chapter.line(f"Nothing beats, from the smallest: {', '.join(front)}.")
     chapter.line()
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"maps-{archive.name}.svg").write_text(accuracy_drawing(results))
+    (RESULTS / f"maps-{archive.name}.svg").write_text(draw_accuracy(results))
     chapter.line(f"![accuracy against bytes](../study/results/maps-{archive.name}.svg)")
     chapter.line()
     judge(chapter, archive.name, weighed, both[CHOSEN.index((4.0, 1.0))], filtered[8])
@@ -97,7 +99,11 @@ def compare(chapter: Chapter, archive: Archive) -> None:
 
 
 def judge(
-    chapter: Chapter, name: str, weighed: dict[tuple[float, float], Result], divided: Result, eight: Result
+    chapter: Chapter,
+    name: str,
+    weighed: dict[tuple[float, float], RoutingResult],
+    divided: RoutingResult,
+    eight: RoutingResult,
 ) -> None:
     """Say what of the paper holds, and whether filters do what they must."""
     cheap = [one for one in weighed.values() if one.cost < CHEAP]
@@ -135,8 +141,8 @@ def exclusions(chapter: Chapter, archive: Archive, folder: Path) -> None:
         said = Map.open(path).lookup_many(questions[half:]).held
         right = sum(a == b for a, b in zip(said, truth[half:], strict=True)) / len(said)
         denied = sum(held and not yes for yes, held in zip(said, truth[half:], strict=True))
-        rows.append((what, f"{published_size(path):,}", f"{right:.2%}", denied))
-        kept[what] = {"bytes": published_size(path), "accuracy": right, "denied": denied}
+        rows.append((what, f"{compressed_size(path):,}", f"{right:.2%}", denied))
+        kept[what] = {"bytes": compressed_size(path), "accuracy": right, "denied": denied}
     chapter.keep(f"{archive.name} exclusions", kept)
     chapter.line(
         f"Exclusions learned (`unlost map exclude --index`) from {half:,} questions drawn from the same, "
@@ -151,12 +157,12 @@ def exclusions(chapter: Chapter, archive: Archive, folder: Path) -> None:
     chapter.line()
 
 
-def points(one: Result) -> float:
+def points(one: RoutingResult) -> float:
     """Return its accuracy in points of a hundred."""
     return 100 * (one.accuracy.value or 0.0)
 
 
-def accuracy(one: Result) -> str:
+def accuracy(one: RoutingResult) -> str:
     """Return it with two digits behind the point."""
     return f"{one.accuracy.value or 0.0:.2%}"
 

@@ -9,10 +9,10 @@ from study.archives import HELD, NEAR, QUESTIONS, both_archives
 from study.chapter import Chapter
 from study.lists import read_links
 from unlost.errors import UriError
-from unlost.measure.routing.configurations import configurations
-from unlost.measure.routing.evaluation import evaluate
+from unlost.measure.routing.configurations import list_configurations
+from unlost.measure.routing.evaluation import evaluate_index
 from unlost.measure.routing.growth import measure_growth
-from unlost.measure.routing.results import Evaluation
+from unlost.measure.routing.results import ArchiveEvaluation
 from unlost.uri import POLICIES, key_many
 
 CHEAP = 0.05
@@ -27,7 +27,7 @@ GROWING = ("H1P0", "H3P0", "HxP1", "HxPx", "DDom", "DIni", "URIR")
 def main() -> None:
     """Measure, write, judge."""
     chapter = Chapter("policies", "Profiles by policy")
-    tried = configurations(policies=POLICIES)
+    tried = list_configurations(policies=POLICIES)
     with tempfile.TemporaryDirectory(prefix="unlost-study-") as name:
         folder = Path(name)
         chapter.line(
@@ -40,18 +40,20 @@ def main() -> None:
         for archive in both_archives(folder):
             chapter.line(f"**{archive.description}.**")
             chapter.line()
-            found = evaluate([archive.index], [archive.queries], tried)
+            found = evaluate_index([archive.index], [archive.queries], tried)
             judge(chapter, archive.name, found)
-            alone = evaluate([archive.index], [archive.strangers], configurations(policies=("H1P0", "DDom", "HxP1")))
+            alone = evaluate_index(
+                [archive.index], [archive.strangers], list_configurations(policies=("H1P0", "DDom", "HxP1"))
+            )
             ratios(chapter, f"{archive.name}, asked for strangers alone", alone)
         growth(chapter, folder)
     chapter.finish()
 
 
-def judge(chapter: Chapter, name: str, found: Evaluation) -> None:
+def judge(chapter: Chapter, name: str, found: ArchiveEvaluation) -> None:
     """Tell the table of one archive, and what of the paper holds there."""
     by_policy = {one.configuration.policy: one for one in found.results if one.configuration.policy is not None}
-    chapter.keep(name, [one.row() for one in found.results])
+    chapter.keep(name, [one.to_row() for one in found.results])
     chapter.table(
         ("policy", "keys", "gzip bytes", "relative cost", "predicted", "present", "precision", "accuracy"),
         (
@@ -80,13 +82,13 @@ def judge(chapter: Chapter, name: str, found: Evaluation) -> None:
     chapter.finding(
         f"no false negatives ({name})",
         f"{sum(one.held - one.present for one in found.results)} in {len(found.results)} configurations",
-        holds=not found.missed,
+        holds=not found.false_negatives,
     )
-    chapter.gate(f"{name}: held pages that were denied", len(found.missed), at_most=0)
+    chapter.gate(f"{name}: held pages that were denied", len(found.false_negatives), at_most=0)
     chapter.line()
 
 
-def ratios(chapter: Chapter, name: str, found: Evaluation) -> None:
+def ratios(chapter: Chapter, name: str, found: ArchiveEvaluation) -> None:
     """Say whether registered domains, and hosts with a segment, are as much more precise as the paper has them."""
     precision = {one.configuration.policy: one.precision.value or 0.0 for one in found.results}
     for policy, times, words in (("DDom", 2.0, "doubles"), ("HxP1", 5.0, "is five times")):
@@ -108,9 +110,9 @@ def growth(chapter: Chapter, folder: Path) -> None:
             day = datetime.fromtimestamp(epoch, UTC).strftime("%Y%m%d%H%M%S")
             lines.append(f"{key} {day} " + json.dumps({"url": url, "mime": "text/html", "status": "200"}) + "\n")
     index.write_text("".join(sorted(lines)))
-    found = measure_growth([index], configurations(policies=GROWING))
-    chapter.keep("growth", [each.row() for each in found.points])
-    heaps = found.heaps()
+    found = measure_growth([index], list_configurations(policies=GROWING))
+    chapter.keep("growth", [each.to_row() for each in found.points])
+    heaps = found.fit_heaps_law()
     chapter.line(
         "**Growth**, by year, of the broad list, where every post counts as a capture on its own date (real "
         "addresses, real dates): all up to the end of the year. The figures are those of `unlost evaluate --by year`."
@@ -133,7 +135,7 @@ def growth(chapter: Chapter, folder: Path) -> None:
             for here in [{each.configuration: each for each in whole if each.slice == year}]
         ),
     )
-    straight = {policy: found.straightness(policy) or 0.0 for policy in policies}
+    straight = {policy: found.linearity(policy) or 0.0 for policy in policies}
     chapter.keep("straightness", straight)
     chapter.keep("heaps", heaps)
     chapter.line("R² of a straight line through keys by URI-Rs:")

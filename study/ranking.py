@@ -5,8 +5,8 @@ from pathlib import Path
 
 from study.archives import both_archives
 from study.chapter import Chapter
-from unlost.measure.routing.configurations import configurations
-from unlost.measure.routing.evaluation import evaluate
+from unlost.measure.routing.configurations import list_configurations
+from unlost.measure.routing.evaluation import evaluate_index
 
 LEAST = (0.02, 0.05, 0.1, 0.2, 0.5)
 POLICIES = ("DDom", "HxP1")
@@ -22,11 +22,11 @@ def main() -> None:
         f"`unlost evaluate --min-probability {','.join(map(str, LEAST))}`."
     )
     chapter.line()
-    tried = configurations(PAIRS, policies=POLICIES, min_probabilities=LEAST)
+    tried = list_configurations(PAIRS, policies=POLICIES, min_probabilities=LEAST)
     with tempfile.TemporaryDirectory(prefix="unlost-study-") as name:
         for archive in both_archives(Path(name)):
-            found = evaluate([archive.index], [archive.queries], tried, truth="address")
-            chapter.keep(archive.name, [one.row() for one in found.results])
+            found = evaluate_index([archive.index], [archive.queries], tried, truth="address")
+            chapter.keep(archive.name, [one.to_row() for one in found.results])
             chapter.line(f"**{archive.description}.** Precision / recall:")
             chapter.line()
             ways = [one for one in found.results if not one.configuration.min_probability][1:]

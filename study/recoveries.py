@@ -22,10 +22,10 @@ from study.lost.showing import (
     seed_given,
     vector,
 )
-from unlost.measure.overlap.standing import spread
-from unlost.recover.plan import CHOICES
+from unlost.measure.overlap.standing import summarize_values
+from unlost.recover.plan import SELECTABLE_POLICIES
 
-NAIVE, KNOWLEDGEABLE, EXHAUSTIVE = (each.value for each in CHOICES)
+NAIVE, KNOWLEDGEABLE, EXHAUSTIVE = (each.value for each in SELECTABLE_POLICIES)
 
 _INTRODUCTION = """\
 The dissertation on lazy preservation recovered 24 real sites, as if they were lost, from an archive and the caches
@@ -114,8 +114,8 @@ def _results(chapter: Chapter, found: list[Outcome]) -> None:
         rows.append((each.site, ranks[each.site], total, *groups, vector(each), similar))
     heads = ("site", "rank", "all", *GROUPS, "changed, missing, added", "almost identical, of changed texts")
     chapter.table(heads, rows)
-    recovered = spread([each.recovered for each in found])
-    changed = spread([each.counts.changed / each.counts.back for each in found if each.counts.back])
+    recovered = summarize_values([each.recovered for each in found])
+    changed = summarize_values([each.counts.changed / each.counts.back for each in found if each.counts.back])
     texts = (sum(each.texts for each in found), sum(each.similar for each in found))
     with_query = pooled(found, lambda each: each.queries, "with ?")
     without = pooled(found, lambda each: each.queries, "without ?")
@@ -187,18 +187,25 @@ def _alone(chapter: Chapter, outcomes: Sequence[Outcome]) -> None:
     for names in SETS:
         found = of(outcomes, NAIVE, names)
         means = [
-            spread([each.recovered for each in of(outcomes, policy.value, names)]).mean or 0.0 for policy in CHOICES
+            summarize_values([each.recovered for each in of(outcomes, policy.value, names)]).mean or 0.0
+            for policy in SELECTABLE_POLICIES
         ]
         groups = [share(pooled(found, lambda each: each.groups, label)) for label in GROUPS]
         test = compared(together, found, lambda each: each.recovered)
-        asked = spread([float(each.total_requests) for each in of(outcomes, KNOWLEDGEABLE, names)]).mean or 0.0
+        asked = (
+            summarize_values([float(each.total_requests) for each in of(outcomes, KNOWLEDGEABLE, names)]).mean or 0.0
+        )
         label = "all together" if names == ALL else NAMES[names[0]]
         p = "" if names == ALL else level_of(test.p)
         rows.append((label, *map(percent, means), *map(percent, groups), f"{asked:,.0f}", p))
         figures[label] = {"recovered": means, "by group": groups, "requests": asked, "p": test.p}
         brought[label] = means[0]
         is_better &= names == ALL or (test.above > test.below and test.p < 0.001)
-    heads = ("from", *(f"recovered, {policy.value}" for policy in CHOICES), *(f"{label}, naive" for label in GROUPS))
+    heads = (
+        "from",
+        *(f"recovered, {policy.value}" for policy in SELECTABLE_POLICIES),
+        *(f"{label}, naive" for label in GROUPS),
+    )
     chapter.table((*heads, "requests, knowledgeable", "p: all together is not better"), rows)
     chapter.line("Recovered: means over sites. HTML, images and other: of the files of all sites together.")
     chapter.line()
@@ -240,7 +247,7 @@ def _policies(chapter: Chapter, outcomes: Sequence[Outcome]) -> None:
     chapter.line()
     chapter.line("From all repositories together: changed, missing, added; in brackets requests.")
     chapter.line()
-    by_policy = {policy.value: of(outcomes, policy.value) for policy in CHOICES}
+    by_policy = {policy.value: of(outcomes, policy.value) for policy in SELECTABLE_POLICIES}
     rows = [
         (
             found[0].site,
@@ -267,11 +274,11 @@ def _requests(chapter: Chapter, outcomes: Sequence[Outcome]) -> None:
     """Tell what the policies cost, as Table 19 does, with the tests beside it."""
     chapter.line("### What they cost")
     chapter.line()
-    by_policy = {policy.value: of(outcomes, policy.value) for policy in CHOICES}
+    by_policy = {policy.value: of(outcomes, policy.value) for policy in SELECTABLE_POLICIES}
     rows, means = [], {}
     for name, (measure, shown) in _MEASURES.items():
         for policy, found in by_policy.items():
-            values = spread([measure(each) for each in found])
+            values = summarize_values([measure(each) for each in found])
             figures = [values.mean or 0, values.median or 0, values.deviation or 0, values.least or 0, values.most or 0]
             means[name, policy] = figures[0]
             rows.append((name, policy, *map(shown, figures), shown(published.POLICIES[name][policy])))
@@ -316,7 +323,7 @@ def _cost_findings(
     tests: dict[tuple[str, tuple[str, str]], tuple[bool, float]],
 ) -> None:
     def three(name: str) -> str:
-        return " / ".join(_MEASURES[name][1](means[name, policy.value]) for policy in CHOICES)
+        return " / ".join(_MEASURES[name][1](means[name, policy.value]) for policy in SELECTABLE_POLICIES)
 
     def larger(name: str, first: str, second: str, p: float = 0.001) -> bool:
         if (name, (first, second)) in tests:
@@ -329,8 +336,8 @@ def _cost_findings(
     chapter.finding(
         "all policies bring back about as much: 71.4 / 72.4 / 74.7 % (naive, knowledgeable, exhaustive)",
         three("recovered"),
-        holds=max(means["recovered", each.value] for each in CHOICES)
-        - min(means["recovered", each.value] for each in CHOICES)
+        holds=max(means["recovered", each.value] for each in SELECTABLE_POLICIES)
+        - min(means["recovered", each.value] for each in SELECTABLE_POLICIES)
         < 0.1,
     )
     chapter.finding(

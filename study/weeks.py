@@ -11,8 +11,8 @@ from study.lost.figures import contributions, pooled, share
 from study.lost.outcome import Outcome, Tally
 from study.lost.profiles import SITES
 from study.lost.showing import GROUPS, NAMES, PUT_IN, command_of, level_of, number, percent, seed_given
-from unlost.measure.overlap.standing import spread
-from unlost.measure.signed_ranks import SignedRanks, signed_ranks
+from unlost.measure.overlap.standing import summarize_values
+from unlost.measure.signed_ranks import SignedRankResult, wilcoxon_signed_rank
 
 LEVELS = tuple(published.LEVELS)
 
@@ -52,7 +52,7 @@ def _levels(chapter: Chapter, sites: Sequence[Weeks]) -> None:
     outcomes = [each for site in sites for each in site.outcomes]
     rows, means = [], []
     for place, name in enumerate(LEVELS):
-        found = spread([each.levels[place] for each in outcomes])
+        found = summarize_values([each.levels[place] for each in outcomes])
         figures = [value or 0.0 for value in (found.mean, found.median, found.deviation, found.least, found.most)]
         theirs = published.LEVELS[name]
         means.append(figures[0])
@@ -122,8 +122,8 @@ def _steadiness(chapter: Chapter, sites: Sequence[Weeks]) -> None:
     chapter.line()
     chapter.table(("level", "n", "ranks, first larger", "ranks, last larger", "p", "steady"), rows)
     chapter.keep("first and last week", kept)
-    within = fmean(spread([each.levels[4] for each in site.outcomes]).deviation or 0.0 for site in sites)
-    between = spread([fmean(each.levels[4] for each in site.outcomes) for site in sites]).deviation or 0.0
+    within = fmean(summarize_values([each.levels[4] for each in site.outcomes]).deviation or 0.0 for site in sites)
+    between = summarize_values([fmean(each.levels[4] for each in site.outcomes) for site in sites]).deviation or 0.0
     chapter.keep("deviation of s5", {"within sites": within, "between sites": between})
     chapter.finding(
         "most sites come back to the same degree each week; sites differ far more than weeks do",
@@ -132,9 +132,9 @@ def _steadiness(chapter: Chapter, sites: Sequence[Weeks]) -> None:
     )
 
 
-def compared_levels(first: Sequence[Outcome], last: Sequence[Outcome], place: int) -> SignedRanks:
+def compared_levels(first: Sequence[Outcome], last: Sequence[Outcome], place: int) -> SignedRankResult:
     """Return whether a level, counted from 0, differs between two weeks of the same sites."""
-    return signed_ranks([each.levels[place] for each in first], [each.levels[place] for each in last])
+    return wilcoxon_signed_rank([each.levels[place] for each in first], [each.levels[place] for each in last])
 
 
 def _range(site: Weeks, place: int) -> float:

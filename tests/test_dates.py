@@ -29,7 +29,7 @@ def test_every_form_reads_back(moment: datetime) -> None:
 def test_padding_brackets_every_moment_that_begins_so(moment: datetime, length: int) -> None:
     """A date cut anywhere is padded to the first and the last moment that it can stand for."""
     digits = dates.from_datetime(moment)
-    first, last = dates.pad(digits[:length]), dates.pad(digits[:length], up=True)
+    first, last = dates.pad(digits[:length]), dates.pad(digits[:length], round_up=True)
     assert first <= digits <= last
     assert first[:length] == last[:length] == digits[:length]
     for edge, step in ((first, timedelta(seconds=-1)), (last, timedelta(seconds=1))):
@@ -100,6 +100,6 @@ def test_local_times_have_their_zone() -> None:
     """Messages show local time to the minute; a time before which nothing may be done is rounded up."""
     assert dates.to_local(1_795_000_380) == "2026-11-18 12:13 CET"
     assert dates.to_local(1_784_000_001) == "2026-07-14 05:33 CEST"
-    assert dates.to_local(1_784_000_001, up=True) == "2026-07-14 05:34 CEST"
+    assert dates.to_local(1_784_000_001, round_up=True) == "2026-07-14 05:34 CEST"
     with pytest.raises(DateError, match="expected seconds since 1970"):
         dates.to_local(1e30)

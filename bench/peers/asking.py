@@ -24,7 +24,7 @@ from bench.peers.machine import BASE, NAME, Machine, serving
 from bench.peers.row import Row
 from bench.peers.sealed import LIVING, begin, environment
 from bench.peers.site import HOST
-from unlost.archives.archive import Archive, Kind, Work
+from unlost.archives.archive import Archive, ArchiveKind, RequestKind
 from unlost.testing import write_registry
 
 UNLOST = Path(sys.executable).with_name("unlost")
@@ -105,7 +105,9 @@ def closest(count: int, folder: Path) -> list[Row]:
     lost, living = f"http://{HOST}/page", [f"http://{LIVING}/{number}" for number in range(count)]
     machine = Machine([Stored(page, moment) for page in [lost, *living] for moment in _STORED], is_limited=False)
     # An archive of one's own: without limits, since those of the Wayback Machine would be all that is measured.
-    own = Archive("own", "Own", Kind.MEMENTO, timemap=f"{BASE}/web/timemap/link/", timegate=f"{BASE}/web/", limits=())
+    own = Archive(
+        "own", "Own", ArchiveKind.MEMENTO, timemap=f"{BASE}/web/timemap/link/", timegate=f"{BASE}/web/", limits=()
+    )
     registry = write_registry(folder / "archives.toml", own)
     client: list[str | Path] = [program("memento-client", "python"), "-c", THEIR_CLOSEST, f"{BASE}/web/", DATE]
     found = []
@@ -136,7 +138,7 @@ def _living(machine: Machine) -> Iterator[None]:
 
         def do_GET(self) -> None:
             """Serve a page."""
-            machine.asked.append((machine.clock.now(), Work.REPLAY, self.path))
+            machine.asked.append((machine.clock.now(), RequestKind.REPLAY, self.path))
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()

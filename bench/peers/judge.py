@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from bench.peers.site import CDN, HOST, Site
-from unlost.pages.links import links
+from unlost.pages.links import extract_links
 
 _DISK = "http://disk.invalid"
 
@@ -64,7 +64,7 @@ def linked(folder: Path, files: Iterable[Path]) -> Links:
     for file in files:
         body = file.read_bytes()
         # Links are found in pages of the web: the disk is a host of it, whose paths are those of the disk.
-        for link in links(body, "text/html", _DISK + quote(str(file.resolve()))):
+        for link in extract_links(body, "text/html", _DISK + quote(str(file.resolve()))):
             parts = urlsplit(link.uri)
             if link.uri.startswith(f"{_DISK}/"):
                 # What is behind the `?` is no part of a file's name.

@@ -22,13 +22,13 @@ from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, is_asked_f
 
 from bench.peers.site import Trouble
 from unlost import dates
-from unlost.archives.archive import Work
+from unlost.archives.archive import RequestKind
 
 NAME = "web.archive.org"
 BASE = f"https://{NAME}"
 SPAN = 10.0
 """Seconds in which questions are counted; as long as who asks too much is asked to wait."""
-PER_SPAN = {Work.INDEX: 5, Work.REPLAY: 100}
+PER_SPAN = {RequestKind.INDEX: 5, RequestKind.REPLAY: 100}
 """What is answered in a span: 30 and 600 a minute, as the Wayback Machine is known to (docs/archives.md)."""
 BUSY_SECONDS = 2
 PAGE_ROWS = 3_000
@@ -49,13 +49,13 @@ class Machine(FakeWayback):
     too_soon: int = 0
     unavailable: int = 0
     _happened: dict[tuple[str, str], int] = field(default_factory=dict)
-    _until: dict[Work, float] = field(default_factory=dict)
-    _spans: dict[Work, deque[float]] = field(default_factory=dict)
+    _until: dict[RequestKind, float] = field(default_factory=dict)
+    _spans: dict[RequestKind, deque[float]] = field(default_factory=dict)
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
         path = request.raw_path.removeprefix(BASE)  # some ask with the whole address, as one asks proxies
-        work = Work.INDEX if path.startswith(("/cdx/", "/web/timemap/")) else Work.REPLAY
+        work = RequestKind.INDEX if path.startswith(("/cdx/", "/web/timemap/")) else RequestKind.REPLAY
         self.asked.append((self.clock.now(), work, path))
         await asyncio.sleep(self.seconds)
         if self.is_limited and self._is_refused(work, self.clock.now()):
@@ -69,7 +69,7 @@ class Machine(FakeWayback):
             return self._timegate(path.removeprefix("/web/"), request.headers.get("Accept-Datetime"))
         return await self._sent(request, self._replay(path))
 
-    def _is_refused(self, work: Work, now: float) -> bool:
+    def _is_refused(self, work: RequestKind, now: float) -> bool:
         if now < self._until.get(work, 0.0):
             self.too_soon += 1
             return True

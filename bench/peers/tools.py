@@ -64,14 +64,14 @@ def _is_page(file: Path) -> bool:
 
 def unlost(_: Site, folder: Path, env: dict[str, str]) -> Left:
     """Recover and export, and read what is kept."""
-    from unlost import Recovered  # noqa: PLC0415  in the process inside alone
+    from unlost import Recovery  # noqa: PLC0415  in the process inside alone
 
     kept, made = folder / "kept", folder / "site"
     command: list[str | Path] = [UNLOST, "recover", HOME, "-o", kept, "--only", "web.archive.org", "--json"]
     own = {**env, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "bench@example.com"}
     said, seconds = _did(command, folder, own)
     exporting = _did([UNLOST, "export", kept, "--to", made], folder, own)[1]
-    recovered = Recovered(kept)
+    recovered = Recovery(kept)
     left = Left({each.url: recovered.read(each.url) for each in recovered.resources()}, made, _html(made))
     left.said = _told(said)
     left.seconds = seconds + exporting

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from unlost.api.aggregator import Aggregator, AsyncAggregator
     from unlost.api.comparing import compare
     from unlost.api.maps import build_map, compact_map
-    from unlost.api.recovered import Missing, Recovered, Resource, Run
+    from unlost.api.recovered import MissingResource, Recovery, Resource, RunResult
     from unlost.api.recovering import recover, recover_async
     from unlost.api.timemap import Memento, TimeMap
     from unlost.archives.archive import Archive
@@ -25,11 +25,11 @@ __all__ = [
     "AsyncAggregator",
     "Map",
     "Memento",
-    "Missing",
-    "Recovered",
+    "MissingResource",
+    "Recovery",
     "Registry",
     "Resource",
-    "Run",
+    "RunResult",
     "TimeMap",
     "UnlostError",
     "__version__",
@@ -51,11 +51,11 @@ _PLACES = {
     "AsyncAggregator": "api.aggregator:AsyncAggregator",
     "Map": "holdings.map:Map",
     "Memento": "api.timemap:Memento",
-    "Missing": "api.recovered:Missing",
-    "Recovered": "api.recovered:Recovered",
+    "MissingResource": "api.recovered:Missing",
+    "Recovery": "api.recovered:Recovered",
     "Registry": "archives.registry.registry:Registry",
     "Resource": "api.recovered:Resource",
-    "Run": "api.recovered:Run",
+    "RunResult": "api.recovered:Run",
     "TimeMap": "api.timemap:TimeMap",
     "UnlostError": "errors:UnlostError",
     "__version__": "_core:VERSION",

@@ -13,10 +13,12 @@ _ISO = re.compile(
 )
 
 # Whole dates that need no thought: all but the last days of months.
-_PLAIN = re.compile(r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|1\d|2[0-8])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII)
+_COMMON_DATE = re.compile(
+    r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|1\d|2[0-8])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII
+)
 
 
-def pad(digits: str, *, up: bool = False) -> str:
+def pad(digits: str, *, round_up: bool = False) -> str:
     """Return a date of 1 to 14 digits as 14: the first moment that begins so, or with `up` the last.
 
     Indexes and interfaces cut dates anywhere: `2014021` is a day from the 10th to the 19th. 17 digits (milliseconds)
@@ -27,22 +29,22 @@ def pad(digits: str, *, up: bool = False) -> str:
     >>> pad("2014021"), pad("2014021", up=True), pad("19", up=True)
     ('20140210000000', '20140219235959', '19991231235959')
     """
-    if _PLAIN.fullmatch(digits):
+    if _COMMON_DATE.fullmatch(digits):
         return digits
     if not (digits.isascii() and digits.isdigit() and (len(digits) <= 14 or len(digits) == 17)):
         raise DateError(f"expected 1 to 14 digits, or 17, found `{digits[:40]}`")
     filled = ""
     for width, lowest, highest in ((4, 1, 9999), (2, 1, 12), (2, 1, 31), (2, 0, 23), (2, 0, 59), (2, 0, 59)):
         given = digits[len(filled) : len(filled) + width]
-        last = _days(filled) if len(filled) == 6 else 60 if len(filled) == 12 and given == "60" else highest
+        last = _days_in_month(filled) if len(filled) == 6 else 60 if len(filled) == 12 and given == "60" else highest
         first, final = max(lowest, int(given.ljust(width, "0"))), min(last, int(given.ljust(width, "9")))
         if first > final:
             raise DateError(f"expected a date as YYYYMMDDhhmmss, found `{digits[:40]}`")
-        filled += f"{final if up else first:0{width}d}"
+        filled += f"{final if round_up else first:0{width}d}"
     return filled
 
 
-def _days(month: str) -> int:
+def _days_in_month(month: str) -> int:
     """How many days a month of six digits has."""
     return calendar.monthrange(int(month[:4]), int(month[4:]))[1]
 
@@ -105,12 +107,12 @@ def from_iso(text: str) -> str:
             moment = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
         # A leap second is a second that datetime does not know: the one before it stands for it.
         moment = moment.replace(hour=int(hour or 0), minute=int(minute or 0), second=min(int(second or 0), 59))
-        return from_datetime(moment - _offset(zone))
+        return from_datetime(moment - _parse_offset(zone))
     except (ValueError, OverflowError):
         raise DateError(f"expected a date such as 2014-02-10T00:00:01Z, found `{text[:40]}`") from None
 
 
-def _offset(zone: str | None) -> timedelta:
+def _parse_offset(zone: str | None) -> timedelta:
     if not zone or zone in "Zz":
         return timedelta()
     offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
@@ -157,7 +159,7 @@ def to_iso(digits: str) -> str:
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}Z"
 
 
-def to_local(seconds: float, *, up: bool = False) -> str:
+def to_local(seconds: float, *, round_up: bool = False) -> str:
     """Return seconds since 1970 as local time to the minute with its zone, as messages show it to the user.
 
     up: whether to round up, for a time before which something must not be done.
@@ -165,7 +167,7 @@ def to_local(seconds: float, *, up: bool = False) -> str:
     >>> to_local(1_392_076_801) == datetime.fromtimestamp(1_392_076_801).astimezone().strftime("%Y-%m-%d %H:%M %Z")
     True
     """
-    if up:
+    if round_up:
         seconds = math.ceil(seconds / 60) * 60
     try:
         return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M %Z").strip()
@@ -173,7 +175,7 @@ def to_local(seconds: float, *, up: bool = False) -> str:
         raise DateError(f"expected seconds since 1970, found `{seconds}`") from None
 
 
-def from_people(text: str) -> str:
+def from_user_input(text: str) -> str:
     """Return a date in one of the forms that people write as 14 digits. Raises DateError.
 
     >>> from_people("2014"), from_people("2014-02-10"), from_people("Mon, 10 Feb 2014 00:00:01 GMT")

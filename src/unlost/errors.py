@@ -164,13 +164,13 @@ class RobotsError(SiteError):
     is_for_now: whether nobody can tell before robots.txt can be had; then ask again another day.
     """
 
-    def __init__(self, message: str, *, is_for_now: bool) -> None:
+    def __init__(self, message: str, *, is_temporary: bool) -> None:
         super().__init__(message, "robots")
-        self.is_for_now = is_for_now
+        self.is_temporary = is_temporary
 
     def __reduce__(self) -> tuple[Any, tuple[object, ...]]:
         """Say how to make it again."""
-        return partial(type(self), is_for_now=self.is_for_now), (str(self),)
+        return partial(type(self), is_temporary=self.is_temporary), (str(self),)
 
 
 class SiteWaitError(SiteError):

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def state() -> Path:
+def state_folder() -> Path:
     """Return the folder for what must outlive a command: in UNLOST_HOME, else the XDG one. It need not exist."""
     if home := os.environ.get("UNLOST_HOME"):
         return Path(home) / "state"
@@ -12,7 +12,7 @@ def state() -> Path:
     return Path(base) / "unlost"
 
 
-def cache() -> Path:
+def cache_folder() -> Path:
     """Return the folder for what can be made again: in UNLOST_HOME, else the XDG one. It need not exist."""
     if home := os.environ.get("UNLOST_HOME"):
         return Path(home) / "cache"

@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from unlost.errors import InputError
 
-NAME = "state.sqlite"
+STATE_FILE_NAME = "state.sqlite"
 
-_ROOM = 1 << 16  # bytes that are left of a disk at least, unless it is full: SQLite asks for 32 KB at once
+_MIN_FREE_BYTES = 1 << 16  # bytes that are left of a disk at least, unless it is full: SQLite asks for 32 KB at once
 _CACHE_KIB = 32 << 10  # of the file, in memory, however large it is
 
 
@@ -27,28 +27,33 @@ class StateFile:
     what: whose state it is, for messages: `a recovery`. prepare: makes the tables, or refuses those that are there.
     """
 
-    def __init__(self, folder: Path, what: str, prepare: Callable[[sqlite3.Connection, Path], None]) -> None:
-        self._what = what
+    def __init__(self, folder: Path, description: str, prepare: Callable[[sqlite3.Connection, Path], None]) -> None:
+        self._description = description
         self._prepare = prepare
         self._lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self.connection = self._opened(folder)
+            self.connection = self._open(folder)
         except BaseException:
             os.close(self._lock)
             raise
         self._folder = folder
 
-    def _opened(self, folder: Path) -> sqlite3.Connection:
+    def _open(self, folder: Path) -> sqlite3.Connection:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             message = f"{folder}: another process is at work on it: wait for that one, or give another folder by -o"
             raise InputError(message) from None
-        file = folder / NAME
-        for each in (file, folder / f"{NAME}-wal", folder / f"{NAME}-shm", folder / f"{NAME}-journal"):
+        file = folder / STATE_FILE_NAME
+        for each in (
+            file,
+            folder / f"{STATE_FILE_NAME}-wal",
+            folder / f"{STATE_FILE_NAME}-shm",
+            folder / f"{STATE_FILE_NAME}-journal",
+        ):
             if each.is_symlink():
                 raise InputError(f"{each}: a link, which is not followed: remove it")
-        with explained(file, self._what):
+        with translate_sqlite_errors(file, self._description):
             connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
             try:
                 connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
@@ -82,7 +87,7 @@ class StateFile:
     def commit(self) -> None:
         """Make all changes last. Raises OSError for a full disk; what was committed before is not affected."""
         if self.connection.in_transaction:
-            with explained(self._folder / NAME, self._what):
+            with translate_sqlite_errors(self._folder / STATE_FILE_NAME, self._description):
                 self.connection.execute("COMMIT")
 
     def close(self) -> None:
@@ -95,7 +100,7 @@ class StateFile:
             os.close(self._lock)
 
 
-def storable(value: object) -> object:
+def encode_text(value: object) -> object:
     """Return a value as SQLite takes it: a text with bytes that were no UTF-8 is none, and goes as bytes."""
     if isinstance(value, str) and not value.isascii():
         try:
@@ -105,21 +110,21 @@ def storable(value: object) -> object:
     return value
 
 
-def text_of(value: Any) -> Any:  # noqa: ANN401  whatever stands in a column
+def decode_text(value: Any) -> Any:  # noqa: ANN401  whatever stands in a column
     """Return a value as it was before it was made storable."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
-def certain_text(value: object) -> str:
+def require_text(value: object) -> str:
     """Return the same of a text. Raises ValueError for what is none: a state may say anything."""
-    found = text_of(value)
+    found = decode_text(value)
     if not isinstance(found, str):
         raise ValueError("no text")  # noqa: TRY004  one error for bytes that are no text, and for no text
     return found
 
 
 @contextmanager
-def explained(file: Path, what: str) -> Iterator[None]:
+def translate_sqlite_errors(file: Path, description: str) -> Iterator[None]:
     """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk.
 
     what: whose state it should be, as in StateFile.
@@ -128,11 +133,11 @@ def explained(file: Path, what: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         if isinstance(error, sqlite3.OperationalError):
-            raise disk_error(error, file) from error
-        raise InputError(f"{file}: not the state of {what}: {error}") from error
+            raise os_error_of(error, file) from error
+        raise InputError(f"{file}: not the state of {description}: {error}") from error
 
 
-def disk_error(error: sqlite3.Error, file: Path) -> OSError:
+def os_error_of(error: sqlite3.Error, file: Path) -> OSError:
     """Return what the system would have said where SQLite says that a file cannot be written or opened."""
     code = getattr(error, "sqlite_errorcode", 0)
     reason = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.EROFS}.get(code & 0xFF)
@@ -141,20 +146,20 @@ def disk_error(error: sqlite3.Error, file: Path) -> OSError:
         disk = os.statvfs(file.parent)
         if disk.f_flag & os.ST_RDONLY:
             reason = errno.EROFS
-        elif code == sqlite3.SQLITE_IOERR_WRITE or disk.f_bavail * disk.f_frsize < _ROOM:
+        elif code == sqlite3.SQLITE_IOERR_WRITE or disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES:
             reason = errno.ENOSPC
     if reason is None:
         return OSError(None, str(error), os.fspath(file))
     return OSError(reason, os.strerror(reason), os.fspath(file))
 
 
-def check_tables(connection: sqlite3.Connection, file: Path, what: str) -> None:
+def reject_views_and_triggers(connection: sqlite3.Connection, file: Path, description: str) -> None:
     """Raise InputError for a file in which anything runs that somebody else wrote: views, triggers."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
-        raise InputError(f"{file}: not the state of {what}: it has more than tables")
+        raise InputError(f"{file}: not the state of {description}: it has more than tables")
 
 
-def change_tables(connection: sqlite3.Connection, statements: str, version: int) -> None:
+def migrate_schema(connection: sqlite3.Connection, statements: str, version: int) -> None:
     """Bring the tables of a file to a version, all at once. statements: none may have a semicolon within."""
     connection.execute("BEGIN IMMEDIATE")
     for statement in filter(str.strip, statements.split(";")):
@@ -163,7 +168,7 @@ def change_tables(connection: sqlite3.Connection, statements: str, version: int)
     connection.execute("COMMIT")
 
 
-def version_of(connection: sqlite3.Connection) -> int | None:
+def schema_version(connection: sqlite3.Connection) -> int | None:
     """Return the version of a file's tables; None if there are none."""
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     is_new = found == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

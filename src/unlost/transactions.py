@@ -31,7 +31,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def locked_file(file: Path) -> Iterator[None]:
+def lock_file(file: Path) -> Iterator[None]:
     """Lock a file, which is created, while the block runs; the lock ends with the process.
 
     SQLite does not wait for locks while a file changes to WAL, so processes have to open it one after the other.

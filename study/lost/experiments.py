@@ -18,7 +18,7 @@ from study.lost.profiles import Profile
 from study.lost.recovering import Shelf, recovered, write_original
 from study.lost.site import MadeSite
 from unlost.measure.sites.opening import open_site
-from unlost.recover.plan import CHOICES, Policy
+from unlost.recover.plan import SELECTABLE_POLICIES, RecoverPolicy
 
 SEED = 2006
 """What all sites and habits are drawn from."""
@@ -67,7 +67,7 @@ def lost_once(profile: Profile, seed: int = SEED) -> list[Outcome]:
     with tempfile.TemporaryDirectory(prefix="unlost-study-") as name:
         folder = Path(name)
         original = open_site(write_original(site, 0, folder / "original.warc"))
-        for policy in CHOICES:
+        for policy in SELECTABLE_POLICIES:
             for number, names in enumerate(SETS):
                 chosen = [shelves[each] for each in names]
                 place = folder / f"{policy.value}{number}"
@@ -85,7 +85,7 @@ def lost_weekly(profile: Profile, seed: int = SEED, weeks: int = LAST) -> Weeks:
             folder = Path(name)
             original = open_site(write_original(site, week, folder / "original.warc"))
             shelves: list[Shelf] = [(keeping.habit, keeping.held(week)) for keeping in keepings]
-            found.append(recovered(site, week, Policy.KNOWLEDGEABLE, shelves, original, folder / "recovery"))
+            found.append(recovered(site, week, RecoverPolicy.KNOWLEDGEABLE, shelves, original, folder / "recovery"))
     return Weeks(tuple(found), life_of(site, range(1, weeks + 1)))
 
 

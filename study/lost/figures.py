@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from study.lost.outcome import Outcome, Tally
-from unlost.measure.signed_ranks import SignedRanks, signed_ranks
+from unlost.measure.signed_ranks import SignedRankResult, wilcoxon_signed_rank
 
 
 def pooled(outcomes: Iterable[Outcome], tallies: Callable[[Outcome], Mapping[str, Tally]], label: str) -> Tally:
@@ -36,11 +36,13 @@ def contributions(outcomes: Iterable[Outcome]) -> dict[str, float]:
     return {archive: found / count for archive, found in shares.items()} if count else {}
 
 
-def compared(first: Sequence[Outcome], second: Sequence[Outcome], measure: Callable[[Outcome], float]) -> SignedRanks:
+def compared(
+    first: Sequence[Outcome], second: Sequence[Outcome], measure: Callable[[Outcome], float]
+) -> SignedRankResult:
     """Return whether a measure differs between recoveries of the same sites, in the same order. Raises ValueError."""
     if [(each.site, each.week) for each in first] != [(each.site, each.week) for each in second]:
         raise ValueError("expected recoveries of the same sites in the same order")
-    return signed_ranks([measure(each) for each in first], [measure(each) for each in second])
+    return wilcoxon_signed_rank([measure(each) for each in first], [measure(each) for each in second])
 
 
 def unlike(first: Tally, second: Tally) -> float:

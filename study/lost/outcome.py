@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from unlost.measure.difference import Counts, Difference, levels
+from unlost.measure.difference import ResourceCounts, SiteDifference, success_levels
 
 Tally = tuple[int, int]
 """How many the original has, and how many of them came back."""
@@ -25,7 +25,7 @@ class Outcome:
     week: int
     policy: str
     archives: tuple[str, ...]
-    counts: Counts
+    counts: ResourceCounts
     similar: int = 0
     texts: int = 0
     held: int = 0
@@ -36,14 +36,14 @@ class Outcome:
     requests: Mapping[str, int] = field(default_factory=Counter)
 
     @property
-    def difference(self) -> Difference:
+    def difference(self) -> SiteDifference:
         """The difference vector."""
-        return Difference.of(self.counts)
+        return SiteDifference.of(self.counts)
 
     @property
     def levels(self) -> tuple[float, ...]:
         """The success on the five levels, s1 to s5; the lower, the better."""
-        return tuple(each.success for each in levels(self.counts, self.similar, self.held))
+        return tuple(each.success for each in success_levels(self.counts, self.similar, self.held))
 
     @property
     def recovered(self) -> float:

@@ -9,21 +9,21 @@ from study.lost.habits import Habit, Held
 from study.lost.outcome import Outcome, Tally
 from study.lost.repository import MadeRepository
 from study.lost.site import File, MadeSite, moment
-from unlost.archives.archive import Work
+from unlost.archives.archive import RequestKind
 from unlost.clock import SystemClock
 from unlost.dates import to_iso
-from unlost.formats.warc_writing.http_head import http_head
-from unlost.formats.warc_writing.records import END, HTTP_RESPONSE, head_of, id_of
-from unlost.measure.breakdown import Row, breakdowns
-from unlost.measure.comparison import compare
+from unlost.formats.warc_writing.http_head import format_http_head
+from unlost.formats.warc_writing.records import RECORD_END, HTTP_RESPONSE_TYPE, format_record_header, make_record_id
+from unlost.measure.breakdown import BreakdownRow, breakdowns
+from unlost.measure.comparison import compare_sites
 from unlost.measure.resource import Site
 from unlost.measure.sites.opening import open_site
-from unlost.measure.texts import Texts
-from unlost.recover.plan import Plan, Policy
-from unlost.recover.recovery import Recovery
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.state import State
-from unlost.recover.warcs import Warcs
+from unlost.measure.texts import TextComparer
+from unlost.recover.plan import RecoverOptions, RecoverPolicy
+from unlost.recover.recovery import RecoverySession
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.state import RecoveryState
+from unlost.recover.warcs import WarcStore
 
 Shelf = tuple[Habit, Sequence[Held]]
 """A repository, and what it has in some week."""
@@ -40,65 +40,65 @@ def write_copies(copies: Iterable[tuple[str, str, File]], file: Path) -> Path:
     """Write copies, each with its address and date, as a WARC, and return the file."""
     with file.open("wb") as output:
         for uri, datetime, found in copies:
-            head, _ = http_head(200, (), len(found.body), found.mime, None)
+            head, _ = format_http_head(200, (), len(found.body), found.mime, None)
             block = head + found.body
             fields = [
                 ("WARC-Type", "response"),
-                ("WARC-Record-ID", id_of(uri, datetime)),
+                ("WARC-Record-ID", make_record_id(uri, datetime)),
                 ("WARC-Target-URI", uri),
                 ("WARC-Date", to_iso(datetime)),
-                ("Content-Type", HTTP_RESPONSE),
+                ("Content-Type", HTTP_RESPONSE_TYPE),
                 ("Content-Length", str(len(block))),
             ]
-            output.write(head_of(fields) + block + END)
+            output.write(format_record_header(fields) + block + RECORD_END)
     return file
 
 
 def recovered(
-    site: MadeSite, week: int, policy: Policy, shelves: Iterable[Shelf], original: Site, folder: Path
+    site: MadeSite, week: int, policy: RecoverPolicy, shelves: Iterable[Shelf], original: Site, folder: Path
 ) -> Outcome:
     """Recover a site from some repositories, into a new folder, and return what came of it.
 
     original: the site as it is in that week.
     """
-    sent: Counter[tuple[str, Work]] = Counter()
+    sent: Counter[tuple[str, RequestKind]] = Counter()
     repositories = {habit.id: MadeRepository(habit, held, sent) for habit, held in shelves}
     folder.mkdir()
     clock = SystemClock()
-    with State(folder) as state:
-        warcs = Warcs(folder / "warc", clock, "study")
+    with RecoveryState(folder) as state:
+        warcs = WarcStore(folder / "warc", clock, "study")
         try:
-            recovery = Recovery(
+            recovery = RecoverySession(
                 # As the dissertation recovered: nothing of other hosts, and no page that is an error page.
-                Plan(site.url, policy=policy, page_requisites=False, drop_rejected=True),
+                RecoverOptions(site.url, policy=policy, page_requisites=False, drop_rejected=True),
                 state,
                 warcs,
                 repositories,
                 clock,
                 lambda *_: None,
-                sent=sent,
+                requests_sent=sent,
             )
             asyncio.run(recovery.run())
         finally:
             warcs.close()
-    with StateReading(folder) as reading:
-        given = Counter(each.archive or "" for each in reading.chosen())
+    with StateReader(folder) as reading:
+        given = Counter(each.archive or "" for each in reading.chosen_captures())
     return _compared(site, week, policy, tuple(repositories), original, folder, given, sent)
 
 
 def _compared(
     site: MadeSite,
     week: int,
-    policy: Policy,
+    policy: RecoverPolicy,
     archives: tuple[str, ...],
     original: Site,
     folder: Path,
     given: Counter[str],
-    sent: Counter[tuple[str, Work]],
+    sent: Counter[tuple[str, RequestKind]],
 ) -> Outcome:
     back = open_site(folder)
-    with Texts(original, back) as texts:
-        comparison = compare(original, back, texts.likeness)
+    with TextComparer(original, back) as texts:
+        comparison = compare_sites(original, back, texts.similarity)
     tables = {table.name: table.rows for table in breakdowns(comparison)}
     requests: Counter[str] = Counter()
     for (archive, _), count in sent.items():
@@ -123,6 +123,6 @@ def _compared(
     )
 
 
-def _tally(rows: Iterable[Row]) -> Tally:
+def _tally(rows: Iterable[BreakdownRow]) -> Tally:
     found = list(rows)
     return sum(row.original for row in found), sum(row.recovered for row in found)

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 
 from study.lost.habits import Habit, Held
 from unlost import uri as addresses
-from unlost.archives.archive import Archive, Kind, Work
-from unlost.archives.closeness import between
-from unlost.archives.prefix import Prefix
-from unlost.archives.repository import StoredCopy
+from unlost.archives.archive import Archive, ArchiveKind, RequestKind
+from unlost.archives.closeness import pad_range
+from unlost.archives.prefix import PrefixQuery
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import ListCutError
 from unlost.formats.capture import Capture
-from unlost.formats.warc_writing.digests import sha1_digest
+from unlost.formats.warc_writing.digests import format_sha1
 
 
 class MadeRepository:
@@ -25,8 +25,8 @@ class MadeRepository:
     sent: requests, by archive and kind of work; is counted on by all repositories of a recovery together.
     """
 
-    def __init__(self, habit: Habit, held: Sequence[Held], sent: Counter[tuple[str, Work]]) -> None:
-        self.archive = Archive(habit.id, habit.name, Kind.MEMENTO, deep=habit.deep)
+    def __init__(self, habit: Habit, held: Sequence[Held], sent: Counter[tuple[str, RequestKind]]) -> None:
+        self.archive = Archive(habit.id, habit.name, ArchiveKind.MEMENTO, deep=habit.deep)
         self._habit = habit
         self._sent = sent
         self._held: dict[str, list[Held]] = {}
@@ -35,41 +35,43 @@ class MadeRepository:
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the copies of an address by date."""
-        self._count(Work.INDEX)
+        self._count(RequestKind.INDEX)
         for each in self._held.get(addresses.key(uri), ()):
             yield self._capture(each)
 
-    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+    async def list_prefix(
+        self, prefix: str, first: str | None = None, last: str | None = None
+    ) -> AsyncIterator[Capture]:
         """Yield the copies below a prefix; after as many as it lists, raises ListCutError."""
-        below = Prefix.below(prefix)
-        begin, end = between(first, last)
+        below = PrefixQuery.parse(prefix)
+        begin, end = pad_range(first, last)
         found = [each for key in self._held if below.covers(key) for each in self._held[key]]
         found = [each for each in found if begin <= each.datetime <= end]
         shown = found[: self._habit.cap]
-        self._count(Work.INDEX, max(1, -(-len(shown) // self._habit.rows)))
+        self._count(RequestKind.INDEX, max(1, -(-len(shown) // self._habit.rows)))
         for each in shown:
             yield self._capture(each)
         if len(shown) < len(found):
             raise ListCutError(f"only the first {len(shown)} are listed", self.archive.id)
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return the copy that a capture speaks of; None if it is a miss."""
-        self._count(Work.REPLAY)
+        self._count(RequestKind.REPLAY)
         for each in self._held.get(addresses.key(capture.uri), ()):
             if (each.uri, each.datetime) == (capture.uri, capture.datetime) and not each.missed:
                 headers = (("Content-Type", each.file.mime),)
-                return StoredCopy(self._capture(each), headers, io.BytesIO(each.file.body))
+                return FetchedCapture(self._capture(each), headers, io.BytesIO(each.file.body))
         return None
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Not asked by a recovery."""
         raise NotImplementedError
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Not asked by a recovery."""
         raise NotImplementedError
 
-    def _count(self, work: Work, requests: int = 1) -> None:
+    def _count(self, work: RequestKind, requests: int = 1) -> None:
         self._sent[self.archive.id, work] += requests
 
     def _capture(self, held: Held) -> Capture:
@@ -87,4 +89,4 @@ class MadeRepository:
 
 def digest_of(body: bytes) -> str:
     """Return the digest of a body, as indexes have it."""
-    return sha1_digest(hashlib.sha1(body, usedforsecurity=False))
+    return format_sha1(hashlib.sha1(body, usedforsecurity=False))

@@ -2,17 +2,19 @@
 
 from tests.aggregate.stubs import copies
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
 
 
-def an_answer(uri: str, size: int = 0, made: float | None = None, lifetime: float = 3600.0, archives: int = 3) -> Found:
+def an_answer(
+    uri: str, size: int = 0, made: float | None = None, lifetime: float = 3600.0, archives: int = 3
+) -> AggregateResult:
     """Return an answer of so many copies, all of the first archive."""
     made = VirtualClock().now() if made is None else made
     moments = [f"{1996 + number // 86_400:04}0101{number // 3600 % 24:02}{number // 60 % 60:02}{number % 60:02}"
                for number in range(size)]  # fmt: skip
     reports = tuple(
-        Report(f"a{each}", "broadcast", "hit" if size and not each else "miss", 0 if each else size, 1.5 + each)
+        ArchiveReport(f"a{each}", "broadcast", "hit" if size and not each else "miss", 0 if each else size, 1.5 + each)
         for each in range(archives)
     )
-    return Found(uri, copies("a0", moments, uri), reports, ("z",), made, made + lifetime)
+    return AggregateResult(uri, copies("a0", moments, uri), reports, ("z",), made, made + lifetime)

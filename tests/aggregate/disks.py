@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.found import Found
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.wish import RoutingOptions
 
 
 def a_disk(
@@ -15,16 +15,16 @@ def a_disk(
 ) -> DiskCache:
     """Return a cache in a folder."""
     tell = ([] if told is None else told).append
-    return DiskCache(folder / "cache" / "answers.sqlite", clock or VirtualClock(), max_bytes=max_bytes, tell=tell)
+    return DiskCache(folder / "cache" / "answers.sqlite", clock or VirtualClock(), max_bytes=max_bytes, warn=tell)
 
 
-async def kept(folder: Path, *uris: str, clock: VirtualClock | None = None) -> list[Found | None]:
+async def kept(folder: Path, *uris: str, clock: VirtualClock | None = None) -> list[AggregateResult | None]:
     """Return what another process would see."""
     async with a_disk(folder, clock=clock) as disk:
-        return await asyncio.gather(*(disk.get(uri, Wish()) for uri in uris))
+        return await asyncio.gather(*(disk.get(uri, RoutingOptions()) for uri in uris))
 
 
-def timeless(found: Found) -> Found:
+def timeless(found: AggregateResult) -> AggregateResult:
     """Return it as it is kept."""
     reports = tuple(replace(report, duration_ms=0.0) for report in found.reports)
     return replace(found, reports=reports, from_cache=True)

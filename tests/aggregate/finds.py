@@ -2,29 +2,29 @@
 
 from collections.abc import Iterable
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
-from unlost.aggregate.report import Report
-from unlost.formats.mementos import Memento, Mementos
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
+from unlost.aggregate.report import ArchiveReport
+from unlost.formats.mementos import MementoTuple, Mementos
 
-PLACES = Places("http://localhost:1208")
+PLACES = ServiceUrls("http://localhost:1208")
 
 
-def found_of(rows: Iterable[tuple[str, str, str]], uri: str = "http://example.com/") -> Found:
+def found_of(rows: Iterable[tuple[str, str, str]], uri: str = "http://example.com/") -> AggregateResult:
     """Return these copies as what was found, by nobody."""
-    return Found(uri, Mementos(Memento(*row) for row in rows), (), (), 0.0, 0.0)
+    return AggregateResult(uri, Mementos(MementoTuple(*row) for row in rows), (), (), 0.0, 0.0)
 
 
-EXAMPLE = Found(
+EXAMPLE = AggregateResult(
     "http://example.com/news,2014?id=7&x=%2F",
     Mementos([
-        Memento("20151231235959", "ia", "http://web.archive.org/web/20151231235959/http://example.com/news,2014?id=7"),
-        Memento("20000229120000", "pt", "https://arquivo.pt/wayback/20000229120000/http://example.com/a b\\c"),
-        Memento("19960101040926", "ia", "http://web.archive.org/web/19960101040926/http://example.com/news,2014?id=7"),
+        MementoTuple("20151231235959", "ia", "http://web.archive.org/web/20151231235959/http://example.com/news,2014?id=7"),
+        MementoTuple("20000229120000", "pt", "https://arquivo.pt/wayback/20000229120000/http://example.com/a b\\c"),
+        MementoTuple("19960101040926", "ia", "http://web.archive.org/web/19960101040926/http://example.com/news,2014?id=7"),
     ]),
     (
-        Report("ia", "routed", "hit", 2, 120.5),
-        Report("uk", "explored", "timeout", 0, 10_000.0, "no answer within 10 s"),
+        ArchiveReport("ia", "routed", "hit", 2, 120.5),
+        ArchiveReport("uk", "explored", "timeout", 0, 10_000.0, "no answer within 10 s"),
     ),
     ("is", "lac"),
     0.0,

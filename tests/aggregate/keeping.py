@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.wish import RoutingOptions
 
 
 async def keep(file: Path, seed: int, count: int, max_bytes: int) -> None:
@@ -24,7 +24,7 @@ async def keep(file: Path, seed: int, count: int, max_bytes: int) -> None:
                 # The number of copies is in the address, so that whoever reads it knows what should be there.
                 size = sizes.choice([0, 0, 1, 5, 100])
                 name = f"{seed}/{number}" if count else f"{seed}/{number % 300}/{size}"
-                disk.put(Wish(), an_answer(f"http://example.com/{name}", size))
+                disk.put(RoutingOptions(), an_answer(f"http://example.com/{name}", size))
                 number += 1
             await disk.flush()
             if disk.unwritten:

@@ -5,7 +5,7 @@ import sys
 
 from unlost.aggregate.upstream_log import UpstreamLog
 from unlost.clock import SystemClock
-from unlost.formats.upstream import Answer
+from unlost.formats.upstream import UpstreamLogEntry
 
 
 async def main(path: str) -> None:
@@ -15,7 +15,7 @@ async def main(path: str) -> None:
         while True:
             for _ in range(50):
                 uri = f"http://example.com/{number}"
-                log.append(Answer("2026-01-31T12:00:00Z", "a", uri, "timemap", "miss", "routed"))
+                log.append(UpstreamLogEntry("2026-01-31T12:00:00Z", "a", uri, "timemap", "miss", "routed"))
                 number += 1
             await asyncio.sleep(0.01)
             print(log.written, flush=True)

@@ -6,10 +6,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from unlost.archives.archive import Archive, Figure, Kind
+from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind
 from unlost.formats.problems import Problems
-from unlost.holdings import Compaction, Filter, FilterOptions, Holdings, Map, build_filter, build_map, compact_map
-from unlost.holdings.synth import Plan, write_index
+from unlost.holdings import (
+    Compaction,
+    Filter,
+    FilterOptions,
+    ArchiveHoldings,
+    Map,
+    build_filter,
+    build_map,
+    compact_map,
+)
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
 
 MADE = "20240301000000"
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
@@ -17,12 +26,12 @@ DAY = datetime(2024, 3, 1, tzinfo=UTC)
 
 def archive(name: str, **fields: object) -> Archive:
     """Return an archive that nobody asks."""
-    return Archive(name, name.upper(), Kind.MEMENTO, timemap=f"http://{name}.example/timemap/", **fields)  # type: ignore[arg-type]
+    return Archive(name, name.upper(), ArchiveKind.MEMENTO, timemap=f"http://{name}.example/timemap/", **fields)  # type: ignore[arg-type]
 
 
 def rated(name: str, rate: float, **fields: object) -> Archive:
     """Return an archive with a hit rate in the registry."""
-    return archive(name, hit_rate=Figure(rate, "a test"), **fields)
+    return archive(name, hit_rate=SourcedNumber(rate, "a test"), **fields)
 
 
 @dataclass
@@ -32,14 +41,14 @@ class Knowing:
     asides: what was set aside, and why.
     """
 
-    held: dict[str, Holdings] = field(default_factory=dict)
+    held: dict[str, ArchiveHoldings] = field(default_factory=dict)
     asides: list[tuple[str, str]] = field(default_factory=list)
 
-    def all(self) -> Mapping[str, Holdings]:
+    def holdings(self) -> Mapping[str, ArchiveHoldings]:
         """Return what is known."""
         return self.held
 
-    def set_aside(self, archive: str, problem: str) -> None:
+    def mark_damaged(self, archive: str, problem: str) -> None:
         """Forget it."""
         self.asides.append((archive, problem))
         self.held = {name: each for name, each in self.held.items() if name != archive}
@@ -47,7 +56,7 @@ class Knowing:
 
 def made_up_index(path: Path, lines: int, seed: int) -> list[str]:
     """Write a made-up index, and return the addresses of its captures."""
-    write_index(Plan(lines=lines, seed=seed), path, Problems())
+    write_synthetic_index(SynthIndexOptions(lines=lines, seed=seed), path, Problems())
     return [json.loads(line.split(" ", 2)[2])["url"] for line in path.read_text().splitlines()]
 
 
@@ -64,7 +73,7 @@ def write_map(index: Path, output: Path, weight: float | None = None) -> Path:
 
 def write_filter(index: Path, output: Path, made: str = MADE) -> Path:
     """Write the filter of an index."""
-    build_filter([index], output, FilterOptions(made=made))
+    build_filter([index], output, FilterOptions(built_at=made))
     return output
 
 
@@ -79,5 +88,5 @@ def pages(folder: Path, *addresses: str, name: str = "a", made: str | None = MAD
     """Return a filter of these pages."""
     listed, output = folder / f"{name}.urls", folder / f"{name}.filter"
     listed.write_text("".join(f"{address}\n" for address in addresses))
-    build_filter([listed], output, FilterOptions(bits=16, made=made, kind="urls"))
+    build_filter([listed], output, FilterOptions(bits=16, built_at=made, kind="urls"))
     return Filter.load(output)

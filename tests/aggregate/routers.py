@@ -4,21 +4,21 @@ from random import Random
 from typing import Any
 
 from tests.aggregate.maps import Knowing
-from unlost.aggregate.experience import Experience
-from unlost.aggregate.route import Route
-from unlost.aggregate.routing import Router
+from unlost.aggregate.experience import LearnedStats
+from unlost.aggregate.route import ArchiveRoute
+from unlost.aggregate.routing import ArchiveRouter
 from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry
 
 PAGE = "http://example.com/a"
 
 
-def router(archives: list[Archive], known: Knowing | None = None, **options: Any) -> Router:  # noqa: ANN401  those of Router
+def router(archives: list[Archive], known: Knowing | None = None, **options: Any) -> ArchiveRouter:  # noqa: ANN401  those of Router
     """Return a router that explores nothing unless it is told to."""
     options = {"exploring": 0.0, "random": Random(7), **options}  # noqa: S311
-    return Router(Registry(tuple(archives)), known or Knowing(), Experience(archives), **options)
+    return ArchiveRouter(Registry(tuple(archives)), known or Knowing(), LearnedStats(archives), **options)
 
 
-def asked(route: Route) -> list[tuple[str, str]]:
+def asked(route: ArchiveRoute) -> list[tuple[str, str]]:
     """Return who is asked, and why."""
-    return [(choice.archive.id, choice.reason) for choice in route.asked]
+    return [(choice.archive.id, choice.reason) for choice in route.targets]

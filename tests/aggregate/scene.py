@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.archives.stubs import Answers
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.known import Known
+from unlost.aggregate.known import HoldingsStore
 from unlost.archives.archive import Archive
 
 PAGE = "http://example.com/a"
@@ -21,18 +21,18 @@ class Scene:
         self.told: list[str] = []
         self.noted: list[str] = []
         courier = options.pop("courier", Answers())
-        self.known = Known(
-            archives, courier, folder / "cache", self.clock, tell=self.told.append, note=self.noted.append, **options
+        self.known = HoldingsStore(
+            archives, courier, folder / "cache", self.clock, warn=self.told.append, on_info=self.noted.append, **options
         )
 
     def says(self, page: str = PAGE, name: str = "a") -> bool | None:
         """Return whether an archive is worth asking; None if nothing is known."""
-        holdings = self.known.all().get(name)
-        return None if holdings is None else holdings.lookup(page).is_worth_asking
+        holdings = self.known.holdings().get(name)
+        return None if holdings is None else holdings.lookup(page).should_query
 
     def problems(self) -> tuple[str, ...]:
         """Return what is wrong with the first archive."""
-        return self.known.knowledge()[0].problems
+        return self.known.statuses()[0].problems
 
 
 def replace(path: Path, text: str | bytes) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 from tests.archives.stubs import reply
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.aggregate.aggregator import Aggregator
-from unlost.aggregate.asking import Asked
-from unlost.aggregate.found import Found
-from unlost.aggregate.route import Choice, Route
-from unlost.aggregate.wish import Wish
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.question import Question, Reply
-from unlost.formats.mementos import Memento, Mementos
+from unlost.aggregate.aggregator import MementoAggregator
+from unlost.aggregate.asking import UpstreamResult
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.route import RouteTarget, ArchiveRoute
+from unlost.aggregate.wish import RoutingOptions
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.question import HttpRequest, HttpResponse
+from unlost.formats.mementos import MementoTuple, Mementos
 
 PAGE = "http://example.com/page"
 
@@ -26,18 +26,18 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-Behaviour = Sequence[str] | Exception | bytes | Reply | Callable[[Question], Any]
+Behaviour = Sequence[str] | Exception | bytes | HttpResponse | Callable[[HttpRequest], Any]
 """What an archive does: lists copies of these dates, raises, responds with bytes or a response, or calls a function."""
 
 
 def an_archive(name: str, **fields: Any) -> Archive:  # noqa: ANN401  those of Archive
     """Return an archive with a TimeMap."""
-    return Archive(name, name.upper(), Kind.MEMENTO, **{"timemap": f"http://{name}.example/list/", **fields})
+    return Archive(name, name.upper(), ArchiveKind.MEMENTO, **{"timemap": f"http://{name}.example/list/", **fields})
 
 
 def copies(archive: str, moments: Sequence[str], uri: str = PAGE) -> Mementos:
     """Return what an archive that lists these dates has."""
-    return Mementos(Memento(each, archive, f"http://{archive}.example/{each}/{uri}") for each in moments)
+    return Mementos(MementoTuple(each, archive, f"http://{archive}.example/{each}/{uri}") for each in moments)
 
 
 def timemap(archive: str, moments: Sequence[str], uri: str = PAGE) -> bytes:
@@ -49,7 +49,7 @@ def timemap(archive: str, moments: Sequence[str], uri: str = PAGE) -> bytes:
     return ",\n".join(lines).encode()
 
 
-async def hang(_: Question) -> None:
+async def hang(_: HttpRequest) -> None:
     """Never answer."""
     await asyncio.Event().wait()
 
@@ -66,7 +66,7 @@ class Archives:
         self.going_on = 0
         self.most = 0
 
-    async def ask(self, archive: Archive, question: Question) -> Reply:
+    async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
         """Do it."""
         self.asked.append(archive.id)
         self.going_on += 1
@@ -78,7 +78,7 @@ class Archives:
                 does = await does(question)
             if isinstance(does, Exception):
                 raise does
-            if isinstance(does, Reply):
+            if isinstance(does, HttpResponse):
                 return does
             if isinstance(does, bytes):
                 return reply(question.url, does)
@@ -97,35 +97,35 @@ class Fixed:
         self.archives = archives
         self.passed_over = passed_over
 
-    def route(self, uri: str, wish: Wish) -> Route:
+    def route(self, uri: str, wish: RoutingOptions) -> ArchiveRoute:
         """Return the route."""
         del uri
         wanted = [each for each in self.archives if wish.archives is None or each.id in wish.archives]
-        return Route(tuple(Choice(each, "broadcast") for each in wanted), self.passed_over)
+        return ArchiveRoute(tuple(RouteTarget(each, "broadcast") for each in wanted), self.passed_over)
 
 
 class Heard:
     """A listener that remembers."""
 
     def __init__(self) -> None:
-        self.answers: list[Asked] = []
-        self.finds: list[Found] = []
+        self.answers: list[UpstreamResult] = []
+        self.finds: list[AggregateResult] = []
 
-    def heard(self, asked: Asked) -> None:
+    def on_upstream_result(self, asked: UpstreamResult) -> None:
         """Remember it."""
         self.answers.append(asked)
 
-    def found(self, found: Found) -> None:
+    def on_result(self, found: AggregateResult) -> None:
         """Remember it."""
         self.finds.append(found)
 
 
-def aggregator(archives: Archives, clock: VirtualClock | None = None, **options: Any) -> Aggregator:  # noqa: ANN401
+def aggregator(archives: Archives, clock: VirtualClock | None = None, **options: Any) -> MementoAggregator:  # noqa: ANN401
     """Return an aggregator that asks all of them for every page."""
     router = Fixed(*(an_archive(name) for name in sorted(archives.behaviours)))
-    return Aggregator(router, archives, clock or VirtualClock(), **options)
+    return MementoAggregator(router, archives, clock or VirtualClock(), **options)
 
 
-def outcomes(found: Found) -> Mapping[str, str]:
+def outcomes(found: AggregateResult) -> Mapping[str, str]:
     """Return what came of each archive."""
     return {report.archive: report.outcome for report in found.reports}

@@ -8,11 +8,11 @@ import pytest
 from tests.aggregate.rounds import A, B, C, run, union
 from tests.aggregate.stubs import PAGE, Archives, Fixed, Heard, aggregator, an_archive, copies, hang, outcomes, until
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import Aggregator, Bounds
-from unlost.aggregate.asking import Asked
-from unlost.aggregate.breaker import Breakers, Tolerance
-from unlost.aggregate.wish import Wish
-from unlost.archives.asking.question import Question
+from unlost.aggregate.aggregator import MementoAggregator, ConcurrencyLimits
+from unlost.aggregate.asking import UpstreamResult
+from unlost.aggregate.breaker import BreakerRegistry, BreakerConfig
+from unlost.aggregate.wish import RoutingOptions
+from unlost.archives.asking.question import HttpRequest
 from unlost.errors import BusyError, FailedError, UriError
 
 
@@ -41,7 +41,9 @@ def test_fifty_equal_requests_are_one_round() -> None:
             found = await asyncio.gather(*(it.find(PAGE) for _ in range(50)))
             assert sorted(archives.asked) == ["a", "b"]
             assert all(each is found[0] for each in found)
-            other = await asyncio.gather(it.find(PAGE, Wish(top_k=1)), it.find(PAGE, Wish(broadcast=True)))
+            other = await asyncio.gather(
+                it.find(PAGE, RoutingOptions(top_k=1)), it.find(PAGE, RoutingOptions(broadcast=True))
+            )
             assert len(archives.asked) == 6
             assert other[0] is not other[1]
 
@@ -54,7 +56,7 @@ def test_one_who_gives_up_does_not_end_it_for_others() -> None:
     async def work() -> None:
         go = asyncio.Event()
 
-        async def slow(_: Question) -> list[str]:
+        async def slow(_: HttpRequest) -> list[str]:
             await go.wait()
             return A
 
@@ -75,7 +77,7 @@ def test_one_who_gives_up_does_not_end_it_for_others() -> None:
             await until(third.done)
             assert archives.going_on == 1
             go.set()
-            await until(lambda: it.kept(f"{PAGE}/3") is not None)
+            await until(lambda: it.get_cached(f"{PAGE}/3") is not None)
             assert len(archives.asked) == 2
 
     run(work())
@@ -102,12 +104,12 @@ def test_no_more_is_asked_at_once_than_may_be() -> None:
     async def work() -> None:
         go = asyncio.Event()
 
-        async def slow(_: Question) -> list[str]:
+        async def slow(_: HttpRequest) -> list[str]:
             await go.wait()
             return A
 
         archives = Archives(a=slow)
-        bounds = Bounds(deadline=5.0, at_once=2, waiting=3)
+        bounds = ConcurrencyLimits(deadline=5.0, max_active=2, max_waiting=3)
         async with aggregator(archives, bounds=bounds) as it:
             asked = [asyncio.create_task(it.find(f"{PAGE}/{number}")) for number in range(5)]
             await until(lambda: archives.going_on == 2)
@@ -132,7 +134,7 @@ def test_who_waits_too_long_for_a_place_is_told() -> None:
     """After half of the deadline, so that there is always time left for archives."""
 
     async def work() -> None:
-        async with aggregator(Archives(a=hang), bounds=Bounds(deadline=0.4, at_once=1)) as it:
+        async with aggregator(Archives(a=hang), bounds=ConcurrencyLimits(deadline=0.4, max_active=1)) as it:
             first = asyncio.create_task(it.find(f"{PAGE}/1"))
             await asyncio.sleep(0)
             begun = time.monotonic()
@@ -162,7 +164,7 @@ def test_listeners_hear_everything_and_spoil_nothing(caplog: pytest.LogCaptureFi
     """One that raises is logged, now and then; the others and the answer do not notice."""
 
     class Broken(Heard):
-        def heard(self, asked: Asked) -> None:
+        def heard(self, asked: UpstreamResult) -> None:
             raise RuntimeError(f"planted, at {asked.uri}")
 
     async def work() -> None:
@@ -174,7 +176,9 @@ def test_listeners_hear_everything_and_spoil_nothing(caplog: pytest.LogCaptureFi
             await it.find(f"{PAGE}/2")
             assert heard.finds[2] is found
             assert len(heard.finds) == 3
-            told = [(each.report.archive, each.ended, each.endpoint, len(each.mementos)) for each in heard.answers]
+            told = [
+                (each.report.archive, each.final_outcome, each.endpoint, len(each.mementos)) for each in heard.answers
+            ]
             assert sorted(told) == [("a", "hit", "timemap", 1)] * 3 + [("f", "reset", "timemap", 0)] * 3
 
     run(work())
@@ -187,9 +191,9 @@ def test_a_breaker_of_no_tolerance_and_archives_passed_over_are_told() -> None:
     async def work() -> None:
         clock = VirtualClock()
         router = Fixed(an_archive("a"), passed_over=("z", "y"))
-        breakers = Breakers(clock, Tolerance(in_a_row=1))
+        breakers = BreakerRegistry(clock, BreakerConfig(max_consecutive_failures=1))
         archives = Archives(a=FailedError("broken", "a", "reset"))
-        async with Aggregator(router, archives, clock, breakers=breakers) as it:
+        async with MementoAggregator(router, archives, clock, breakers=breakers) as it:
             assert (await it.find(PAGE)).passed_over == ("y", "z")
             assert outcomes(await it.find(PAGE)) == {"a": "dormant"}
             assert len(archives.asked) == 1

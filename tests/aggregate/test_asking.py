@@ -18,14 +18,14 @@ from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import asking
-from unlost.aggregate.aggregator import Aggregator
-from unlost.aggregate.asking import Asked, Asker, outcome_of
-from unlost.aggregate.route import Choice, Route
-from unlost.aggregate.wish import Wish
-from unlost.archives.archive import Archive, Kind
+from unlost.aggregate.aggregator import MementoAggregator
+from unlost.aggregate.asking import UpstreamResult, UpstreamClient, classify_error
+from unlost.aggregate.route import RouteTarget, ArchiveRoute
+from unlost.aggregate.wish import RoutingOptions
+from unlost.archives.archive import Archive, ArchiveKind
 from unlost.archives.asking.addresses import AddressInfo
-from unlost.archives.asking.pool import NoConnectionError
-from unlost.archives.asking.question import Asks, Question, Reply
+from unlost.archives.asking.pool import ConnectTimeoutError
+from unlost.archives.asking.question import HttpClient, HttpRequest, HttpResponse
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
 from unlost.formats.capture import Capture
 
@@ -48,10 +48,12 @@ def server(warc: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[pyw
         yield server
 
 
-async def asked(archive: Archive, courier: Asks, seconds: float = 10.0, uri: str = PAGE) -> Asked:
+async def asked(archive: Archive, courier: HttpClient, seconds: float = 10.0, uri: str = PAGE) -> UpstreamResult:
     """Ask one archive, as a round does."""
     until = asyncio.get_running_loop().time() + seconds
-    task = asyncio.create_task(Asker(courier, VirtualClock()).ask(uri, Choice(archive, "requested"), until))
+    task = asyncio.create_task(
+        UpstreamClient(courier, VirtualClock()).query(uri, RouteTarget(archive, "requested"), until)
+    )
     _, late = await asyncio.wait([task], timeout=seconds)
     for each in late:
         each.cancel()
@@ -63,9 +65,9 @@ def test_a_real_timemap(server: pywb.Pywb) -> None:
 
     async def work() -> None:
         async with a_courier() as courier:
-            answer = await asked(server.archive("a", Kind.MEMENTO), courier)
+            answer = await asked(server.archive("a", ArchiveKind.MEMENTO), courier)
         assert [row.datetime for row in answer.mementos] == DATES
-        assert (answer.report.outcome, answer.ended, answer.endpoint) == ("hit", "hit", "timemap")
+        assert (answer.report.outcome, answer.final_outcome, answer.endpoint) == ("hit", "hit", "timemap")
         assert (answer.report.reason, answer.report.mementos, answer.report.message) == ("requested", 2, "")
         assert answer.report.duration_ms > 0
 
@@ -74,7 +76,7 @@ def test_a_real_timemap(server: pywb.Pywb) -> None:
 
 def test_an_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
     """A real one leads to its TimeMap; one that has none names what it names, and that there may be more is told."""
-    there = replace(server.archive("a", Kind.MEMENTO), timemap=None, cdx=None)
+    there = replace(server.archive("a", ArchiveKind.MEMENTO), timemap=None, cdx=None)
 
     async def gate(talk: Talk) -> None:
         base = f"http://{talk.headers['host']}"
@@ -89,9 +91,9 @@ def test_an_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
             answer = await asked(there, courier)
             assert [row.datetime for row in answer.mementos] == DATES
             assert (answer.report.outcome, answer.endpoint) == ("hit", "timegate")
-            few = await asked(Archive("g", "G", Kind.MEMENTO, timegate=f"{poor.url}/gate/"), courier)
+            few = await asked(Archive("g", "G", ArchiveKind.MEMENTO, timegate=f"{poor.url}/gate/"), courier)
             assert [row.datetime for row in few.mementos] == DATES[:1]
-            assert (few.report.outcome, few.ended) == ("incomplete", "hit")
+            assert (few.report.outcome, few.final_outcome) == ("incomplete", "hit")
 
     asyncio.run(work())
 
@@ -105,16 +107,20 @@ def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pyte
         crawls = [common_crawl.Crawl("CC-MAIN-2016-07", rows)]
         async with a_courier() as courier, common_crawl.serving(crawls) as server:
             crawl = Archive(
-                "cc", "CC", Kind.COMMON_CRAWL, cdx=f"{server.url}/collinfo.json", replay="http://127.0.0.1:9/{filename}"
+                "cc",
+                "CC",
+                ArchiveKind.COMMON_CRAWL,
+                cdx=f"{server.url}/collinfo.json",
+                replay="http://127.0.0.1:9/{filename}",
             )
             answer = await asked(crawl, courier)
             assert [row.datetime for row in answer.mementos] == DATES
             assert {row.uri.partition("#")[0] for row in answer.mementos} == {"http://127.0.0.1:9/a.warc.gz"}
             assert (answer.report.outcome, answer.endpoint) == ("hit", "timemap")
-            folder = await asked(Archive("f", "F", Kind.FILES, folder=str(warc.parent)), courier)
+            folder = await asked(Archive("f", "F", ArchiveKind.FILES, folder=str(warc.parent)), courier)
             assert [row.datetime for row in folder.mementos] == DATES
             assert len({row.uri for row in folder.mementos}) == 2
-            missing = await asked(Archive("f", "F", Kind.FILES, folder=str(tmp_path / "none")), courier)
+            missing = await asked(Archive("f", "F", ArchiveKind.FILES, folder=str(tmp_path / "none")), courier)
             assert (missing.report.outcome, len(missing.mementos)) == ("refused", 0)
 
     asyncio.run(work())
@@ -122,13 +128,13 @@ def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pyte
 
 def test_an_archive_that_wants_a_captcha_is_left_alone() -> None:
     """It is asked as its client does, which knows captchas and stays away after one."""
-    today = Archive("archive.today", "T", Kind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
+    today = Archive("archive.today", "T", ArchiveKind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
     courier = Archives(**{"archive.today": b"<html><title>One more step</title></html>"})
 
     async def work() -> None:
-        asker = Asker(courier, VirtualClock())
+        asker = UpstreamClient(courier, VirtualClock())
         until = asyncio.get_running_loop().time() + 10
-        found = [await asker.ask(PAGE, Choice(today, "requested"), until) for _ in range(3)]
+        found = [await asker.query(PAGE, RouteTarget(today, "requested"), until) for _ in range(3)]
         assert [each.report.outcome for each in found] == ["http-4xx", "not-now", "not-now"]
         assert len(courier.asked) == 1
         assert "captcha" in found[1].report.message
@@ -143,11 +149,11 @@ def test_copies_without_any_address_are_no_miss(monkeypatch: pytest.MonkeyPatch)
         async def captures(self, uri: str) -> AsyncIterator[Capture]:
             yield Capture(uri, "com,example)/page", DATES[0])
 
-    monkeypatch.setattr(asking, "open_repository", lambda *_: Nameless())
+    monkeypatch.setattr(asking, "create_client", lambda *_: Nameless())
 
     async def work() -> None:
-        found = await asked(Archive("n", "N", Kind.PYWB, cdx="http://n.example/cdx"), Archives())
-        assert (found.report.outcome, found.report.mementos, found.ended) == ("incomplete", 0, "hit")
+        found = await asked(Archive("n", "N", ArchiveKind.PYWB, cdx="http://n.example/cdx"), Archives())
+        assert (found.report.outcome, found.report.mementos, found.final_outcome) == ("incomplete", 0, "hit")
         assert "without an address" in found.report.message
 
     asyncio.run(work())
@@ -157,7 +163,7 @@ def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """All are followed; what is beyond the cap is left out, and said to be."""
     years = [f"{year}0210000001" for year in range(1996, 2006)]
 
-    async def paged(question: Question) -> bytes:
+    async def paged(question: HttpRequest) -> bytes:
         place = question.url.rpartition("/p")[2]
         number = int(place) if place.isdigit() else 0
         page = timemap("a", [years[number]], PAGE)
@@ -168,11 +174,11 @@ def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         whole = await asked(an_archive("a"), Archives(a=paged))
         assert whole.mementos == copies("a", years)
-        monkeypatch.setattr("unlost.aggregate.asking.MAX_BYTES", 200)
-        monkeypatch.setattr("unlost.aggregate.asking._AT_ONCE", 1)
+        monkeypatch.setattr("unlost.aggregate.asking.MAX_UPSTREAM_BYTES", 200)
+        monkeypatch.setattr("unlost.aggregate.asking._BATCH_MEMENTOS", 1)
         part = await asked(an_archive("a"), Archives(a=paged))
         assert 0 < len(part.mementos) < 10
-        assert (part.report.outcome, part.ended) == ("incomplete", "hit")
+        assert (part.report.outcome, part.final_outcome) == ("incomplete", "hit")
         assert "left out" in part.report.message
 
     asyncio.run(work())
@@ -190,7 +196,7 @@ def test_what_cannot_be_read_is_told() -> None:
     async def work() -> None:
         found = await asked(an_archive("a"), Archives(a=",\n".join(lines).encode()))
         assert [copy.uri for copy in found.mementos] == ["http://a.example/1/"]
-        assert (found.report.outcome, found.ended) == ("hit", "hit")
+        assert (found.report.outcome, found.final_outcome) == ("hit", "hit")
         assert found.report.message.startswith("2 parts of its list could not be read (")
         clean = await asked(an_archive("a"), Archives(a=DATES))
         assert clean.report.message == ""
@@ -218,8 +224,8 @@ def test_a_timemap_of_which_nothing_can_be_read_is_malformed(body: bytes) -> Non
             found = await it.find(PAGE)
             assert outcomes(found) == {"a": "malformed"}
             assert "link-format" in found.reports[0].message
-            assert it.kept(PAGE) is None
-            assert it.breakers.conditions()["a"].failures == 1
+            assert it.get_cached(PAGE) is None
+            assert it.breakers.statuses()["a"].failures == 1
 
     asyncio.run(work())
 
@@ -232,7 +238,7 @@ def test_a_timemap_of_which_nothing_can_be_read_is_malformed(body: bytes) -> Non
         reply("http://a.example/", b"", 404),
     ],
 )
-def test_a_timemap_without_mementos_is_a_miss(answer: Reply) -> None:
+def test_a_timemap_without_mementos_is_a_miss(answer: HttpResponse) -> None:
     """Also an empty body, if it is declared as link-format."""
 
     async def work() -> None:
@@ -283,7 +289,7 @@ def test_what_was_received_of_a_broken_timemap_is_listed(end: str, ended: str, m
         assert listed == moments[: len(listed)]
         assert len(listed) >= (5 if end in ("damaged", "coded") else 19)
         assert len(listed) < len(moments)
-        assert (found.report.outcome, found.ended) == ("incomplete", ended)
+        assert (found.report.outcome, found.final_outcome) == ("incomplete", ended)
         assert found.report.message
 
     asyncio.run(work())
@@ -302,7 +308,7 @@ def test_a_broken_body_without_a_memento_is_what_broke_it(end: str) -> None:
     async def work() -> None:
         async with a_courier(retries=0) as courier, faulty(broken) as server:
             found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
-        assert found.report.outcome == found.ended == {"hang": "timeout"}.get(end, end)
+        assert found.report.outcome == found.final_outcome == {"hang": "timeout"}.get(end, end)
 
     asyncio.run(work())
 
@@ -312,12 +318,12 @@ def test_the_deadline_is_an_answer_and_giving_up_is_not() -> None:
 
     async def work() -> None:
         late = await asked(an_archive("a"), Archives(a=hang), 0.1)
-        assert (late.report.outcome, late.ended) == ("timeout", "timeout")
+        assert (late.report.outcome, late.final_outcome) == ("timeout", "timeout")
         assert 90 < late.report.duration_ms < 1000
         deadline = asyncio.get_running_loop().time() + 10
         archives = Archives(a=hang)
-        asker = Asker(archives, VirtualClock())
-        task = asyncio.create_task(asker.ask(PAGE, Choice(an_archive("a"), "routed"), deadline))
+        asker = UpstreamClient(archives, VirtualClock())
+        task = asyncio.create_task(asker.query(PAGE, RouteTarget(an_archive("a"), "routed"), deadline))
         await until(lambda: archives.going_on == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -349,17 +355,17 @@ def test_a_name_that_does_not_exist_is_told_from_a_server_that_is_down() -> None
         error.__cause__ = cause
         return error
 
-    assert outcome_of(FailedError("name resolution failed", "a", "dns")) == "dns"
-    assert outcome_of(caused(NoConnectionError("late"))) == "timeout"
-    assert outcome_of(caused(OSError(113, "No route to host"))) == "refused"
-    assert outcome_of(FailedError("a page of the TimeMap is not there", "a", "status")) == "http-4xx"
+    assert classify_error(FailedError("name resolution failed", "a", "dns")) == "dns"
+    assert classify_error(caused(ConnectTimeoutError("late"))) == "timeout"
+    assert classify_error(caused(OSError(113, "No route to host"))) == "refused"
+    assert classify_error(FailedError("a page of the TimeMap is not there", "a", "status")) == "http-4xx"
     for unsent in (
         UnsupportedError("no list", "a"),
         UsageError("no folder"),
         InputError("a newer file"),
         OSError(5, "x"),
     ):
-        assert outcome_of(unsent) == "not-now"
+        assert classify_error(unsent) == "not-now"
 
 
 def test_a_courier_that_cannot_find_a_name_says_so() -> None:
@@ -381,15 +387,15 @@ def test_an_archive_that_cannot_be_asked_at_all_is_named() -> None:
     """Neither TimeMap nor TimeGate: it does not count against it, and the others answer."""
 
     class Both:
-        def route(self, uri: str, wish: Wish) -> Route:
+        def route(self, uri: str, wish: RoutingOptions) -> ArchiveRoute:
             del uri, wish
-            nothing = Archive("n", "N", Kind.MEMENTO)
-            return Route((Choice(nothing, "requested"), Choice(an_archive("a"), "requested")))
+            nothing = Archive("n", "N", ArchiveKind.MEMENTO)
+            return ArchiveRoute((RouteTarget(nothing, "requested"), RouteTarget(an_archive("a"), "requested")))
 
     async def work() -> None:
-        async with Aggregator(Both(), Archives(a=DATES), VirtualClock()) as it:
+        async with MementoAggregator(Both(), Archives(a=DATES), VirtualClock()) as it:
             found = await it.find(PAGE)
             assert outcomes(found) == {"a": "hit", "n": "not-now"}
-            assert it.breakers.conditions()["n"].failures == 0
+            assert it.breakers.statuses()["n"].failures == 0
 
     asyncio.run(work())

@@ -5,129 +5,141 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.breaker import FAILURES, OF_PAGES, Breaker, Breakers, State, Tolerance
+from unlost.aggregate.breaker import (
+    FAILURE_OUTCOMES,
+    PAGE_FAILURE_OUTCOMES,
+    CircuitBreaker,
+    BreakerRegistry,
+    BreakerState,
+    BreakerConfig,
+)
 
 
-def fed(breaker: Breaker, *outcomes: str) -> None:
+def fed(breaker: CircuitBreaker, *outcomes: str) -> None:
     """Ask once for each outcome, each time for a page of another host."""
     for number, outcome in enumerate(outcomes):
         failed(breaker, outcome, f"http://host{number}.example/")
 
 
-def failed(breaker: Breaker, outcome: str, *pages: str) -> None:
+def failed(breaker: CircuitBreaker, outcome: str, *pages: str) -> None:
     """Query for pages, with one outcome."""
     for page in pages:
-        entry = breaker.enter()
+        entry = breaker.acquire()
         assert entry is not None
-        breaker.leave(entry, outcome, f"it was {outcome}", uri=page)
+        breaker.record(entry, outcome, f"it was {outcome}", uri=page)
 
 
-@pytest.mark.parametrize("outcome", sorted(FAILURES))
+@pytest.mark.parametrize("outcome", sorted(FAILURE_OUTCOMES))
 def test_three_failures_in_a_row_are_enough(outcome: str) -> None:
     """Of whatever kind that is a failure; the last one is told."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     failed(breaker, outcome, "http://a.example/", "http://b.example/")
-    assert breaker.condition().state is State.ACTIVE
+    assert breaker.status().state is BreakerState.ACTIVE
     failed(breaker, outcome, "http://c.example/")
-    assert breaker.enter() is None
-    condition = breaker.condition()
-    assert (condition.state, condition.until) == (State.DORMANT, clock.now() + 30)
+    assert breaker.acquire() is None
+    condition = breaker.status()
+    assert (condition.state, condition.until) == (BreakerState.DORMANT, clock.now() + 30)
     assert (condition.last_failure, condition.last_message) == (outcome, f"it was {outcome}")
-    assert (condition.failures, condition.successes, condition.opened, condition.failures_in_a_row) == (3, 0, 1, 3)
+    assert (condition.failures, condition.successes, condition.times_opened, condition.consecutive_failures) == (
+        3,
+        0,
+        1,
+        3,
+    )
 
 
 @pytest.mark.parametrize("outcome", ["hit", "miss", "excluded", "http-4xx"])
 def test_an_answer_ends_the_row(outcome: str) -> None:
     """Whatever it says: whoever answers is well."""
-    breaker = Breaker(VirtualClock())
+    breaker = CircuitBreaker(VirtualClock())
     for _ in range(5):
         fed(breaker, "timeout", "reset", outcome)
-    assert breaker.enter() is not None
+    assert breaker.acquire() is not None
 
 
 @pytest.mark.parametrize("outcome", ["not-now", "limited", None])
 def test_limits_and_those_who_gave_up_count_for_nothing(outcome: str | None) -> None:
     """Neither as a failure nor as an answer."""
-    breaker = Breaker(VirtualClock())
+    breaker = CircuitBreaker(VirtualClock())
     for _ in range(50):
-        entry = breaker.enter()
+        entry = breaker.acquire()
         assert entry is not None
-        breaker.leave(entry, outcome)
+        breaker.record(entry, outcome)
     fed(breaker, "timeout", "timeout")
-    entry = breaker.enter()
+    entry = breaker.acquire()
     assert entry is not None
-    breaker.leave(entry, outcome)
+    breaker.record(entry, outcome)
     fed(breaker, "timeout")
-    assert breaker.enter() is None
+    assert breaker.acquire() is None
 
 
 def test_half_of_many_failing_within_the_window_are_enough() -> None:
     """Though no three stand together; outside the window they are forgotten."""
     clock = VirtualClock()
-    breaker = Breaker(clock, Tolerance(share=0.5, window=60, at_least=20))
+    breaker = CircuitBreaker(clock, BreakerConfig(max_failure_share=0.5, window=60, min_responses=20))
     for _ in range(9):
         fed(breaker, "hit", "timeout")
     clock.advance(120)
     fed(breaker, "hit", "timeout")
-    assert breaker.enter() is not None
+    assert breaker.acquire() is not None
     for _ in range(8):
         fed(breaker, "hit", "timeout")
-    assert breaker.enter() is not None
+    assert breaker.acquire() is not None
     fed(breaker, "hit", "timeout")
-    assert breaker.enter() is None
+    assert breaker.acquire() is None
 
 
 def test_one_question_goes_through_as_a_trial() -> None:
     """While it is on its way, others are not asked; its answer lets all in."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
     clock.advance(29)
-    assert breaker.enter() is None
+    assert breaker.acquire() is None
     clock.advance(2)
-    assert breaker.condition().state is State.TRIAL
-    trial = breaker.enter()
+    assert breaker.status().state is BreakerState.TRIAL
+    trial = breaker.acquire()
     assert trial is not None
     assert trial.is_trial
-    assert [breaker.enter() for _ in range(5)] == [None] * 5
-    breaker.leave(trial, "miss")
-    assert breaker.condition().state is State.ACTIVE
+    assert [breaker.acquire() for _ in range(5)] == [None] * 5
+    breaker.record(trial, "miss")
+    assert breaker.status().state is BreakerState.ACTIVE
     fed(breaker, "timeout", "timeout")
-    assert breaker.enter() is not None, "the failures before the trial are forgotten"
+    assert breaker.acquire() is not None, "the failures before the trial are forgotten"
 
 
 def test_a_trial_that_fails_doubles_the_rest() -> None:
     """Up to a quarter of an hour; after a success it is short again."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
     rests = []
     for _ in range(8):
-        until = breaker.condition().until
+        until = breaker.status().until
         assert until is not None
         rests.append(until - clock.now())
         clock.advance(rests[-1] - 1)
-        assert breaker.enter() is None
+        assert breaker.acquire() is None
         clock.advance(1)
         fed(breaker, "reset")
     assert rests == [30, 60, 120, 240, 480, 900, 900, 900]
     clock.advance(901)
     fed(breaker, "hit", *["timeout"] * 3)
-    assert breaker.condition().until == clock.now() + 30
+    assert breaker.status().until == clock.now() + 30
 
 
 @pytest.mark.parametrize("ended", [None, "not-now"])
 def test_a_trial_that_decides_nothing_makes_room_for_the_next(ended: str | None) -> None:
     """Nobody waited for it, or it was not sent."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
     clock.advance(31)
-    trial = breaker.enter()
+    trial = breaker.acquire()
     assert trial is not None
-    breaker.leave(trial, ended)
-    again = breaker.enter()
+    breaker.record(trial, ended)
+    again = breaker.acquire()
     assert again is not None
     assert again.is_trial
 
@@ -136,26 +148,26 @@ def test_a_trial_that_decides_nothing_makes_room_for_the_next(ended: str | None)
 def test_answers_to_earlier_questions_change_nothing(late: str) -> None:
     """They were on their way when it was made dormant: neither do they wake it nor make it sleep longer."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
-    before = [breaker.enter() for _ in range(6)]
+    breaker = CircuitBreaker(clock)
+    before = [breaker.acquire() for _ in range(6)]
     for entry in before[:3]:
         assert entry is not None
-        breaker.leave(entry, "timeout")
-    condition = breaker.condition()
+        breaker.record(entry, "timeout")
+    condition = breaker.status()
     for entry in before[3:]:
         assert entry is not None
-        breaker.leave(entry, late)
-    assert breaker.enter() is None
-    assert (breaker.condition().until, breaker.condition().opened) == (condition.until, 1)
+        breaker.record(entry, late)
+    assert breaker.acquire() is None
+    assert (breaker.status().until, breaker.status().times_opened) == (condition.until, 1)
 
 
 def test_a_clock_that_is_set_back_does_not_make_it_sleep_longer() -> None:
     """It is tried at once instead."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
     clock.advance(-3600)
-    trial = breaker.enter()
+    trial = breaker.acquire()
     assert trial is not None
     assert trial.is_trial
 
@@ -164,29 +176,29 @@ def test_a_clock_that_is_set_back_does_not_make_it_sleep_longer() -> None:
 def test_it_never_sleeps_longer_than_it_may_and_never_for_nothing(steps: list[tuple[str | None, float]]) -> None:
     """Whatever comes in whatever order: a trial is let in when the rest is over, and one at a time."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     for outcome, seconds in steps:
         clock.advance(seconds)
-        condition = breaker.condition()
-        entry = breaker.enter()
-        assert (entry is None) == (condition.state is State.DORMANT)
+        condition = breaker.status()
+        entry = breaker.acquire()
+        assert (entry is None) == (condition.state is BreakerState.DORMANT)
         if entry is None:
             assert condition.until is not None
             assert clock.now() < condition.until <= clock.now() + 900
             assert condition.last_failure == "timeout"
         else:
-            assert entry.is_trial == (condition.state is State.TRIAL)
+            assert entry.is_trial == (condition.state is BreakerState.TRIAL)
             if entry.is_trial:
-                assert breaker.enter() is None
-            breaker.leave(entry, outcome)
+                assert breaker.acquire() is None
+            breaker.record(entry, outcome)
 
 
 def test_each_archive_has_its_own() -> None:
     """The failures of one say nothing about another."""
-    breakers = Breakers(VirtualClock())
-    fed(breakers.of("a"), *["timeout"] * 3)
-    fed(breakers.of("b"), "hit")
-    assert {name: each.state.value for name, each in breakers.conditions().items()} == {"a": "dormant", "b": "active"}
+    breakers = BreakerRegistry(VirtualClock())
+    fed(breakers.breaker("a"), *["timeout"] * 3)
+    fed(breakers.breaker("b"), "hit")
+    assert {name: each.state.value for name, each in breakers.statuses().items()} == {"a": "dormant", "b": "active"}
 
 
 def pages(*hosts: str) -> list[str]:
@@ -194,71 +206,71 @@ def pages(*hosts: str) -> list[str]:
     return [f"http://{host}.example/{number}" for number, host in enumerate(hosts)]
 
 
-@pytest.mark.parametrize("outcome", sorted(OF_PAGES))
+@pytest.mark.parametrize("outcome", sorted(PAGE_FAILURE_OUTCOMES))
 def test_bad_pages_of_few_hosts_do_not_open_it(outcome: str) -> None:
     """Neither in a row nor as most of what was queried; spellings of one host are one host."""
-    breaker = Breaker(VirtualClock())
+    breaker = CircuitBreaker(VirtualClock())
     failed(breaker, outcome, *pages(*["a", "www.a", "A", "b"] * 25))
-    assert breaker.condition().state is State.ACTIVE
-    assert (breaker.condition().last_failure, breaker.condition().failures) == (outcome, 100)
+    assert breaker.status().state is BreakerState.ACTIVE
+    assert (breaker.status().last_failure, breaker.status().failures) == (outcome, 100)
 
 
-@pytest.mark.parametrize("outcome", sorted(OF_PAGES))
+@pytest.mark.parametrize("outcome", sorted(PAGE_FAILURE_OUTCOMES))
 def test_three_hosts_within_five_minutes_open_it(outcome: str) -> None:
     """Later than that, the first is forgotten."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     for host in "abcdef":
         failed(breaker, outcome, *pages(host))
         clock.advance(151)
-    assert breaker.condition().state is State.ACTIVE
+    assert breaker.status().state is BreakerState.ACTIVE
     failed(breaker, outcome, *pages("g", "h"))
-    assert breaker.condition().state is State.DORMANT
+    assert breaker.status().state is BreakerState.DORMANT
 
 
 def test_a_clock_that_is_set_back_forgets_bad_pages() -> None:
     """Nobody knows how long ago they were."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     failed(breaker, "malformed", *pages("a", "b"))
     clock.advance(-3600)
     failed(breaker, "malformed", *pages("c"))
-    assert breaker.condition().state is State.ACTIVE
+    assert breaker.status().state is BreakerState.ACTIVE
 
 
 def test_bad_pages_between_good_ones() -> None:
     """In a row counts which hosts failed since the last answer; in the window, which did within five minutes."""
-    breaker = Breaker(VirtualClock())
+    breaker = CircuitBreaker(VirtualClock())
     failed(breaker, "http-5xx", *pages("a", "b"))
     fed(breaker, "hit")
     failed(breaker, "http-5xx", *pages(*"cccc"))
-    assert breaker.condition().state is State.ACTIVE, "one page of one host, again and again"
+    assert breaker.status().state is BreakerState.ACTIVE, "one page of one host, again and again"
     for _ in range(7):
-        assert breaker.condition().state is State.ACTIVE
+        assert breaker.status().state is BreakerState.ACTIVE
         fed(breaker, "hit")
         failed(breaker, "http-5xx", *pages("c"))
-    assert breaker.condition().state is State.DORMANT, "half of 20, of three hosts"
+    assert breaker.status().state is BreakerState.DORMANT, "half of 20, of three hosts"
 
 
-@pytest.mark.parametrize("of_page", sorted(OF_PAGES))
+@pytest.mark.parametrize("of_page", sorted(PAGE_FAILURE_OUTCOMES))
 def test_a_bad_page_neither_adds_to_other_failures_nor_ends_their_row(of_page: str) -> None:
     """Two bad pages and a timeout are no three failures of the archive."""
-    breaker = Breaker(VirtualClock())
+    breaker = CircuitBreaker(VirtualClock())
     failed(breaker, of_page, *pages("a", "a"))
     failed(breaker, "timeout", *pages("a", "a"))
     failed(breaker, of_page, *pages("a", "b"))
-    assert breaker.condition().state is State.ACTIVE
+    assert breaker.status().state is BreakerState.ACTIVE
     failed(breaker, "timeout", *pages("a"))
-    assert breaker.condition().state is State.DORMANT
+    assert breaker.status().state is BreakerState.DORMANT
 
 
 def test_a_trial_with_a_bad_page_decides_nothing() -> None:
     """The next request is the trial; three hosts keep the circuit open."""
     clock = VirtualClock()
-    breaker = Breaker(clock)
+    breaker = CircuitBreaker(clock)
     fed(breaker, *["timeout"] * 3)
     clock.advance(31)
     failed(breaker, "too-large", *pages("a", "a", "b"))
-    assert breaker.condition().state is State.TRIAL
+    assert breaker.status().state is BreakerState.TRIAL
     failed(breaker, "too-large", *pages("c"))
-    assert breaker.condition().until == clock.now() + 60
+    assert breaker.status().until == clock.now() + 60

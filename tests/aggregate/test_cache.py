@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.cache import Lifetimes, MemoryCache
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.cache import CacheLifetimes, MemoryCache
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
+from unlost.aggregate.wish import RoutingOptions
 
 PAGE = "http://example.com/"
 
@@ -23,21 +23,21 @@ def test_what_is_kept_comes_back_as_it_was() -> None:
     """But for how long it took, since nobody will have been asked."""
     cache = MemoryCache(VirtualClock())
     found = an_answer(PAGE, 3)
-    assert cache.put(Wish(), found)
-    kept = cache.get(PAGE, Wish())
+    assert cache.put(RoutingOptions(), found)
+    kept = cache.get(PAGE, RoutingOptions())
     assert kept is not None
     timeless = tuple(replace(report, duration_ms=0.0) for report in found.reports)
     assert kept == replace(found, reports=timeless, from_cache=True)
     assert (kept.digest, len(kept.digest)) == (found.digest, 32)
-    assert cache.get(PAGE, Wish(broadcast=True)) is None
-    assert cache.get(PAGE + "a", Wish()) is None
+    assert cache.get(PAGE, RoutingOptions(broadcast=True)) is None
+    assert cache.get(PAGE + "a", RoutingOptions()) is None
 
 
 def test_a_digest_is_of_the_contents() -> None:
     """Not of when they were found; another copy, outcome, or archive left out is another one."""
     found = an_answer(PAGE, 3)
-    assert replace(found, made=1.0, until=2.0, from_cache=True).digest == found.digest
-    failed = (*found.reports[:2], Report("a2", "broadcast", "timeout", message="late"))
+    assert replace(found, created_at=1.0, expires_at=2.0, from_cache=True).digest == found.digest
+    failed = (*found.reports[:2], ArchiveReport("a2", "broadcast", "timeout", message="late"))
     others = [
         an_answer(PAGE, 4),
         an_answer(PAGE + "a", 3),
@@ -62,22 +62,22 @@ def test_each_kind_of_answer_has_its_lifetime(size: int, fails: bool, is_whole: 
     """And nothing, found while an archive failed, has none."""
     found = an_answer(PAGE, size)
     if fails:
-        found = replace(found, reports=(*found.reports, Report("x", "broadcast", "timeout")))
-    assert Lifetimes(timemap=10.0, miss=5.0, partly=3.0).of(found, is_whole=is_whole) == seconds
+        found = replace(found, reports=(*found.reports, ArchiveReport("x", "broadcast", "timeout")))
+    assert CacheLifetimes(timemap=10.0, miss=5.0, partial=3.0).lifetime_of(found, is_whole=is_whole) == seconds
 
 
 def test_what_is_over_is_gone() -> None:
     """At its very second; and so is what was kept by a clock that was wrong."""
     clock = VirtualClock()
     cache = MemoryCache(clock)
-    cache.put(Wish(), an_answer(PAGE, 3, lifetime=10))
+    cache.put(RoutingOptions(), an_answer(PAGE, 3, lifetime=10))
     clock.advance(9.9)
-    assert cache.get(PAGE, Wish()) is not None
+    assert cache.get(PAGE, RoutingOptions()) is not None
     clock.advance(0.1)
-    assert cache.get(PAGE, Wish()) is None
+    assert cache.get(PAGE, RoutingOptions()) is None
     assert (len(cache), cache.bytes) == (0, 0)
-    assert not cache.put(Wish(), an_answer(PAGE, 3, made=clock.now() + 3600))
-    assert not cache.put(Wish(), an_answer(PAGE, 3, made=clock.now(), lifetime=0))
+    assert not cache.put(RoutingOptions(), an_answer(PAGE, 3, made=clock.now() + 3600))
+    assert not cache.put(RoutingOptions(), an_answer(PAGE, 3, made=clock.now(), lifetime=0))
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40), st.booleans()), max_size=60))
@@ -87,13 +87,16 @@ def test_it_never_holds_more_than_it_may(steps: list[tuple[int, int, bool]]) -> 
     for page, size, asks in steps:
         uri = f"{PAGE}{page}"
         if asks:
-            cache.get(uri, Wish())
+            cache.get(uri, RoutingOptions())
             continue
-        is_kept = cache.put(Wish(), an_answer(uri, size))
+        is_kept = cache.put(RoutingOptions(), an_answer(uri, size))
         assert cache.bytes <= 20_000
-        assert (cache.get(uri, Wish()) is not None) == is_kept
+        assert (cache.get(uri, RoutingOptions()) is not None) == is_kept
     for page in range(31):
-        cache._drop((f"{PAGE}{page}", Wish())) if (f"{PAGE}{page}", Wish()) in cache._entries else None
+        cache._drop((f"{PAGE}{page}", RoutingOptions())) if (
+            f"{PAGE}{page}",
+            RoutingOptions(),
+        ) in cache._entries else None
     assert cache.bytes == 0
 
 
@@ -101,28 +104,28 @@ def test_those_that_are_used_stay() -> None:
     """The one that nobody asked for the longest goes first."""
     cache = MemoryCache(VirtualClock(), 10_000)
     for number in range(200):
-        cache.put(Wish(), an_answer(f"{PAGE}{number}"))
-        assert cache.get(f"{PAGE}0", Wish()) is not None
-    assert cache.get(f"{PAGE}1", Wish()) is None
-    assert cache.get(f"{PAGE}199", Wish()) is not None
+        cache.put(RoutingOptions(), an_answer(f"{PAGE}{number}"))
+        assert cache.get(f"{PAGE}0", RoutingOptions()) is not None
+    assert cache.get(f"{PAGE}1", RoutingOptions()) is None
+    assert cache.get(f"{PAGE}199", RoutingOptions()) is not None
 
 
 def test_what_is_too_large_costs_nothing() -> None:
     """It is not kept, and nothing is thrown away for it."""
     cache = MemoryCache(VirtualClock(), 10_000)
-    cache.put(Wish(), an_answer(PAGE))
-    assert not cache.put(Wish(), an_answer(f"{PAGE}large", 1_000))
-    assert cache.get(PAGE, Wish()) is not None
+    cache.put(RoutingOptions(), an_answer(PAGE))
+    assert not cache.put(RoutingOptions(), an_answer(f"{PAGE}large", 1_000))
+    assert cache.get(PAGE, RoutingOptions()) is not None
 
 
-def cache_of(cache: MemoryCache, uri: str) -> Found:
+def cache_of(cache: MemoryCache, uri: str) -> AggregateResult:
     """Return what is kept of a page."""
-    found = cache.get(uri, Wish())
+    found = cache.get(uri, RoutingOptions())
     assert found is not None
     return found
 
 
-def late(found: Found, number: int) -> Found:
+def late(found: AggregateResult, number: int) -> AggregateResult:
     """Return an answer for which all archives but the first were late, each by as much as no other."""
     first, *others = found.reports
     failed = [
@@ -146,7 +149,7 @@ def test_sizes_are_those_that_memory_has(size: int, pages: int, is_late: bool) -
         for number, uri in enumerate(answers):
             # As they come from outside: nothing in them is shared.
             found = an_answer("".join(list(uri)), size, archives=14)
-            cache.put(Wish(), late(found, number) if is_late else found)
+            cache.put(RoutingOptions(), late(found, number) if is_late else found)
         del found
         gc.collect()
         # What the core holds of copies is not Python's, and counts as their own size.

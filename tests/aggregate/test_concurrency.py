@@ -10,15 +10,15 @@ from tests.aggregate.rounds import run
 from tests.aggregate.stubs import Fixed, outcomes, timemap, until
 from tests.archives.collected import a_courier
 from tests.neighbours.faults import Faults, Talk, faulty
-from unlost.aggregate.aggregator import Aggregator, Bounds
-from unlost.aggregate.breaker import State
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.exchange import Deadlines
+from unlost.aggregate.aggregator import MementoAggregator, ConcurrencyLimits
+from unlost.aggregate.breaker import BreakerState
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.exchange import Timeouts
 from unlost.archives.manners.concurrency import ConcurrencyOptions
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.archives.registry.registry import load_registry
 from unlost.clock import SystemClock
-from unlost.service.assembly import Options, assembled
+from unlost.service.assembly import ServiceOptions, build_service
 
 PAGES = [f"http://site{number}.example/" for number in range(40)]
 
@@ -47,7 +47,7 @@ class Slow:
 class Setting:
     """An aggregator with one archive."""
 
-    aggregator: Aggregator
+    aggregator: MementoAggregator
     server: Faults
 
 
@@ -58,12 +58,15 @@ async def setting(
     """Run the archive, and an aggregator as the service has it."""
     clock = SystemClock()
     async with faulty(archive, clock) as server:
-        entry = Archive("f", "F", Kind.MEMENTO, timemap=f"{server.url}/list/")
-        deadlines = Deadlines(5.0, deadline, deadline, deadline)
+        entry = Archive("f", "F", ArchiveKind.MEMENTO, timemap=f"{server.url}/list/")
+        deadlines = Timeouts(5.0, deadline, deadline, deadline)
         courier = a_courier(
             clock, deadlines=deadlines, patience=0.05, retries=0, concurrency=concurrency, slot_patience=deadline
         )
-        async with courier, Aggregator(Fixed(entry), courier, clock, bounds=Bounds(deadline)) as aggregator:
+        async with (
+            courier,
+            MementoAggregator(Fixed(entry), courier, clock, limits=ConcurrencyLimits(deadline)) as aggregator,
+        ):
             yield Setting(aggregator, server)
 
 
@@ -102,8 +105,8 @@ def test_a_request_that_got_no_slot_says_nothing_about_the_archive() -> None:
             found = await asyncio.gather(*map(it.aggregator.find, PAGES[:10]))
             said = sorted(outcomes(each)["f"] for each in found)
             assert said == ["not-now"] * 8 + ["timeout"] * 2
-            condition = it.aggregator.breakers.conditions()["f"]
-            assert (condition.state, condition.failures) == (State.ACTIVE, 2)
+            condition = it.aggregator.breakers.statuses()["f"]
+            assert (condition.state, condition.failures) == (BreakerState.ACTIVE, 2)
             assert {each.retry_at for each in found} == {None}
             archive.open.set()
 
@@ -157,12 +160,12 @@ def test_an_archive_that_is_registered_without_limits_has_none(tmp_path: Path) -
                 f'[[archive]]\nid = "g"\nname = "G"\nkind = "memento"\ntimemap = "{server.url}/list/g/"\n'
                 '[[archive.limits]]\nrequests = 10\nseconds = 60\nworks = ["index"]\nsource = "s"\n'
             )
-            options = Options(
+            options = ServiceOptions(
                 load_registry(file).archives, tmp_path, tmp_path, lambda _: None, stays=False,
                 limits=MemoryLimitStore(), contact="me@example.org",
             )  # fmt: skip
-            async with assembled(options) as parts:
-                found = await asyncio.gather(*map(parts.finds.find, PAGES))
+            async with build_service(options) as parts:
+                found = await asyncio.gather(*map(parts.finder.find, PAGES))
             assert {outcomes(each)["f"] for each in found} == {"hit"}
             assert sum(outcomes(each)["g"] == "not-now" for each in found) >= 30
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.aggregate.finds import EXAMPLE, PLACES, found_of
 from tests.aggregate.test_rendering import HOSTILE, read
-from unlost.aggregate.describing import MAX_LINK_BYTES, description, link_header
-from unlost.aggregate.forms import MEDIA_TYPES, Format
+from unlost.aggregate.describing import MAX_LINK_BYTES, describe_memento, memento_link_header
+from unlost.aggregate.forms import MEDIA_TYPES, TimeMapFormat
 
 FILES = Path(__file__).parent / "files"
 FIVE = [(f"2014020{day}000000", "a", f"http://a/{day}") for day in range(1, 6)]
@@ -28,38 +28,38 @@ def relations(link: str) -> list[str]:
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
-def test_a_description_is_as_memgator_writes_it(form: Format) -> None:
+def test_a_description_is_as_memgator_writes_it(form: TimeMapFormat) -> None:
     """First, last, the one before, the next and the closest; nothing else."""
-    assert description(EXAMPLE, 1, PLACES, form).decode() == (FILES / f"memento.{form}").read_text()
+    assert describe_memento(EXAMPLE, 1, PLACES, form).decode() == (FILES / f"memento.{form}").read_text()
 
 
 @pytest.mark.parametrize(("place", "expected"), RELATIONS.items())
 def test_neighbours(place: int, expected: list[str]) -> None:
     """Each copy is there once, with all that it is; at the ends there is nothing before or behind."""
     found = found_of(FIVE)
-    assert relations(description(found, place, PLACES, "link").decode()) == expected
-    assert relations(link_header(found, place, PLACES)) == expected
+    assert relations(describe_memento(found, place, PLACES, "link").decode()) == expected
+    assert relations(memento_link_header(found, place, PLACES)) == expected
 
 
 def test_one_copy() -> None:
     """The only one is the first and the last."""
-    assert relations(link_header(found_of(FIVE[:1]), 0, PLACES)) == ["first last memento"]
-    assert relations(description(found_of(FIVE[:1]), 0, PLACES, "link").decode()) == ["first last memento"]
+    assert relations(memento_link_header(found_of(FIVE[:1]), 0, PLACES)) == ["first last memento"]
+    assert relations(describe_memento(found_of(FIVE[:1]), 0, PLACES, "link").decode()) == ["first last memento"]
 
 
 @pytest.mark.parametrize("place", [-1, 5])
 def test_a_place_without_a_copy(place: int) -> None:
     """There is nothing to describe."""
     with pytest.raises(IndexError):
-        description(found_of(FIVE), place, PLACES, "json")
+        describe_memento(found_of(FIVE), place, PLACES, "json")
     with pytest.raises(IndexError):
-        link_header(found_of(FIVE), place, PLACES)
+        memento_link_header(found_of(FIVE), place, PLACES)
 
 
 def test_the_header_of_a_timegate() -> None:
     """It has the original, the TimeMap with its type and time, the TimeGate, and the copies with their dates."""
     first, last = "Sat, 01 Feb 2014 00:00:00 GMT", "Sun, 02 Feb 2014 00:00:00 GMT"
-    assert link_header(found_of(FIVE[:2], "http://é.com/"), 1, PLACES) == (
+    assert memento_link_header(found_of(FIVE[:2], "http://é.com/"), 1, PLACES) == (
         '<http://%C3%A9.com/>; rel="original", '
         "<http://localhost:1208/timemap/link/http://%C3%A9.com/>; "
         f'rel="timemap"; type="application/link-format"; from="{first}"; until="{last}", '
@@ -76,19 +76,19 @@ def test_the_header_of_a_timegate() -> None:
 def test_nobody_writes_headers_of_their_own(uri: str, urim: str) -> None:
     """A header is one line of visible ASCII with so many entries."""
     found = found_of([("20140210000001", "a", urim), ("20150210000001", "a", urim)], uri)
-    header = link_header(found, 0, PLACES)
+    header = memento_link_header(found, 0, PLACES)
     assert all(" " <= char <= "~" for char in header)
     assert header.count("<") == header.count(">") == header.count("; rel=") == 7
     if uri and urim:
-        assert read(header.encode()).original == read(description(found, 0, PLACES, "link")).original
+        assert read(header.encode()).original == read(describe_memento(found, 0, PLACES, "link")).original
 
 
 def test_a_header_stays_short() -> None:
     """An archive that lists endless addresses costs them their place in the header, and nobody else theirs."""
     rows = [*FIVE[:2], ("20140204000000", "a", "http://a/" + "x" * 1_000_000), FIVE[4]]
-    header = link_header(found_of(rows), 1, PLACES)
+    header = memento_link_header(found_of(rows), 1, PLACES)
     assert relations(header) == ["first prev memento", "memento", "last memento"]
-    long = link_header(found_of(FIVE, "http://a.com/" + "y" * 3_000), 2, PLACES)
+    long = memento_link_header(found_of(FIVE, "http://a.com/" + "y" * 3_000), 2, PLACES)
     assert len(long) <= MAX_LINK_BYTES
     assert long.startswith("<http://a.com/")
     assert relations(long) == RELATIONS[2]

@@ -18,15 +18,15 @@ from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive, until
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
-from unlost.aggregate.aggregator import SEEN, Bounds
-from unlost.aggregate.disk_cache import DiskCache, scope_of
-from unlost.aggregate.disk_table import AnswerFile, Row
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
-from unlost.aggregate.wish import Freshness, Wish
-from unlost.archives.asking.question import Question
+from unlost.aggregate.aggregator import DISK_RECHECK_SECONDS, ConcurrencyLimits
+from unlost.aggregate.disk_cache import DiskCache, cache_scope
+from unlost.aggregate.disk_table import CacheDatabase, CacheRow
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
+from unlost.aggregate.wish import CacheControl, RoutingOptions
+from unlost.archives.asking.question import HttpRequest
 from unlost.errors import BusyError, FailedError, InputError
-from unlost.formats.mementos import Memento, Mementos
+from unlost.formats.mementos import MementoTuple, Mementos
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,13 +35,18 @@ def test_what_is_written_is_read_again_by_others(tmp_path: Path) -> None:
     """Copies, reports, who was passed over, and until when; under its own wish only."""
 
     async def work() -> None:
-        wishes = [Wish(), Wish(frozenset({"b", "a"})), Wish(broadcast=True), Wish(top_k=2)]
+        wishes = [
+            RoutingOptions(),
+            RoutingOptions(frozenset({"b", "a"})),
+            RoutingOptions(broadcast=True),
+            RoutingOptions(top_k=2),
+        ]
         answers = [an_answer(f"{PAGE}/{size}", size) for size in (0, 1, 500)]
         async with a_disk(tmp_path) as disk:
             for number, wish in enumerate(wishes):
                 disk.put(wish, replace(answers[2], passed_over=(str(number),)))
             for answer in answers[:2]:
-                disk.put(Wish(), answer)
+                disk.put(RoutingOptions(), answer)
         assert (disk.written, disk.unwritten) == (6, 0)
         assert await kept(tmp_path, f"{PAGE}/0", f"{PAGE}/1") == [timeless(each) for each in answers[:2]]
         async with a_disk(tmp_path) as disk:
@@ -50,7 +55,7 @@ def test_what_is_written_is_read_again_by_others(tmp_path: Path) -> None:
                 assert found == timeless(replace(answers[2], passed_over=(str(number),)))
                 assert found is not None
                 assert len(found.mementos) == 500
-            assert await disk.get(f"{PAGE}/500", Wish(top_k=3)) is None
+            assert await disk.get(f"{PAGE}/500", RoutingOptions(top_k=3)) is None
 
     asyncio.run(work())
     assert (tmp_path / "cache" / "answers.sqlite").stat().st_mode & 0o777 == 0o600
@@ -65,18 +70,20 @@ def test_what_is_written_is_read_again_by_others(tmp_path: Path) -> None:
 )
 def test_packing_keeps_everything(uri: str, rows: list[tuple[str, int]], message: str, ids: set[str]) -> None:
     """Whatever texts there are, and for no other question."""
-    mementos = Mementos(Memento(moment, "a", f"http://a/{number}") for moment, number in rows)
-    found = Found(uri, mementos, (Report("a", "routed", "incomplete", 3, 0.0, message),), tuple(ids), 1.0, 2.0)
-    data = packing.packed("s", Wish(frozenset(ids)), found)
-    again = packing.unpacked("s", uri, Wish(frozenset(ids)), data, 1.0, 2.0)
+    mementos = Mementos(MementoTuple(moment, "a", f"http://a/{number}") for moment, number in rows)
+    found = AggregateResult(
+        uri, mementos, (ArchiveReport("a", "routed", "incomplete", 3, 0.0, message),), tuple(ids), 1.0, 2.0
+    )
+    data = packing.serialize_result("s", RoutingOptions(frozenset(ids)), found)
+    again = packing.deserialize_result("s", uri, RoutingOptions(frozenset(ids)), data, 1.0, 2.0)
     assert again == replace(found, from_cache=True)
     for scope, other, wish in [
-        ("t", uri, Wish(frozenset(ids))),
-        ("s", uri + "a", Wish(frozenset(ids))),
-        ("s", uri, Wish()),
+        ("t", uri, RoutingOptions(frozenset(ids))),
+        ("s", uri + "a", RoutingOptions(frozenset(ids))),
+        ("s", uri, RoutingOptions()),
     ]:
         with pytest.raises(InputError):
-            packing.unpacked(scope, other, wish, data, 1.0, 2.0)
+            packing.deserialize_result(scope, other, wish, data, 1.0, 2.0)
 
 
 def test_what_is_over_is_not_given(tmp_path: Path) -> None:
@@ -85,16 +92,16 @@ def test_what_is_over_is_not_given(tmp_path: Path) -> None:
     async def work() -> None:
         clock = VirtualClock()
         async with a_disk(tmp_path, clock=clock) as disk:
-            disk.put(Wish(), an_answer(PAGE, 5, lifetime=100))
-            disk.put(Wish(), an_answer(f"{PAGE}/2", 5))
+            disk.put(RoutingOptions(), an_answer(PAGE, 5, lifetime=100))
+            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2", 5))
             await disk.flush()
-            disk.put(Wish(), an_answer(f"{PAGE}/2", 1, made=clock.now() - 50))
+            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2", 1, made=clock.now() - 50))
             await disk.flush()
-            newer = await disk.get(f"{PAGE}/2", Wish())
+            newer = await disk.get(f"{PAGE}/2", RoutingOptions())
             assert newer is not None
             assert len(newer.mementos) == 5
             clock.advance(101)
-            assert await disk.get(PAGE, Wish()) is None
+            assert await disk.get(PAGE, RoutingOptions()) is None
 
     asyncio.run(work())
 
@@ -106,14 +113,14 @@ def test_the_file_has_its_size(tmp_path: Path) -> None:
     async def work() -> None:
         async with a_disk(tmp_path, max_bytes=most) as disk:
             for number in range(2_000):
-                disk.put(Wish(), an_answer(f"{PAGE}/{number}", number % 60, lifetime=1000 + number))
+                disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}", number % 60, lifetime=1000 + number))
                 if number % 200 == 199:
                     await disk.flush()
             assert (disk.written, disk.unwritten) == (2_000, 0)
-            entries, taken = disk._writing.total()
+            entries, taken = disk._write_database.total()
             assert 0.7 * most < taken <= most
-            assert await disk.get(f"{PAGE}/1999", Wish()) is not None
-            assert await disk.get(f"{PAGE}/0", Wish()) is None
+            assert await disk.get(f"{PAGE}/1999", RoutingOptions()) is not None
+            assert await disk.get(f"{PAGE}/0", RoutingOptions()) is None
         sizes = {path.name: path.stat().st_size for path in (tmp_path / "cache").iterdir()}
         print(f"{entries} entries, {taken} bytes by count, {sizes}")
         assert sum(sizes.values()) < 1.3 * most
@@ -128,7 +135,7 @@ def test_too_many_at_once_are_counted_and_not_kept(tmp_path: Path) -> None:
         large = an_answer(PAGE, 20_000)
         async with a_disk(tmp_path) as disk:
             for number in range(100):
-                disk.put(Wish(top_k=number), large)
+                disk.put(RoutingOptions(top_k=number), large)
             assert disk.unwritten > 0
             await disk.flush()
             assert disk.written + disk.unwritten == 100
@@ -152,8 +159,8 @@ def test_several_processes_share_it(tmp_path: Path) -> None:
         async with a_disk(tmp_path) as disk:
             for seed in range(3):
                 for number in range(0, 200, 37):
-                    assert await disk.get(f"http://example.com/{seed}/{number}", Wish()) is not None
-            entries, taken = disk._writing.total()
+                    assert await disk.get(f"http://example.com/{seed}/{number}", RoutingOptions()) is not None
+            entries, taken = disk._write_database.total()
             assert entries == 600
         database = sqlite3.connect(tmp_path / "cache" / "answers.sqlite")
         assert database.execute("SELECT sum(size) FROM answer").fetchone() == (taken,)
@@ -170,14 +177,14 @@ def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) ->
     def write(connection: int) -> None:
         for number in range(files):
             barrier.wait(timeout=60)
-            file = AnswerFile(tmp_path / f"{number}.sqlite", 1 << 20, print)
-            file.put([Row(b"%d" % connection, 1.0, 2.0, b"data")])
+            file = CacheDatabase(tmp_path / f"{number}.sqlite", 1 << 20, print)
+            file.put([CacheRow(b"%d" % connection, 1.0, 2.0, b"data")])
             file.close()
 
     with ThreadPoolExecutor(connections) as pool:
         list(pool.map(write, range(connections)))
     for number in range(files):
-        file = AnswerFile(tmp_path / f"{number}.sqlite", 1 << 20, print)
+        file = CacheDatabase(tmp_path / f"{number}.sqlite", 1 << 20, print)
         assert file.total()[0] == connections
         file.close()
 
@@ -195,16 +202,16 @@ def test_an_aggregator_begins_with_what_was_kept(tmp_path: Path) -> None:
             await it.find(f"{PAGE}/failed")
         archives.asked.clear()
         async with aggregator(archives, disk=a_disk(tmp_path)) as it:
-            again = await it.find(PAGE, freshness=Freshness(only_if_cached=True))
+            again = await it.find(PAGE, cache_control=CacheControl(only_if_cached=True))
             assert (again.from_cache, again.mementos, again.digest) == (True, first.mementos, first.digest)
-            assert (again.made, again.until) == (first.made, first.until)
+            assert (again.created_at, again.expires_at) == (first.created_at, first.expires_at)
             assert (await it.find(f"{PAGE}/miss")).from_cache
             assert archives.asked == []
-            assert it.kept(PAGE) is not None
+            assert it.get_cached(PAGE) is not None
             assert not (await it.find(f"{PAGE}/failed")).from_cache
             assert sorted(archives.asked) == ["a", "b"]
             archives.asked.clear()
-            assert not (await it.find(PAGE, freshness=Freshness(no_cache=True))).from_cache
+            assert not (await it.find(PAGE, cache_control=CacheControl(no_cache=True))).from_cache
             assert sorted(archives.asked) == ["a", "b"]
 
     asyncio.run(work())
@@ -226,21 +233,21 @@ def test_what_another_process_found_anew_is_given_soon(tmp_path: Path) -> None:
             assert (await other.find(PAGE)).from_cache
             clock.advance(1)
             archives.behaviours["a"] = ["20140210000001", "20150210000001"]
-            assert len((await one.find(PAGE, freshness=Freshness(no_cache=True))).mementos) == 2
+            assert len((await one.find(PAGE, cache_control=CacheControl(no_cache=True))).mementos) == 2
             await disks[0].flush()
-            disks[0]._writing.remove([packing.key_of("", f"{PAGE}/alone", Wish())])
+            disks[0]._write_database.remove([packing.cache_key("", f"{PAGE}/alone", RoutingOptions())])
             archives.asked.clear()
-            clock.advance(SEEN - 2)
+            clock.advance(DISK_RECHECK_SECONDS - 2)
             assert len((await other.find(PAGE)).mementos) == 1
             clock.advance(1)
-            assert other.kept(PAGE) is None
+            assert other.get_cached(PAGE) is None
             found = await other.find(PAGE)
             assert (len(found.mementos), found.from_cache) == (2, True)
-            assert other.kept(PAGE) is not None
-            clock.advance(SEEN)
-            assert one.kept(f"{PAGE}/alone") is None
+            assert other.get_cached(PAGE) is not None
+            clock.advance(DISK_RECHECK_SECONDS)
+            assert one.get_cached(f"{PAGE}/alone") is None
             assert (await one.find(f"{PAGE}/alone")).from_cache
-            assert one.kept(f"{PAGE}/alone") is not None
+            assert one.get_cached(f"{PAGE}/alone") is not None
             assert archives.asked == []
 
     asyncio.run(work())
@@ -253,21 +260,21 @@ def test_what_is_in_memory_is_refused_to_nobody(tmp_path: Path) -> None:
         clock, go = VirtualClock(), asyncio.Event()
         archives = Archives(a=["20140210000001"])
 
-        async def slow(_: Question) -> list[str]:
+        async def slow(_: HttpRequest) -> list[str]:
             await go.wait()
             return []
 
-        bounds = Bounds(at_once=1, waiting=0)
+        bounds = ConcurrencyLimits(max_active=1, max_waiting=0)
         async with aggregator(archives, clock, disk=a_disk(tmp_path, clock=clock), bounds=bounds) as it:
             await it.find(PAGE)
-            clock.advance(SEEN)
+            clock.advance(DISK_RECHECK_SECONDS)
             archives.behaviours["a"] = slow
             other = asyncio.create_task(it.find(f"{PAGE}/other"))
             await until(lambda: archives.going_on == 1)
-            assert it.kept(PAGE) is None
+            assert it.get_cached(PAGE) is None
             assert (await it.find(PAGE)).from_cache
             with pytest.raises(BusyError):
-                await it.find(PAGE, freshness=Freshness(no_cache=True))
+                await it.find(PAGE, cache_control=CacheControl(no_cache=True))
             go.set()
             await other
 
@@ -282,13 +289,13 @@ def test_what_others_found_while_archives_failed_takes_no_ones_place(tmp_path: P
         disk = a_disk(tmp_path, clock=clock)
         async with aggregator(archives, clock, disk=disk) as it:
             whole = await it.find(PAGE)
-            clock.advance(SEEN)
-            failed = Report("a", "broadcast", "timeout", 0, 1.0)
-            disk.put(Wish(), replace(whole, reports=(failed,), mementos=Mementos([]), made=clock.now()))
+            clock.advance(DISK_RECHECK_SECONDS)
+            failed = ArchiveReport("a", "broadcast", "timeout", 0, 1.0)
+            disk.put(RoutingOptions(), replace(whole, reports=(failed,), mementos=Mementos([]), created_at=clock.now()))
             await disk.flush()
             for _ in range(2):
                 assert (await it.find(PAGE)).mementos == whole.mementos
-                assert it.kept(PAGE) is not None
+                assert it.get_cached(PAGE) is not None
 
     asyncio.run(work())
 
@@ -296,17 +303,17 @@ def test_what_others_found_while_archives_failed_takes_no_ones_place(tmp_path: P
 def test_answers_of_other_archives_are_not_used(tmp_path: Path) -> None:
     """The scope changes with the registry."""
     one, two = [an_archive("a")], [an_archive("a"), an_archive("b")]
-    assert scope_of(one) == scope_of([an_archive("a", hit_rate=None)])
-    assert scope_of(two) == scope_of(reversed(two))
-    assert scope_of(one) != scope_of([an_archive("a", replay="http://b.example/{filename}")])
-    assert len({scope_of(one), scope_of(two), scope_of([an_archive("a", timemap="http://b.example/")])}) == 3
+    assert cache_scope(one) == cache_scope([an_archive("a", hit_rate=None)])
+    assert cache_scope(two) == cache_scope(reversed(two))
+    assert cache_scope(one) != cache_scope([an_archive("a", replay="http://b.example/{filename}")])
+    assert len({cache_scope(one), cache_scope(two), cache_scope([an_archive("a", timemap="http://b.example/")])}) == 3
 
     async def work() -> None:
         file = tmp_path / "a.sqlite"
-        async with DiskCache(file, VirtualClock(), scope_of(one)) as disk:
-            disk.put(Wish(), an_answer(PAGE))
-        async with DiskCache(file, VirtualClock(), scope_of(two)) as disk:
-            assert await disk.get(PAGE, Wish()) is None
+        async with DiskCache(file, VirtualClock(), cache_scope(one)) as disk:
+            disk.put(RoutingOptions(), an_answer(PAGE))
+        async with DiskCache(file, VirtualClock(), cache_scope(two)) as disk:
+            assert await disk.get(PAGE, RoutingOptions()) is None
 
     asyncio.run(work())
 
@@ -317,12 +324,12 @@ def test_what_a_wrong_clock_kept_is_replaced(tmp_path: Path) -> None:
     async def work() -> None:
         clock = VirtualClock()
         async with a_disk(tmp_path, clock=clock) as disk:
-            disk.put(Wish(), an_answer(PAGE, 3, made=clock.now() + 365 * 86_400))
+            disk.put(RoutingOptions(), an_answer(PAGE, 3, made=clock.now() + 365 * 86_400))
             await disk.flush()
-            assert await disk.get(PAGE, Wish()) is None
-            disk.put(Wish(), an_answer(PAGE, 1, made=clock.now()))
+            assert await disk.get(PAGE, RoutingOptions()) is None
+            disk.put(RoutingOptions(), an_answer(PAGE, 1, made=clock.now()))
             await disk.flush()
-            found = await disk.get(PAGE, Wish())
+            found = await disk.get(PAGE, RoutingOptions())
             assert found is not None
             assert len(found.mementos) == 1
 

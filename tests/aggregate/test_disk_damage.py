@@ -14,19 +14,19 @@ from tests.aggregate.stubs import PAGE, Archives, aggregator
 from tests.small_disk import small_files
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.wish import RoutingOptions
 from unlost.errors import InputError
 
 
 @pytest.mark.parametrize("size", [0, 50])
 def test_damaged_entries_are_never_taken_for_whole_ones(size: int) -> None:
     """Whichever bit is wrong, and wherever it is cut."""
-    data = packing.packed("", Wish(), an_answer(PAGE, size))
+    data = packing.serialize_result("", RoutingOptions(), an_answer(PAGE, size))
     for place in range(len(data)):
         wrong = data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
         for each in (wrong, data[:place]):
             with pytest.raises(InputError):
-                packing.unpacked("", PAGE, Wish(), each, 1.0, 2.0)
+                packing.deserialize_result("", PAGE, RoutingOptions(), each, 1.0, 2.0)
 
 
 def test_an_entry_that_is_damaged_is_removed_and_told(tmp_path: Path) -> None:
@@ -35,16 +35,16 @@ def test_an_entry_that_is_damaged_is_removed_and_told(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with a_disk(tmp_path) as disk:
-            disk.put(Wish(), an_answer(f"{PAGE}/1", 3))
-            disk.put(Wish(), an_answer(f"{PAGE}/2", 3))
+            disk.put(RoutingOptions(), an_answer(f"{PAGE}/1", 3))
+            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2", 3))
         file = tmp_path / "cache" / "answers.sqlite"
         with sqlite3.connect(file) as database:
             database.execute("UPDATE answer SET data = zeroblob(9) WHERE number = 1")
         database.close()
         async with a_disk(tmp_path, told) as disk:
-            assert await disk.get(f"{PAGE}/1", Wish()) is None
-            assert await disk.get(f"{PAGE}/2", Wish()) is not None
-            assert await disk.get(f"{PAGE}/1", Wish()) is None
+            assert await disk.get(f"{PAGE}/1", RoutingOptions()) is None
+            assert await disk.get(f"{PAGE}/2", RoutingOptions()) is not None
+            assert await disk.get(f"{PAGE}/1", RoutingOptions()) is None
             assert disk.unreadable == 1
 
     asyncio.run(work())
@@ -64,7 +64,7 @@ def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
             with small_files(80_000):
                 for number in range(5):
                     for page in range(40):
-                        disk.put(Wish(), an_answer(f"{PAGE}/{number}/{page}", 200, made=clock.now()))
+                        disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}/{page}", 200, made=clock.now()))
                     await it.find(f"{PAGE}/{number}")
                     await disk.flush()
                     clock.advance(61)
@@ -81,12 +81,12 @@ def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
 def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told once; archives are asked instead."""
     told: list[str] = []
-    monkeypatch.setattr("unlost.aggregate.disk_cache._READ_SECONDS", 0.1)
+    monkeypatch.setattr("unlost.aggregate.disk_cache._READ_TIMEOUT", 0.1)
     release = threading.Event()
 
     async def work() -> None:
         disk = a_disk(tmp_path, told)
-        monkeypatch.setattr(disk._reading, "get", lambda keys: (release.wait(10), [None] * len(keys))[1])
+        monkeypatch.setattr(disk._read_database, "get", lambda keys: (release.wait(10), [None] * len(keys))[1])
         async with aggregator(Archives(a=["20140210000001"]), disk=disk) as it:
             for number in range(5):
                 assert len((await it.find(f"{PAGE}/{number}")).mementos) == 1
@@ -122,14 +122,14 @@ def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path, damage: str) -> No
     async def work() -> None:
         async with a_disk(tmp_path) as disk:
             for number in range(300):
-                disk.put(Wish(), an_answer(f"{PAGE}/{number}", 30))
+                disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}", 30))
         DAMAGES[damage](file)
         async with a_disk(tmp_path, told) as disk:
             for number in range(300):
-                found = await disk.get(f"{PAGE}/{number}", Wish())
+                found = await disk.get(f"{PAGE}/{number}", RoutingOptions())
                 assert found is None or found == timeless(an_answer(f"{PAGE}/{number}", 30))
             for number in range(300):
-                disk.put(Wish(), an_answer(f"{PAGE}/{number}", 20))
+                disk.put(RoutingOptions(), an_answer(f"{PAGE}/{number}", 20))
             await disk.flush()
             assert disk.unwritten == 0
         for number, found in enumerate(await kept(tmp_path, *(f"{PAGE}/{number}" for number in range(300)))):
@@ -151,14 +151,14 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, version: int | No
             file.parent.mkdir()
         else:
             async with a_disk(tmp_path) as disk:
-                disk.put(Wish(), an_answer(PAGE))
+                disk.put(RoutingOptions(), an_answer(PAGE))
         database = sqlite3.connect(file)
         database.execute("CREATE TABLE theirs (a)" if version is None else f"PRAGMA user_version = {version}")
         database.close()
         before = file.read_bytes()
         async with a_disk(tmp_path, told) as disk:
-            assert await disk.get(PAGE, Wish()) is None
-            disk.put(Wish(), an_answer(PAGE))
+            assert await disk.get(PAGE, RoutingOptions()) is None
+            disk.put(RoutingOptions(), an_answer(PAGE))
         assert file.read_bytes() == before
 
     asyncio.run(work())
@@ -170,14 +170,14 @@ def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
 
     async def work() -> None:
         async with a_disk(tmp_path) as disk:
-            disk.put(Wish(), an_answer(f"{PAGE}/1"))
+            disk.put(RoutingOptions(), an_answer(f"{PAGE}/1"))
             await disk.flush()
-            assert await disk.get(f"{PAGE}/1", Wish()) is not None
+            assert await disk.get(f"{PAGE}/1", RoutingOptions()) is not None
             for path in (tmp_path / "cache").iterdir():
                 path.unlink()
-            assert await disk.get(f"{PAGE}/1", Wish()) is None
-            disk.put(Wish(), an_answer(f"{PAGE}/2"))
+            assert await disk.get(f"{PAGE}/1", RoutingOptions()) is None
+            disk.put(RoutingOptions(), an_answer(f"{PAGE}/2"))
             await disk.flush()
-            assert await disk.get(f"{PAGE}/2", Wish()) is not None
+            assert await disk.get(f"{PAGE}/2", RoutingOptions()) is not None
 
     asyncio.run(work())

@@ -14,7 +14,7 @@ from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
 from tests.waiting import said
 from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.wish import RoutingOptions
 
 ROOT = Path(__file__).parents[2]
 KILLS = 50
@@ -48,15 +48,15 @@ def test_killed_at_any_point_it_has_only_whole_entries(tmp_path: Path) -> None:
     entries = []
 
     async def check(number: int) -> None:
-        async with DiskCache(file, VirtualClock(), tell=told.append) as disk:
-            disk.put(Wish(), an_answer(f"http://example.com/check/{number}"))
+        async with DiskCache(file, VirtualClock(), warn=told.append) as disk:
+            disk.put(RoutingOptions(), an_answer(f"http://example.com/check/{number}"))
             await disk.flush()
             assert (disk.unwritten, told) == (0, [])
             found = 0
             for page in range(0, 300, 7):
                 for size in (0, 1, 5, 100):
                     uri = f"http://example.com/1/{page}/{size}"
-                    kept = await disk.get(uri, Wish())
+                    kept = await disk.get(uri, RoutingOptions())
                     if kept is not None:
                         found += 1
                         assert kept.mementos == an_answer(uri, size).mementos

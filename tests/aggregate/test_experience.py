@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregate.maps import archive, rated
-from unlost.aggregate.accuracy import Accuracy, Share
-from unlost.aggregate.experience import Experience, last_answers
-from unlost.aggregate.hit_rates import Ground, HitRates
+from unlost.aggregate.accuracy import RoutingAccuracy, HitShare
+from unlost.aggregate.experience import LearnedStats, read_recent_responses
+from unlost.aggregate.hit_rates import Evidence, HitRates
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
-from unlost.formats.upstream import Answer, answer_line
+from unlost.formats.upstream import UpstreamLogEntry, format_log_entry
 
 ARCHIVES = [rated("a", 0.2), archive("b")]
 
@@ -22,7 +22,14 @@ def test_the_registry_says_how_it_begins() -> None:
     """Without a figure, an archive is thought to have a page as likely as not."""
     rates = HitRates(ARCHIVES)
     assert (rates.rate("a"), rates.rate("b")) == (0.2, 0.5)
-    order = [Ground.BOTH, Ground.LISTED, Ground.LISTED_ONLY, Ground.WILDCARD, Ground.OLD_FILTER, Ground.DENIED]
+    order = [
+        Evidence.BOTH,
+        Evidence.LISTED,
+        Evidence.LISTED_ONLY,
+        Evidence.WILDCARD,
+        Evidence.OLD_FILTER,
+        Evidence.DENIED,
+    ]
     first = [rates.rate("a", ground) for ground in order]
     assert first == sorted(first, reverse=True)
 
@@ -34,34 +41,34 @@ def test_rates_come_to_what_is_answered(share: float) -> None:
     for period, now in enumerate((share, 1 - share)):
         for number in range(5_000):
             is_hit = int((number + 1) * now) > int(number * now)
-            rates.learn("a", Ground.ANY, is_hit=is_hit)
+            rates.learn("a", Evidence.ANY, is_hit=is_hit)
         assert rates.rate("a") == pytest.approx(now, abs=0.03), period  # the registry keeps 2 %
 
 
 def test_one_answer_changes_little_and_many_are_bounded() -> None:
     """Rates stay shares, and what is kept does not grow."""
     rates = HitRates(ARCHIVES)
-    rates.learn("a", Ground.ANY, is_hit=True)
+    rates.learn("a", Evidence.ANY, is_hit=True)
     assert 0.2 < rates.rate("a") < 0.25
     for _ in range(20_000):
-        rates.learn("a", Ground.BOTH, is_hit=True)
-    hits, total = rates.learnt()["a"]["map and filter"]
+        rates.learn("a", Evidence.BOTH, is_hit=True)
+    hits, total = rates.export_counts()["a"]["map and filter"]
     assert hits == total <= 1_000
-    rates.learn("nobody", Ground.ANY, is_hit=True)
-    assert set(rates.learnt()) == {"a", "b"}
+    rates.learn("nobody", Evidence.ANY, is_hit=True)
+    assert set(rates.export_counts()) == {"a", "b"}
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
 def test_bounds_are_around_the_share(one: int, other: int) -> None:
     """And within 0 and 1; the more is known, the closer."""
-    share = Share(min(one, other), max(one, other))
+    share = HitShare(min(one, other), max(one, other))
     low, high = share.bounds
     if share.rate is None:
         assert (low, high) == (0.0, 1.0)
     else:
         assert 0 <= low <= share.rate <= high <= 1
-        wider = Share(share.hits, share.total).bounds
-        tenfold = Share(share.hits * 10, share.total * 10).bounds
+        wider = HitShare(share.hits, share.total).bounds
+        tenfold = HitShare(share.hits * 10, share.total * 10).bounds
         assert tenfold[1] - tenfold[0] < wider[1] - wider[0]
 
 
@@ -70,46 +77,46 @@ def test_bounds_are_around_the_share(one: int, other: int) -> None:
 )
 def test_bounds_are_those_of_the_books(hits: int, total: int, low: float, high: float) -> None:
     """Wilson's, for cases that are published."""
-    assert Share(hits, total).bounds == pytest.approx((low, high), abs=0.0001)
+    assert HitShare(hits, total).bounds == pytest.approx((low, high), abs=0.0001)
 
 
-def taught() -> Experience:
+def taught() -> LearnedStats:
     """Return somebody who has learnt something."""
-    experience = Experience(ARCHIVES)
-    experience.learn("a", "routed", "hit", Ground.BOTH)
-    experience.learn("a", "routed", "miss", Ground.WILDCARD)
-    experience.learn("a", "explored", "hit", Ground.DENIED)
+    experience = LearnedStats(ARCHIVES)
+    experience.learn("a", "routed", "hit", Evidence.BOTH)
+    experience.learn("a", "routed", "miss", Evidence.WILDCARD)
+    experience.learn("a", "explored", "hit", Evidence.DENIED)
     experience.learn("b", "learned", "miss")
     experience.learn("b", "broadcast", "hit")
-    experience.passed_over(["a", "a", "b"])
+    experience.record_passed_over(["a", "a", "b"])
     return experience
 
 
 def test_only_answers_teach() -> None:
     """No failure, nothing that somebody named, nobody who is unknown."""
     experience = taught()
-    before = experience.rates.learnt(), experience.accuracy("a")
+    before = experience.rates.export_counts(), experience.accuracy("a")
     for outcome in ("timeout", "refused", "http-5xx", "limited", "dormant", "not-now", "excluded", "incomplete"):
-        experience.learn("a", "routed", outcome, Ground.BOTH)
+        experience.learn("a", "routed", outcome, Evidence.BOTH)
     experience.learn("a", "requested", "hit")
     experience.learn("gone", "learned", "hit")
-    assert (experience.rates.learnt(), experience.accuracy("a")) == before
-    assert experience.accuracy("a") == Accuracy(1, 1, 1, 0, 0, 0, 2)
-    assert experience.accuracy("b") == Accuracy(0, 0, 0, 0, 0, 1, 1)
+    assert (experience.rates.export_counts(), experience.accuracy("a")) == before
+    assert experience.accuracy("a") == RoutingAccuracy(1, 1, 1, 0, 0, 0, 2)
+    assert experience.accuracy("b") == RoutingAccuracy(0, 0, 0, 0, 0, 1, 1)
 
 
 def test_what_was_learnt_is_kept(tmp_path: Path) -> None:
     """To the last digit; of archives that are gone nothing is taken, new ones begin."""
     path = tmp_path / "state" / "rates.json"
     taught().save(path)
-    again = Experience(ARCHIVES)
+    again = LearnedStats(ARCHIVES)
     assert again.restore(path)
-    assert again.rates.learnt() == taught().rates.learnt()
+    assert again.rates.export_counts() == taught().rates.export_counts()
     assert [again.accuracy(name) for name in "ab"] == [taught().accuracy(name) for name in "ab"]
-    other = Experience([archive("b"), archive("new")])
+    other = LearnedStats([archive("b"), archive("new")])
     assert other.restore(path)
-    assert set(other.rates.learnt()) == {"b", "new"}
-    assert not Experience(ARCHIVES).restore(tmp_path / "none")
+    assert set(other.rates.export_counts()) == {"b", "new"}
+    assert not LearnedStats(ARCHIVES).restore(tmp_path / "none")
 
 
 @pytest.mark.parametrize(
@@ -136,10 +143,10 @@ def test_a_file_that_is_none_is_told(text: str, tmp_path: Path) -> None:
     path = tmp_path / "rates.json"
     path.write_text(text)
     told: list[str] = []
-    experience = Experience(ARCHIVES)
+    experience = LearnedStats(ARCHIVES)
     assert not experience.restore(path, told.append)
     assert len(told) == 1
-    assert (experience.rates.rate("a"), experience.accuracy("a")) == (0.2, Accuracy())
+    assert (experience.rates.rate("a"), experience.accuracy("a")) == (0.2, RoutingAccuracy())
 
 
 def test_what_later_versions_add_is_passed_over(tmp_path: Path) -> None:
@@ -150,23 +157,23 @@ def test_what_later_versions_add_is_passed_over(tmp_path: Path) -> None:
     table["rates"]["a"]["by moonlight"] = [1, 2]
     table["more"] = 1
     path.write_text(json.dumps(table))
-    assert Experience(ARCHIVES).restore(path)
+    assert LearnedStats(ARCHIVES).restore(path)
 
 
 def test_the_end_of_a_log_is_learnt_from(tmp_path: Path) -> None:
     """In bounded time: whole lines only, of about so many bytes; no log is no answers."""
     path = tmp_path / "upstream.ndjson"
     answers = [
-        Answer("2026-01-31T12:00:00Z", "a", f"http://a.com/{number}", "timemap", "hit", "learned")
+        UpstreamLogEntry("2026-01-31T12:00:00Z", "a", f"http://a.com/{number}", "timemap", "hit", "learned")
         for number in range(1_000)
     ]
-    path.write_bytes(b"".join(map(answer_line, answers)))
+    path.write_bytes(b"".join(map(format_log_entry, answers)))
     problems = Problems()
-    assert list(last_answers(path, problems)) == answers
-    some = list(last_answers(path, problems, 10_000))
+    assert list(read_recent_responses(path, problems)) == answers
+    some = list(read_recent_responses(path, problems, 10_000))
     assert 50 < len(some) < 100
     assert some == answers[-len(some) :]
     assert problems.total == 0
-    assert list(last_answers(tmp_path / "none", problems)) == []
+    assert list(read_recent_responses(tmp_path / "none", problems)) == []
     with pytest.raises(InputError):
-        list(last_answers(tmp_path, problems))
+        list(read_recent_responses(tmp_path, problems))

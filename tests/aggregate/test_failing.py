@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from tests.aggregate.rounds import A, C, run, union
 from tests.aggregate.stubs import PAGE, Archives, Behaviour, aggregator, copies, hang, outcomes, until
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import Bounds
-from unlost.aggregate.breaker import State
-from unlost.aggregate.wish import Wish
-from unlost.archives.asking.question import Question
+from unlost.aggregate.aggregator import ConcurrencyLimits
+from unlost.aggregate.breaker import BreakerState
+from unlost.aggregate.wish import RoutingOptions
+from unlost.archives.asking.question import HttpRequest
 from unlost.errors import ExcludedError, FailedError, NotNowError
 
-SHORT = Bounds(deadline=0.3)
+SHORT = ConcurrencyLimits(deadline=0.3)
 DATES = st.lists(st.integers(1996, 2025).map("{}0210000001".format), max_size=5, unique=True)
 
 
@@ -56,15 +56,15 @@ def test_one_fault_spoils_nothing(fault: str, caplog: pytest.LogCaptureFixture) 
             report = found.reports[2]
             is_answer = outcome in ("miss", "excluded")
             assert (report in found.failures, bool(report.message)) == (not is_answer, outcome != "miss")
-            assert found.until == found.made + (86_400 if is_answer else 60)
+            assert found.expires_at == found.created_at + (86_400 if is_answer else 60)
             clock.advance(61)
-            assert (it.kept(PAGE) is not None) == is_answer
+            assert (it.get_cached(PAGE) is not None) == is_answer
 
             archives.behaviours |= {"a": [], "c": []}
             nothing = await it.find("http://example.com/other")
             assert len(nothing.mementos) == 0
-            assert nothing.until == nothing.made + (3_600 if is_answer else 0)
-            assert (it.kept("http://example.com/other") is not None) == is_answer
+            assert nothing.expires_at == nothing.created_at + (3_600 if is_answer else 0)
+            assert (it.get_cached("http://example.com/other") is not None) == is_answer
 
     run(work())
     assert ("a fault of unlost" in caplog.text) == (fault == "bug")
@@ -109,7 +109,7 @@ def test_who_is_late_is_cancelled_and_named() -> None:
             assert found.mementos == union(copies("a", A), copies("c", C))
             assert outcomes(found) == {"a": "hit", "c": "hit", "f": "timeout"}
             assert archives.going_on == 0
-            assert it.breakers.conditions()["f"].failures == 1
+            assert it.breakers.statuses()["f"].failures == 1
 
     run(work())
 
@@ -118,7 +118,7 @@ def test_an_archive_that_cannot_be_cancelled_delays_nobody_for_long() -> None:
     """It swallows the cancellation; the answer comes, and closing does not wait for it either."""
     release = asyncio.Event()
 
-    async def stubborn(_: Question) -> list[str]:
+    async def stubborn(_: HttpRequest) -> list[str]:
         while not release.is_set():
             try:
                 await release.wait()
@@ -142,7 +142,7 @@ def test_an_archive_that_cannot_be_cancelled_delays_nobody_for_long() -> None:
 def test_what_was_listed_before_the_deadline_is_kept_in_the_answer() -> None:
     """Of a TimeMap of two pages the second hangs."""
 
-    async def paged(question: Question) -> bytes:
+    async def paged(question: HttpRequest) -> bytes:
         if question.url.endswith("/2"):
             await hang(question)
         first = b'<http://f.example/20140210000001/x>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"'
@@ -154,8 +154,8 @@ def test_what_was_listed_before_the_deadline_is_kept_in_the_answer() -> None:
             assert outcomes(found) == {"a": "hit", "f": "incomplete"}
             assert [report.mementos for report in found.reports] == [1, 1]
             assert len(found.mementos) == 2
-            assert found.until == found.made + 60
-            assert it.breakers.conditions()["f"].last_failure == "timeout"
+            assert found.expires_at == found.created_at + 60
+            assert it.breakers.statuses()["f"].last_failure == "timeout"
 
     run(work())
 
@@ -170,8 +170,8 @@ def test_a_list_that_the_archive_itself_cuts_is_kept_as_long_as_a_whole_one() ->
             found = await it.find(PAGE)
             assert outcomes(found) == {"a": "hit", "f": "incomplete"}
             assert [report.archive for report in found.failures] == ["f"]
-            assert found.until == found.made + 86_400
-            assert it.breakers.conditions()["f"].failures == 0
+            assert found.expires_at == found.created_at + 86_400
+            assert it.breakers.statuses()["f"].failures == 0
 
     run(work())
 
@@ -182,11 +182,11 @@ def test_once_its_breaker_is_open_a_hanging_archive_costs_no_time() -> None:
     async def work() -> None:
         clock = VirtualClock()
         archives = Archives(a=A, f=hang)
-        bounds = Bounds(deadline=0.8)
+        bounds = ConcurrencyLimits(deadline=0.8)
         async with aggregator(archives, clock, bounds=bounds) as it:
             for number in range(3):
                 await it.find(f"{PAGE}/{number}")
-            assert it.breakers.conditions()["f"].state is State.DORMANT
+            assert it.breakers.statuses()["f"].state is BreakerState.DORMANT
             for number in range(40):
                 clock.advance(1 if number != 30 else 10)
                 begun = time.monotonic()
@@ -194,9 +194,9 @@ def test_once_its_breaker_is_open_a_hanging_archive_costs_no_time() -> None:
                 assert time.monotonic() - begun < bounds.deadline
                 assert outcomes(found) == {"a": "hit", "f": "dormant"}
             assert archives.asked.count("f") == 4
-            await until(lambda: it.breakers.conditions()["f"].opened == 2)
+            await until(lambda: it.breakers.statuses()["f"].times_opened == 2)
             clock.advance(61)
-            alone = await it.find(PAGE, Wish(frozenset({"f"})))
+            alone = await it.find(PAGE, RoutingOptions(frozenset({"f"})))
             assert outcomes(alone) == {"f": "timeout"}
 
     run(work())

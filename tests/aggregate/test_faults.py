@@ -20,11 +20,11 @@ from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import PATIENCE, Aggregator, Bounds
-from unlost.aggregate.breaker import FAILURES
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.exchange import Deadlines
-from unlost.formats.mementos import Memento, Mementos
+from unlost.aggregate.aggregator import MAX_LIMIT_WAIT, MementoAggregator, ConcurrencyLimits
+from unlost.aggregate.breaker import FAILURE_OUTCOMES
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.exchange import Timeouts
+from unlost.formats.mementos import MementoTuple, Mementos
 
 PAGE = "http://example.com/page"
 NOWHERE = "http://example.com/nowhere"
@@ -34,8 +34,8 @@ HOLDINGS = {
     "c": ["20120210000001"],
 }
 CERTIFICATE = Path(__file__).parents[1] / "archives" / "asking" / "files" / "untrusted.pem"
-HASTY = Deadlines(connect=2.0, first_byte=5.0, idle=5.0, total=20.0)
-BOUNDS = Bounds(deadline=2.5)  # real seconds: long enough for a pywb on a machine that has much else to do
+HASTY = Timeouts(connect=2.0, first_byte=5.0, idle=5.0, total=20.0)
+BOUNDS = ConcurrencyLimits(deadline=2.5)  # real seconds: long enough for a pywb on a machine that has much else to do
 
 FAULTS = {
     "hang": "timeout",
@@ -66,7 +66,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Arc
         warc.write_bytes(b"".join(response(PAGE, date, f"<p>{name} {date}</p>".encode()) for date in dates))
         warcs.append(warc)
     with pywb.serving_warcs(warcs, tmp_path_factory.mktemp("pywb")) as servers:
-        yield {name: each.archive(name, Kind.MEMENTO) for name, each in zip(HOLDINGS, servers, strict=True)}
+        yield {name: each.archive(name, ArchiveKind.MEMENTO) for name, each in zip(HOLDINGS, servers, strict=True)}
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +79,7 @@ def _smaller_timemaps(monkeypatch: pytest.MonkeyPatch) -> None:
 class Setting:
     """An aggregator before the archives, each behind a proxy, but for those that refuse or have a bad certificate."""
 
-    aggregator: Aggregator
+    aggregator: MementoAggregator
     proxies: dict[str, Proxy]
     asked: dict[str, Archive]
     clock: VirtualClock
@@ -87,7 +87,7 @@ class Setting:
     def held(self, *names: str) -> Mementos:
         """Return what these archives have, from what was put into them."""
         return Mementos(
-            Memento(moment, name, f"{self.asked[name].timegate}{moment}/{PAGE}")
+            MementoTuple(moment, name, f"{self.asked[name].timegate}{moment}/{PAGE}")
             for name in names
             for moment in HOLDINGS[name]
         )
@@ -124,8 +124,8 @@ async def setting(archives: dict[str, Archive], faults: dict[str, str]) -> Async
                 if fault and not plain:
                     proxy.charset = fault.partition(" ")[2]
                 proxies[name], asked[name] = proxy, proxy.before(archive)
-        courier = await stack.enter_async_context(a_courier(clock, deadlines=HASTY, patience=PATIENCE))
-        it = Aggregator(Fixed(*asked.values()), courier, clock, bounds=BOUNDS)
+        courier = await stack.enter_async_context(a_courier(clock, deadlines=HASTY, patience=MAX_LIMIT_WAIT))
+        it = MementoAggregator(Fixed(*asked.values()), courier, clock, limits=BOUNDS)
         yield Setting(await stack.enter_async_context(it), proxies, asked, clock)
 
 
@@ -162,7 +162,7 @@ def test_what_three_archives_have_is_merged(archives: dict[str, Archive]) -> Non
         ]
         nothing = await it.aggregator.find(NOWHERE)
         assert (len(nothing.mementos), set(outcomes(nothing).values())) == (0, {"miss"})
-        assert it.aggregator.kept(NOWHERE) is not None
+        assert it.aggregator.get_cached(NOWHERE) is not None
 
     run(archives, {}, work)
 
@@ -187,9 +187,9 @@ def test_each_fault_costs_its_archive_and_nothing_else(archives: dict[str, Archi
         nothing = await it.aggregator.find(NOWHERE)
         assert len(nothing.mementos) == 0
         assert [report.archive for report in nothing.failures] == ["b"]
-        assert it.aggregator.kept(NOWHERE) is None
-        counted = it.aggregator.breakers.conditions()["b"].failures
-        assert (counted > 0) == (FAULTS[fault] in FAILURES)
+        assert it.aggregator.get_cached(NOWHERE) is None
+        counted = it.aggregator.breakers.statuses()["b"].failures
+        assert (counted > 0) == (FAULTS[fault] in FAILURE_OUTCOMES)
 
     run(archives, {"b": fault}, work)
 
@@ -236,7 +236,7 @@ def test_all_fail(archives: dict[str, Archive]) -> None:
     async def work(it: Setting) -> None:
         found = await it.aggregator.find(PAGE)
         assert outcomes(found) == {"a": "timeout", "b": "reset", "c": "refused"}
-        assert (len(found.mementos), it.aggregator.kept(PAGE)) == (0, None)
+        assert (len(found.mementos), it.aggregator.get_cached(PAGE)) == (0, None)
 
     run(archives, {"a": "hang", "b": "reset", "c": "refuse"}, work)
 
@@ -256,7 +256,7 @@ def test_a_hanging_archive_costs_time_only_until_its_breaker_opens(archives: dic
         it.clock.advance(31)
         found = await it.aggregator.find(f"{PAGE}/well")
         assert outcomes(found)["b"] in ("miss", "dormant")
-        await until(lambda: it.aggregator.breakers.conditions()["b"].state == "active")
+        await until(lambda: it.aggregator.breakers.statuses()["b"].state == "active")
         assert (await it.aggregator.find(PAGE)).mementos == it.held("a", "b", "c")
 
     run(archives, {"b": "hang"}, work)

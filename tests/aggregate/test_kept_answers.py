@@ -12,7 +12,7 @@ from tests.aggregate.rounds import A, B, C, run, union
 from tests.aggregate.stubs import PAGE, Archives, aggregator, copies
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.cache import MemoryCache
-from unlost.aggregate.wish import Freshness
+from unlost.aggregate.wish import CacheControl
 from unlost.errors import FailedError, NotKeptError
 
 
@@ -36,7 +36,7 @@ def test_what_was_kept_is_given_for_as_long_as_it_may_be() -> None:
             clock.advance(3_599)
             assert (await it.find(f"{PAGE}/miss")).from_cache
             clock.advance(1)
-            assert it.kept(f"{PAGE}/miss") is None
+            assert it.get_cached(f"{PAGE}/miss") is None
 
     run(work())
 
@@ -49,15 +49,15 @@ def test_no_cache_asks_anew_and_keeps_what_comes() -> None:
         async with aggregator(archives) as it:
             await it.find(PAGE)
             archives.behaviours["a"] = C
-            anew = await it.find(PAGE, freshness=Freshness(no_cache=True))
+            anew = await it.find(PAGE, cache_control=CacheControl(no_cache=True))
             assert not anew.from_cache
-            kept = it.kept(PAGE)
+            kept = it.get_cached(PAGE)
             assert kept is not None
             assert kept.mementos == anew.mementos == union(copies("a", C), copies("b", B))
             archives.behaviours["b"] = FailedError("broken", "b", "reset")
-            partly = await it.find(PAGE, freshness=Freshness(no_cache=True))
+            partly = await it.find(PAGE, cache_control=CacheControl(no_cache=True))
             assert partly.mementos == copies("a", C)
-            assert it.kept(PAGE) is kept
+            assert it.get_cached(PAGE) is kept
 
     run(work())
 
@@ -68,14 +68,14 @@ def test_only_if_cached_asks_nobody() -> None:
     async def work() -> None:
         archives = Archives(a=A)
         async with aggregator(archives) as it:
-            only = Freshness(only_if_cached=True)
+            only = CacheControl(only_if_cached=True)
             with pytest.raises(NotKeptError):
-                await it.find(PAGE, freshness=only)
+                await it.find(PAGE, cache_control=only)
             assert archives.asked == []
             await it.find(PAGE)
-            assert (await it.find(PAGE, freshness=only)).from_cache
+            assert (await it.find(PAGE, cache_control=only)).from_cache
             with pytest.raises(NotKeptError):
-                await it.find(PAGE, freshness=Freshness(no_cache=True, only_if_cached=True))
+                await it.find(PAGE, cache_control=CacheControl(no_cache=True, only_if_cached=True))
 
     run(work())
 
@@ -90,7 +90,7 @@ def test_a_kept_answer_costs_next_to_nothing() -> None:
             for _ in range(5):
                 begun = time.perf_counter()
                 for _ in range(2_000):
-                    it.kept(PAGE)
+                    it.get_cached(PAGE)
                 times.append((time.perf_counter() - begun) / 2_000)
             print(f"kept: {min(times) * 1e6:.2f} µs")
             assert min(times) < 20e-6

@@ -22,20 +22,20 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     async def run() -> None:
         await scene.known.load()
         assert (scene.says(), scene.says(name="b")) == (True, None)
-        before = scene.known.all()
+        before = scene.known.holdings()
         await scene.known.refresh()
-        assert scene.known.all() is before
+        assert scene.known.holdings() is before
         scene.clock.advance(60)
         replace(file, OTHER)
         await scene.known.refresh()
         assert scene.says() is False
-        assert before["a"].lookup(PAGE).is_worth_asking
+        assert before["a"].lookup(PAGE).should_query
         changed = scene.clock.now()
         scene.clock.advance(60)
         await scene.known.refresh()
-        (found,) = scene.known.knowledge()
+        (found,) = scene.known.statuses()
         assert (found.archive, found.map, found.filters) == ("a", True, 0)
-        assert (found.since, found.checked) == (changed, scene.clock.now())
+        assert (found.since, found.checked_at) == (changed, scene.clock.now())
 
     asyncio.run(run())
     assert (scene.told, len(scene.noted)) == ([], 2)
@@ -88,14 +88,14 @@ def test_what_is_broken_leaves_the_old_one_in_place(broken: bytes | None, said: 
 
 def test_a_map_that_changes_while_it_is_read_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a map looks like a whole one, and denies the other half."""
-    from unlost.aggregate.known_file import Reading
+    from unlost.aggregate.known_file import HoldingsReader
 
     file = tmp_path / "a.ukvs"
     file.write_text(ROWS)
     scene = Scene(tmp_path, archive("a", mementomap=str(file)))
-    read = Reading.read
+    read = HoldingsReader.read
 
-    def slow(self: Reading, kind: Any, path: Path) -> Any:  # noqa: ANN401  as there
+    def slow(self: HoldingsReader, kind: Any, path: Path) -> Any:  # noqa: ANN401  as there
         found = read(self, kind, path)
         with file.open("a") as opened:
             opened.write("org,more)/ 1\n")
@@ -103,7 +103,7 @@ def test_a_map_that_changes_while_it_is_read_is_not_taken(tmp_path: Path, monkey
 
     async def run() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr(Reading, "read", slow)
+            patch.setattr(HoldingsReader, "read", slow)
             await scene.known.load()
         assert scene.says() is None
         assert "changes while it is read" in scene.problems()[0]
@@ -127,13 +127,13 @@ def test_parts_are_used_together_or_not(tmp_path: Path) -> None:
     async def run() -> None:
         await scene.known.load()
         assert (scene.says(new), scene.says("http://example.org/"), scene.says(name="f")) == (True, False, None)
-        assert [(each.map, each.filters) for each in scene.known.knowledge()] == [(True, 0), (False, 0)]
+        assert [(each.map, each.filters) for each in scene.known.statuses()] == [(True, 0), (False, 0)]
         pages(tmp_path, "http://example.com/b", name="two")
         await scene.known.refresh()
         for name in "af":
             both = scene.says(name=name), scene.says("http://example.com/b", name), scene.says(new, name)
             assert both == (True, True, False)
-        assert [(each.map, each.filters) for each in scene.known.knowledge()] == [(True, 2), (False, 2)]
+        assert [(each.map, each.filters) for each in scene.known.statuses()] == [(True, 2), (False, 2)]
         file.unlink()
         gone = Scene(tmp_path, archive("a", mementomap=str(file), filters=filters))
         await gone.known.load()
@@ -175,11 +175,11 @@ def test_parts_of_other_rules_wait_for_each_other(tmp_path: Path) -> None:
         await scene.known.load()
         replace(file, '!meta {"rules": "papers"}\ncom,example)/* 2\n')
         await scene.known.refresh()
-        assert scene.known.all()["a"].rules == "wayback"
+        assert scene.known.holdings()["a"].rules == "wayback"
         assert "other rules" in scene.problems()[0]
         build_filter([urls], pages_, FilterOptions(kind="urls", rules="papers"))
         await scene.known.refresh()
-        assert (scene.known.all()["a"].rules, scene.problems()) == ("papers", ())
+        assert (scene.known.holdings()["a"].rules, scene.problems()) == ("papers", ())
 
     asyncio.run(run())
 
@@ -193,7 +193,7 @@ def test_what_turns_out_to_be_damaged_is_read_anew(tmp_path: Path) -> None:
     async def run() -> None:
         await scene.known.load()
         for _ in range(2):
-            scene.known.set_aside("a", "a.ukvs: not sorted")
+            scene.known.mark_damaged("a", "a.ukvs: not sorted")
         assert (scene.says(), scene.problems(), len(scene.told)) == (None, ("a.ukvs: not sorted",), 1)
         await scene.known.refresh()
         assert (scene.says(), scene.problems()) == (True, ())
@@ -205,7 +205,7 @@ def test_archives_that_are_off_are_not_read(tmp_path: Path) -> None:
     """They are only asked if they are named, and then whatever their maps say."""
     scene = Scene(tmp_path, archive("a", mementomap=str(tmp_path / "none"), enabled=False))
     asyncio.run(scene.known.refresh())
-    assert (scene.known.knowledge(), scene.told) == ((), [])
+    assert (scene.known.statuses(), scene.told) == ((), [])
 
 
 def test_look_ups_go_on_while_maps_are_replaced(tmp_path: Path) -> None:
@@ -230,14 +230,14 @@ def test_look_ups_go_on_while_maps_are_replaced(tmp_path: Path) -> None:
 
     def look() -> None:
         while not stop.is_set():
-            holdings = scene.known.all()["a"]
-            if not holdings.lookup(common).is_worth_asking:
+            holdings = scene.known.holdings()["a"]
+            if not holdings.lookup(common).should_query:
                 wrong.append(common)
             # Of one version or the other, whole.
-            if not any(all(holdings.lookup(page).is_worth_asking for page in pages) for pages in some):
+            if not any(all(holdings.lookup(page).should_query for page in pages) for pages in some):
                 wrong.append("half of a map")
-            filtered = scene.known.all()["f"]
-            if not any(all(filtered.lookup(page).is_worth_asking for page in pages) for pages in some):
+            filtered = scene.known.holdings()["f"]
+            if not any(all(filtered.lookup(page).should_query for page in pages) for pages in some):
                 wrong.append("half of a filter")
             count[0] += 1
 
@@ -318,6 +318,6 @@ def test_a_part_that_broke_goes_on_beside_a_new_one(tmp_path: Path) -> None:
         pages(tmp_path, PAGE, "http://example.com/new")
         await scene.known.refresh()
         assert (scene.says("http://example.com/new"), scene.says("http://example.com/other")) == (True, False)
-        assert [(each.map, each.filters) for each in scene.known.knowledge()] == [(True, 1)]
+        assert [(each.map, each.filters) for each in scene.known.statuses()] == [(True, 1)]
 
     asyncio.run(run())

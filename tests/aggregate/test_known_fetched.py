@@ -13,7 +13,7 @@ from tests.archives.stubs import Answers, reply
 from tests.neighbours.listening import listening
 from tests.neighbours.nginx import serving
 from tests.virtual_clock import VirtualClock
-from unlost.archives.asking.courier import Courier
+from unlost.archives.asking.courier import ArchiveHttpClient
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.clock import SystemClock
 
@@ -29,7 +29,7 @@ def fetching(
     """Do something with who knows what is at an address."""
 
     async def run() -> None:
-        async with Courier(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier:
+        async with ArchiveHttpClient(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier:
             subject = archive("a", mementomap=address, filters=filters)
             await work(Scene(tmp_path, subject, courier=courier, **options))
 
@@ -64,7 +64,7 @@ def test_nginx_says_what_has_changed(tmp_path: Path) -> None:
         for _ in range(2):
             await scene.known.refresh()
         assert (await statuses(work, 6))[2:] == [304] * 4
-        assert scene.known.knowledge()[0].unchanged == 4
+        assert scene.known.statuses()[0].unchanged == 4
         replace(file, OTHER)
         await scene.known.refresh()
         assert (scene.says(), (await statuses(work, 8))[6:]) == (False, [200, 304])
@@ -150,7 +150,7 @@ def test_servers_may_say_anything(tmp_path: Path) -> None:
     async def run() -> None:
         async with (
             listening(handle) as address,
-            Courier(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier,
+            ArchiveHttpClient(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier,
         ):
             subject = archive("a", mementomap=f"{address}/map")
             scene = Scene(tmp_path, subject, courier=courier, max_bytes=1 << 20)

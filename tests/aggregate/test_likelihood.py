@@ -9,51 +9,51 @@ import pytest
 
 from tests.aggregate.maps import Knowing, archive, rated, rows
 from tests.aggregate.routers import PAGE, asked, router
-from unlost.aggregate.hit_rates import Ground
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.hit_rates import Evidence
+from unlost.aggregate.wish import RoutingOptions
 from unlost.errors import UsageError
-from unlost.formats.upstream import Answer, Outcome, Reason
-from unlost.holdings import Holdings
+from unlost.formats.upstream import UpstreamLogEntry, UpstreamOutcome, RoutingReason
+from unlost.holdings import ArchiveHoldings
 
 
 def test_the_likeliest_are_asked(tmp_path: Path) -> None:
     """By what is learnt, whatever the ground is; those that are explored come on top and do not count."""
     known = Knowing(
         {
-            "listed": Holdings(rows(tmp_path, "com,example)/a 2\n", "l")),
-            "wild": Holdings(rows(tmp_path, "com,example)/* 2\n", "w")),
-            "denied": Holdings(rows(tmp_path, "org,other)/* 2\n", "d")),
+            "listed": ArchiveHoldings(rows(tmp_path, "com,example)/a 2\n", "l")),
+            "wild": ArchiveHoldings(rows(tmp_path, "com,example)/* 2\n", "w")),
+            "denied": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n", "d")),
         }
     )
     archives = [rated("low", 0.05), archive("wild"), rated("high", 0.6), archive("denied"), archive("listed")]
     router_ = router(archives, known)
     expected = [{"listed"}, {"listed", "high"}, {"listed", "high", "wild"}, {"listed", "high", "wild", "low"}]
     for count, names in enumerate(expected, 1):
-        found = router_.route(PAGE, Wish(top_k=count))
+        found = router_.route(PAGE, RoutingOptions(top_k=count))
         assert {name for name, _ in asked(found)} == names
         assert set(found.passed_over) == {each.id for each in archives} - names
-    assert len(router_.route(PAGE, Wish(top_k=99)).asked) == 4
-    exploring = router(archives, known, exploring=1.0).route(PAGE, Wish(top_k=1))
+    assert len(router_.route(PAGE, RoutingOptions(top_k=99)).targets) == 4
+    exploring = router(archives, known, exploring=1.0).route(PAGE, RoutingOptions(top_k=1))
     assert asked(exploring) == [("denied", "explored"), ("listed", "routed")]
-    assert asked(router_.route(PAGE, Wish(broadcast=True, top_k=1))) == [("high", "broadcast")]
+    assert asked(router_.route(PAGE, RoutingOptions(broadcast=True, top_k=1))) == [("high", "broadcast")]
 
 
 def test_only_likely_archives_are_asked(tmp_path: Path) -> None:
     """A least probability leaves out wildcards before listed pages, and few copies before many; without one, nobody."""
     known = Knowing(
         {
-            "listed": Holdings(rows(tmp_path, "com,example)/a 2\n", "l")),
-            "few": Holdings(rows(tmp_path, "com,example)/* 99\n", "f")),
-            "some": Holdings(rows(tmp_path, "com,example)/* 100\n", "s")),
-            "many": Holdings(rows(tmp_path, "com,example)/* 10000+\n", "m")),
-            "unknown": Holdings(rows(tmp_path, "com,example)/* /\n", "u")),
+            "listed": ArchiveHoldings(rows(tmp_path, "com,example)/a 2\n", "l")),
+            "few": ArchiveHoldings(rows(tmp_path, "com,example)/* 99\n", "f")),
+            "some": ArchiveHoldings(rows(tmp_path, "com,example)/* 100\n", "s")),
+            "many": ArchiveHoldings(rows(tmp_path, "com,example)/* 10000+\n", "m")),
+            "unknown": ArchiveHoldings(rows(tmp_path, "com,example)/* /\n", "u")),
         }
     )
-    archives = [*map(archive, known.all()), rated("low", 0.05)]
+    archives = [*map(archive, known.holdings()), rated("low", 0.05)]
     router_ = router(archives, known)
 
     def names(least: float) -> set[str]:
-        return {name for name, _ in asked(router_.route(PAGE, Wish(min_probability=least)))}
+        return {name for name, _ in asked(router_.route(PAGE, RoutingOptions(min_probability=least)))}
 
     everybody = {each.id for each in archives}
     assert names(0.0) == {name for name, _ in asked(router_.route(PAGE))} == everybody
@@ -62,34 +62,37 @@ def test_only_likely_archives_are_asked(tmp_path: Path) -> None:
     assert names(0.35) == {"listed", "many"}
     assert names(0.7) == {"listed"}
     assert names(1.0) == set()
-    assert set(router_.route(PAGE, Wish(min_probability=0.7)).passed_over) == everybody - {"listed"}
+    assert set(router_.route(PAGE, RoutingOptions(min_probability=0.7)).passed_over) == everybody - {"listed"}
     # Whoever is named, and everybody in a broadcast, is asked all the same.
-    assert len(router_.route(PAGE, Wish(broadcast=True, min_probability=1.0)).asked) == len(everybody)
+    assert len(router_.route(PAGE, RoutingOptions(broadcast=True, min_probability=1.0)).targets) == len(everybody)
     for wrong in (-0.1, 1.1, float("nan")):
         with pytest.raises(UsageError, match="min_probability: expected"):
-            router_.route(PAGE, Wish(min_probability=wrong))
+            router_.route(PAGE, RoutingOptions(min_probability=wrong))
 
 
 def test_those_who_are_preferred_are_asked_alone(tmp_path: Path) -> None:
     """Unless none of them may have the page: then everybody is asked who may."""
-    known = Knowing({"no": Holdings(rows(tmp_path, "org,other)/* 2\n", "n"))})
+    known = Knowing({"no": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n", "n"))})
     router_ = router([archive("a"), archive("b"), archive("no")], known)
-    found = router_.route(PAGE, Wish(prefers=frozenset({"b"})))
+    found = router_.route(PAGE, RoutingOptions(preferred=frozenset({"b"})))
     assert (asked(found), found.passed_over) == ([("b", "learned")], ("a", "no"))
     for nobody in ({"no"}, {"unknown"}):
-        assert [name for name, _ in asked(router_.route(PAGE, Wish(prefers=frozenset(nobody))))] == ["a", "b"]
+        assert [name for name, _ in asked(router_.route(PAGE, RoutingOptions(preferred=frozenset(nobody))))] == [
+            "a",
+            "b",
+        ]
 
 
 def test_what_few_copies_teach_is_theirs_first(tmp_path: Path) -> None:
     """Answers on a ground change its own rate most, and a little that of all wildcards."""
-    known = Knowing({"few": Holdings(rows(tmp_path, "com,example)/* 3\n", "f"))})
+    known = Knowing({"few": ArchiveHoldings(rows(tmp_path, "com,example)/* 3\n", "f"))})
     router_ = router([archive("few")], known)
-    wish = Wish(min_probability=0.01)
-    (before,) = router_.route(PAGE, wish).asked
-    assert before.ground is Ground.WILDCARD_FEW
+    wish = RoutingOptions(min_probability=0.01)
+    (before,) = router_.route(PAGE, wish).targets
+    assert before.evidence is Evidence.WILDCARD_FEW
     for _ in range(30):
-        router_.learn(router_.route(PAGE, wish).asked[0], "hit")
-    (after,) = router_.route(PAGE, wish).asked
+        router_.learn(router_.route(PAGE, wish).targets[0], "hit")
+    (after,) = router_.route(PAGE, wish).targets
     assert before.likelihood < 0.25
     assert 0.8 < after.likelihood < 1.0
 
@@ -98,21 +101,21 @@ def test_likelihoods_follow_what_is_learnt(tmp_path: Path) -> None:
     """A map whose wildcards are always right comes before one whose listed pages never are."""
     known = Knowing(
         {
-            "listed": Holdings(rows(tmp_path, "com,example)/a 2\n", "l")),
-            "wild": Holdings(rows(tmp_path, "com,example)/* 2\n", "w")),
+            "listed": ArchiveHoldings(rows(tmp_path, "com,example)/a 2\n", "l")),
+            "wild": ArchiveHoldings(rows(tmp_path, "com,example)/* 2\n", "w")),
         }
     )
     router_ = router([archive("listed"), archive("wild")], known)
-    assert asked(router_.route(PAGE, Wish(top_k=1))) == [("listed", "routed")]
+    assert asked(router_.route(PAGE, RoutingOptions(top_k=1))) == [("listed", "routed")]
     for _ in range(50):
-        listed, wild = router_.route(PAGE).asked
+        listed, wild = router_.route(PAGE).targets
         router_.learn(listed, "miss")
         router_.learn(wild, "hit")
         router_.learn(wild, "timeout")
-    assert asked(router_.route(PAGE, Wish(top_k=1))) == [("wild", "routed")]
-    listed, wild = router_.route(PAGE).asked
+    assert asked(router_.route(PAGE, RoutingOptions(top_k=1))) == [("wild", "routed")]
+    listed, wild = router_.route(PAGE).targets
     assert (listed.likelihood < 0.1, wild.likelihood > 0.9) == (True, True)
-    accuracy = router_.experience.accuracy("wild")
+    accuracy = router_.stats.accuracy("wild")
     assert (accuracy.routed_hits, accuracy.routed_misses, accuracy.precision.rate) == (50, 0, 1.0)
 
 
@@ -124,66 +127,69 @@ def test_a_least_rate_leaves_out_who_seldom_has_anything() -> None:
     assert 60 <= reasons["seldom", "explored"] <= 140
     assert ("seldom", "learned") not in reasons
     while ("seldom", "learned") not in asked(found := router_.route(PAGE)):
-        for choice in found.asked:
+        for choice in found.targets:
             router_.learn(choice, "hit")
-    assert router_.experience.rates.rate("seldom") >= 0.05
+    assert router_.stats.rates.rate("seldom") >= 0.05
 
 
 def test_the_exploring_share_is_what_was_set(tmp_path: Path) -> None:
     """Of pages; one archive of those that would be passed over is explored, each as often (within four deviations)."""
     names = [f"a{number}" for number in range(5)]
-    known = Knowing({name: Holdings(rows(tmp_path, "org,other)/* 2\n", name)) for name in names})
+    known = Knowing({name: ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n", name)) for name in names})
     router_ = router([archive(name) for name in names], known, exploring=0.02)
     explored: Counter[str] = Counter()
     total = 20_000
     for _ in range(total):
         found = router_.route(PAGE)
-        assert [choice.reason for choice in found.asked] in ([], ["explored"])
-        explored.update(choice.archive.id for choice in found.asked)
+        assert [choice.reason for choice in found.targets] in ([], ["explored"])
+        explored.update(choice.archive.id for choice in found.targets)
     deviation = (total * 0.004 * 0.996) ** 0.5
     for name in names:
         assert abs(explored[name] - total * 0.004) < 4 * deviation
-        assert router_.experience.accuracy(name).passed_over == total - explored[name]
+        assert router_.stats.accuracy(name).passed_over == total - explored[name]
     again = router([archive(name) for name in names], known, exploring=0.02)
     assert again.route(PAGE) == router([archive(name) for name in names], known, exploring=0.02).route(PAGE)
 
 
 def test_exploring_finds_the_error_rate_of_a_map(tmp_path: Path) -> None:
     """A map that misses every tenth page is found out, within the bounds that are told."""
-    known = Knowing({"a": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     router_ = router([archive("a")], known, exploring=0.1)
     holds = Random(3)  # noqa: S311
     for _ in range(10_000):
-        for choice in router_.route(PAGE).asked:
+        for choice in router_.route(PAGE).targets:
             router_.learn(choice, "hit" if holds.random() < 0.1 else "miss")
-    share = router_.experience.accuracy("a").false_negatives
+    share = router_.stats.accuracy("a").false_negatives
     low, high = share.bounds
     assert low < 0.1 < high
     assert high - low < 0.05
     assert share.total > 800
     # What is explored where a map says no tells nothing about pages in general.
-    assert router_.experience.rates.rate("a") == 0.5
+    assert router_.stats.rates.rate("a") == 0.5
 
 
-def answer(name: str, reason: Reason, outcome: Outcome, **fields: Any) -> Answer:  # noqa: ANN401  those of Answer
+def answer(name: str, reason: RoutingReason, outcome: UpstreamOutcome, **fields: Any) -> UpstreamLogEntry:  # noqa: ANN401  those of Answer
     """Return an answer for the page."""
-    return Answer("2026-01-31T12:00:00Z", name, PAGE, "timemap", outcome, reason, **fields)
+    return UpstreamLogEntry("2026-01-31T12:00:00Z", name, PAGE, "timemap", outcome, reason, **fields)
 
 
 def test_a_log_teaches_the_same_as_the_answers_did(tmp_path: Path) -> None:
     """But for what was not asked; what somebody named, what failed and what was kept teach nothing."""
     known = Knowing(
-        {"a": Holdings(rows(tmp_path, "com,example)/* 2\n")), "d": Holdings(rows(tmp_path, "org,o)/ 2", "d"))}
+        {
+            "a": ArchiveHoldings(rows(tmp_path, "com,example)/* 2\n")),
+            "d": ArchiveHoldings(rows(tmp_path, "org,o)/ 2", "d")),
+        }
     )
     archives = [archive("a"), rated("b", 0.2), archive("d")]
     live, later = router(archives, known, exploring=1.0), router(archives, known)
     log = []
-    outcomes: list[Outcome] = ["hit", "miss", "miss", "timeout", "http-5xx"]
+    outcomes: list[UpstreamOutcome] = ["hit", "miss", "miss", "timeout", "http-5xx"]
     for outcome in outcomes:
-        for choice in live.route(PAGE).asked:
+        for choice in live.route(PAGE).targets:
             live.learn(choice, outcome)
             log.append(answer(choice.archive.id, choice.reason, outcome))
-        for choice in live.route(PAGE, Wish(broadcast=True)).asked:
+        for choice in live.route(PAGE, RoutingOptions(broadcast=True)).targets:
             live.learn(choice, outcome)
             log.append(answer(choice.archive.id, choice.reason, outcome))
     log += [
@@ -191,9 +197,9 @@ def test_a_log_teaches_the_same_as_the_answers_did(tmp_path: Path) -> None:
         answer("b", "learned", "hit", from_cache=True),
         answer("gone", "routed", "hit"),
     ]
-    assert later.learn_answers(log) == len(log)
-    assert later.experience.rates.learnt() == live.experience.rates.learnt()
+    assert later.learn_from_log(log) == len(log)
+    assert later.stats.rates.export_counts() == live.stats.rates.export_counts()
     for each in archives:
-        assert later.experience.accuracy(each.id) == live.experience.accuracy(each.id)
-    accuracy = later.experience.accuracy("d")
+        assert later.stats.accuracy(each.id) == live.stats.accuracy(each.id)
+    accuracy = later.stats.accuracy("d")
     assert (accuracy.explored_hits, accuracy.explored_misses, accuracy.routed_hits) == (1, 2, 0)

@@ -10,11 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.aggregate.finds import EXAMPLE, PLACES, found_of
-from unlost.aggregate.forms import LISTED, MEDIA_TYPES, Format
-from unlost.aggregate.places import Places, Span, harmless
-from unlost.aggregate.rendering import PAGE_SIZE, pages, timemap
+from unlost.aggregate.forms import LINKED_FORMATS, MEDIA_TYPES, TimeMapFormat
+from unlost.aggregate.places import ServiceUrls, DateSpan, ascii_url
+from unlost.aggregate.rendering import TIMEMAP_PAGE_SIZE, split_pages, serialize_timemap
 from unlost.aggregate.summary import summary_json, summary_text
-from unlost.formats.linkformat import TimeMap, read_timemap
+from unlost.formats.linkformat import LinkFormatTimeMap, read_timemap
 from unlost.formats.problems import Problems
 
 FILES = Path(__file__).parent / "files"
@@ -22,7 +22,7 @@ HOSTILE = 'http://a.com/é"}>\r\n<http://evil/>; rel="original", \\\x00\x1b\u202
 COPY = ("20140210000001", "a", "http://a/1")
 
 
-def read(body: bytes) -> TimeMap:
+def read(body: bytes) -> LinkFormatTimeMap:
     """Return what a TimeMap tells, in which nothing is wrong."""
     problems = Problems()
     found = read_timemap(body, problems)
@@ -31,9 +31,9 @@ def read(body: bytes) -> TimeMap:
 
 
 @pytest.mark.parametrize("form", MEDIA_TYPES)
-def test_a_timemap_is_as_memgator_writes_it(form: Format) -> None:
+def test_a_timemap_is_as_memgator_writes_it(form: TimeMapFormat) -> None:
     """Order, names, white space and dates of every format are those that clients know."""
-    assert timemap(EXAMPLE, PLACES, form).decode() == (FILES / f"timemap.{form}").read_text()
+    assert serialize_timemap(EXAMPLE, PLACES, form).decode() == (FILES / f"timemap.{form}").read_text()
 
 
 def test_a_summary_counts_by_archive_and_year() -> None:
@@ -48,21 +48,21 @@ def test_one_copy_is_the_first_and_the_last() -> None:
     """It has both words, in link-format and in CDXJ."""
     found = found_of([COPY])
     entry = b'<http://a/1>; rel="first last memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",'
-    assert entry in timemap(found, PLACES, "link").splitlines()
-    assert b'"rel": "first last memento"' in timemap(found, PLACES, "cdxj").splitlines()[-1]
+    assert entry in serialize_timemap(found, PLACES, "link").splitlines()
+    assert b'"rel": "first last memento"' in serialize_timemap(found, PLACES, "cdxj").splitlines()[-1]
 
 
 def test_no_copies() -> None:
     """A list of nothing is one that can be read: it has no dates, no first and no last."""
     found = found_of([])
-    told = read(timemap(found, PLACES, "link"))
+    told = read(serialize_timemap(found, PLACES, "link"))
     assert told.mementos == ()
-    assert told.itself is not None
-    assert told.itself.start is None
-    assert json.loads(timemap(found, PLACES, "json"))["mementos"] == {"list": []}
-    assert timemap(found, PLACES, "cdxj").splitlines()[-1].startswith(b"!meta")
-    assert timemap(found, PLACES, "text") == b""
-    assert pages(found.mementos) == ()
+    assert told.self_link is not None
+    assert told.self_link.start is None
+    assert json.loads(serialize_timemap(found, PLACES, "json"))["mementos"] == {"list": []}
+    assert serialize_timemap(found, PLACES, "cdxj").splitlines()[-1].startswith(b"!meta")
+    assert serialize_timemap(found, PLACES, "text") == b""
+    assert split_pages(found.mementos) == ()
 
 
 @given(st.text(max_size=30), st.text(st.characters(max_codepoint=0xDFFF), max_size=30))
@@ -72,19 +72,19 @@ def test_nobody_writes_entries_of_their_own(uri: str, urim: str) -> None:
     """Whatever page is asked for and whatever copies are listed, there are so many entries, and no more."""
     found = found_of([(COPY[0], "a", urim)], uri)
     for form in MEDIA_TYPES:
-        body = timemap(found, PLACES, form)
+        body = serialize_timemap(found, PLACES, form)
         assert all(byte == 10 or 0x20 <= byte < 0x7F for byte in body)
-    link = timemap(found, PLACES, "link")
+    link = serialize_timemap(found, PLACES, "link")
     assert link.count(b"\n") == 7
     assert link.count(b"<") == link.count(b">") == 7
     if uri and urim:
         told = read(link)
-        assert (told.original, len(told.mementos)) == (harmless(uri), 1)
+        assert (told.original, len(told.mementos)) == (ascii_url(uri), 1)
         assert told.timegate == PLACES.timegate(uri)
-    told_json = json.loads(timemap(found, PLACES, "json"))
+    told_json = json.loads(serialize_timemap(found, PLACES, "json"))
     assert told_json["mementos"]["list"] == [told_json["mementos"]["first"]] == [told_json["mementos"]["last"]]
-    assert timemap(found, PLACES, "cdxj").count(b"\n") == 7
-    assert timemap(found, PLACES, "text").count(b"\n") == 1
+    assert serialize_timemap(found, PLACES, "cdxj").count(b"\n") == 7
+    assert serialize_timemap(found, PLACES, "text").count(b"\n") == 1
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
@@ -96,7 +96,7 @@ def test_our_addresses_lead_to_the_page(uri: str) -> None:
         (PLACES.timegate(uri), "/timegate/"),
         (PLACES.memento("2014", uri), "/memento/2014/"),
         (PLACES.memento("2014", uri, "json"), "/memento/json/2014/"),
-        (PLACES.timemap("json", uri, Span("20140101000000", "2015")), "/timemap/json/20140101000000-2015/"),
+        (PLACES.timemap("json", uri, DateSpan("20140101000000", "2015")), "/timemap/json/20140101000000-2015/"),
     ):
         assert unquote(address.removeprefix(f"http://localhost:1208{prefix}")) == uri
         assert not set(address) & set('#<>" ')
@@ -104,7 +104,7 @@ def test_our_addresses_lead_to_the_page(uri: str) -> None:
 
 def test_a_base_cannot_break_out() -> None:
     """Also the name by which somebody says that we are reached is escaped."""
-    assert Places('http://a"\r\n>').timegate("x") == "http://a%22%0D%0A%3E/timegate/x"
+    assert ServiceUrls('http://a"\r\n>').timegate("x") == "http://a%22%0D%0A%3E/timegate/x"
 
 
 def test_a_long_timemap_in_pages() -> None:
@@ -113,26 +113,26 @@ def test_a_long_timemap_in_pages() -> None:
         (f"201402{day:02d}{hour:02d}0000", "a", f"http://a/{day}-{hour}") for day in range(1, 21) for hour in range(5)
     ]
     found = found_of(rows)
-    spans = pages(found.mementos, 30)
+    spans = split_pages(found.mementos, 30)
     assert [len(found.mementos.between(*span)) for span in spans] == [30, 30, 30, 10]
     listed = []
     relations = []
     for span in spans:
         others = [other for other in spans if other != span]
-        told = read(timemap(found, PLACES, "link", span, others))
-        assert told.itself is not None
-        assert (told.itself.start, told.itself.until) == span
-        assert told.itself.uri == PLACES.timemap("link", found.uri, span)
+        told = read(serialize_timemap(found, PLACES, "link", span, others))
+        assert told.self_link is not None
+        assert (told.self_link.start, told.self_link.until) == span
+        assert told.self_link.uri == PLACES.timemap("link", found.uri, span)
         further = [(link.uri, link.start, link.until) for link in told.timemaps if link.start]
         assert further == [(PLACES.timemap("link", found.uri, other), *other) for other in others]
         listed += [memento.uri for memento in told.mementos]
         relations += [memento.first for memento in told.mementos] + [memento.last for memento in told.mementos]
-        as_json = json.loads(timemap(found, PLACES, "json", span, others))
+        as_json = json.loads(serialize_timemap(found, PLACES, "json", span, others))
         assert [page["uri"] for page in as_json["timemap_index"]] == [
             PLACES.timemap("json", found.uri, other) for other in others
         ]
         assert as_json["mementos"]["last"]["uri"] == rows[-1][2]
-        assert timemap(found, PLACES, "cdxj", span, others).count(b"!meta") == 4
+        assert serialize_timemap(found, PLACES, "cdxj", span, others).count(b"!meta") == 4
     assert listed == [row[2] for row in rows]
     assert sum(relations) == 2
 
@@ -140,10 +140,10 @@ def test_a_long_timemap_in_pages() -> None:
 def test_copies_of_one_second_stay_on_one_page() -> None:
     """Pages are cut between dates: a span says which copies are on it, to anybody."""
     rows = [("20140210000001", "a", f"http://a/{n}") for n in range(50)] + [("20140210000002", "a", "http://a/x")]
-    spans = pages(found_of(rows).mementos, 10)
-    assert spans == (Span("20140210000001", "20140210000001"), Span("20140210000002", "20140210000002"))
-    assert PAGE_SIZE == 10_000
-    assert len(pages(found_of(rows).mementos)) == 1
+    spans = split_pages(found_of(rows).mementos, 10)
+    assert spans == (DateSpan("20140210000001", "20140210000001"), DateSpan("20140210000002", "20140210000002"))
+    assert TIMEMAP_PAGE_SIZE == 10_000
+    assert len(split_pages(found_of(rows).mementos)) == 1
 
 
 def test_a_hundred_thousand_copies() -> None:
@@ -158,7 +158,7 @@ def test_a_hundred_thousand_copies() -> None:
     )
     found = found_of(rows)
     begin = time.perf_counter()
-    sizes = {form: timemap(found, PLACES, form).count(b"\n") for form in (*LISTED, "text")}
+    sizes = {form: serialize_timemap(found, PLACES, form).count(b"\n") for form in (*LINKED_FORMATS, "text")}
     took = time.perf_counter() - begin
     assert sizes["link"] == 100_000 + 6
     assert sizes["text"] == 100_000

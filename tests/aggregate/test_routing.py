@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.aggregate.maps import DAY, Knowing, archive, made_up_index, pages, rated, rows, write_filter, write_map
 from tests.aggregate.routers import PAGE, asked, router
 from tests.holdings.strategies import url as url_of
-from unlost.aggregate.hit_rates import Ground
-from unlost.aggregate.route import Choice
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.hit_rates import Evidence
+from unlost.aggregate.route import RouteTarget
+from unlost.aggregate.wish import RoutingOptions
 from unlost.errors import UriError, UsageError
-from unlost.holdings import Filter, FilterOptions, Holdings, Map, MapOptions, build_filter, build_map
+from unlost.holdings import Filter, FilterOptions, ArchiveHoldings, Map, MapOptions, build_filter, build_map
 from unlost.uri import key, spellings
 
 
@@ -23,7 +23,7 @@ def test_all_archives_without_maps_are_asked() -> None:
     """Those that are on: nobody can say that they have nothing."""
     found = router([rated("a", 0.3), archive("off", enabled=False), rated("b", 0.0)]).route(PAGE)
     assert (asked(found), found.passed_over) == ([("a", "learned"), ("b", "learned")], ())
-    assert [choice.likelihood for choice in found.asked] == [0.3, 0.0]
+    assert [choice.likelihood for choice in found.targets] == [0.3, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_all_archives_without_maps_are_asked() -> None:
 )
 def test_maps_choose(page: str, expected: str | None, tmp_path: Path) -> None:
     """An archive whose map covers the page is asked; another one is not; one without a map is."""
-    known = Knowing({"a": Holdings(rows(tmp_path, "com,example)/* 2\ncom,example)/not/* 0\n"))})
+    known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "com,example)/* 2\ncom,example)/not/* 0\n"))})
     found = router([archive("a"), archive("b")], known).route(page)
     assert dict(asked(found)) == ({"a": expected} if expected else {}) | {"b": "learned"}
     assert found.passed_over == (() if expected else ("a",))
@@ -46,53 +46,55 @@ def test_maps_choose(page: str, expected: str | None, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "days", "ground"),
     [
-        ("http://example.com/a", 0, Ground.BOTH),
-        ("http://example.com/listed", 0, Ground.LISTED_ONLY),
+        ("http://example.com/a", 0, Evidence.BOTH),
+        ("http://example.com/listed", 0, Evidence.LISTED_ONLY),
         ("http://example.com/new", 6, None),
-        ("http://example.com/new", 8, Ground.OLD_FILTER),
+        ("http://example.com/new", 8, Evidence.OLD_FILTER),
         ("http://example.org/", 8, None),
     ],
 )
-def test_filters_deny_while_they_are_young(page: str, days: int, ground: Ground | None, tmp_path: Path) -> None:
+def test_filters_deny_while_they_are_young(page: str, days: int, ground: Evidence | None, tmp_path: Path) -> None:
     """Where a wildcard covers a page, an old filter is no reason not to ask; its age is set."""
     text = "com,example)/* 2\ncom,example)/listed 1\n"
     parts = rows(tmp_path, text), [pages(tmp_path, "http://example.com/a")]
-    holdings = Holdings(*parts, max_age=timedelta(days=7), now=lambda: DAY + timedelta(days=days))
+    holdings = ArchiveHoldings(*parts, max_age=timedelta(days=7), now=lambda: DAY + timedelta(days=days))
     found = router([archive("a")], Knowing({"a": holdings})).route(page)
-    assert [choice.ground for choice in found.asked] == ([ground] if ground else [])
+    assert [choice.evidence for choice in found.targets] == ([ground] if ground else [])
     assert found.passed_over == (() if ground else ("a",))
 
 
 def test_filters_alone_choose(tmp_path: Path) -> None:
     """What they have is asked for, what they do not have is not."""
-    router_ = router([archive("a")], Knowing({"a": Holdings(None, [pages(tmp_path, PAGE)])}))
+    router_ = router([archive("a")], Knowing({"a": ArchiveHoldings(None, [pages(tmp_path, PAGE)])}))
     assert asked(router_.route(PAGE)) == [("a", "routed")]
     assert router_.route("http://example.com/b").passed_over == ("a",)
 
 
 def test_broadcast_asks_all_that_are_on(tmp_path: Path) -> None:
     """Whatever maps and hit rates say."""
-    known = Knowing({"a": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     archives = [archive("a"), rated("b", 0.01), archive("off", enabled=False)]
-    found = router(archives, known, least_rate=0.5).route(PAGE, Wish(broadcast=True))
+    found = router(archives, known, least_rate=0.5).route(PAGE, RoutingOptions(broadcast=True))
     assert (asked(found), found.passed_over) == ([("a", "broadcast"), ("b", "broadcast")], ())
 
 
 def test_who_is_named_is_asked(tmp_path: Path) -> None:
     """Also if it is off or its map says no, and nobody else is; an unknown name is an error with the nearest one."""
-    known = Knowing({"aa": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    known = Knowing({"aa": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     router_ = router([archive("aa"), archive("bb"), archive("off", enabled=False)], known)
-    found = router_.route(PAGE, Wish(archives=frozenset({"off", "AA"}), broadcast=True, top_k=1))
+    found = router_.route(PAGE, RoutingOptions(archives=frozenset({"off", "AA"}), broadcast=True, top_k=1))
     assert (asked(found), found.passed_over) == ([("aa", "requested"), ("off", "requested")], ())
     with pytest.raises(UsageError, match=r"no archive `of` .*did you mean `off`\? There are aa, bb, off"):
-        router_.route(PAGE, Wish(archives=frozenset({"aa", "of"})))
+        router_.route(PAGE, RoutingOptions(archives=frozenset({"aa", "of"})))
     with pytest.raises(UsageError, match="no archive is named"):
-        router_.route(PAGE, Wish(archives=frozenset()))
+        router_.route(PAGE, RoutingOptions(archives=frozenset()))
 
 
-@pytest.mark.parametrize("wish", [Wish(), Wish(broadcast=True), Wish(archives=frozenset({"a"}))])
+@pytest.mark.parametrize(
+    "wish", [RoutingOptions(), RoutingOptions(broadcast=True), RoutingOptions(archives=frozenset({"a"}))]
+)
 @pytest.mark.parametrize("text", ["", "http://", "mailto:me@example.com", "http://a b.com:99999999/"])
-def test_what_is_no_address_is_refused(text: str, wish: Wish) -> None:
+def test_what_is_no_address_is_refused(text: str, wish: RoutingOptions) -> None:
     """Before anybody is asked for it."""
     with pytest.raises(UriError):
         router([archive("a")]).route(text, wish)
@@ -101,7 +103,7 @@ def test_what_is_no_address_is_refused(text: str, wish: Wish) -> None:
 def test_a_top_k_of_nothing_and_shares_that_are_none_are_refused() -> None:
     """With what was expected."""
     with pytest.raises(UsageError, match="top_k: expected"):
-        router([archive("a")]).route(PAGE, Wish(top_k=0))
+        router([archive("a")]).route(PAGE, RoutingOptions(top_k=0))
     wrong: list[dict[str, Any]] = [{"exploring": 1.5}, {"least_rate": -0.1}]
     for options in wrong:
         with pytest.raises(UsageError, match="expected a share from 0 to 1"):
@@ -116,7 +118,7 @@ def test_a_damaged_map_counts_as_none(tmp_path: Path) -> None:
     data[-50] ^= 1
     Path(held.path).write_bytes(data)
     damaged = Filter.load(held.path)
-    known = Knowing({"a": Holdings(sound), "b": Holdings(sound, [damaged])})
+    known = Knowing({"a": ArchiveHoldings(sound), "b": ArchiveHoldings(sound, [damaged])})
     router_ = router([archive("a"), archive("b")], known)
     for _ in range(3):
         assert asked(router_.route(PAGE)) == [("a", "routed"), ("b", "learned")]
@@ -126,8 +128,8 @@ def test_a_damaged_map_counts_as_none(tmp_path: Path) -> None:
 
 def test_maps_of_other_rules_are_asked_by_their_own_keys(tmp_path: Path) -> None:
     """Beside those of the usual ones."""
-    usual = Holdings(rows(tmp_path, "com,example)/a 2\n", "usual"))
-    other = Holdings(rows(tmp_path, f'!meta {{"rules": "papers"}}\n{key(PAGE, "papers")} 2\n', "papers"))
+    usual = ArchiveHoldings(rows(tmp_path, "com,example)/a 2\n", "usual"))
+    other = ArchiveHoldings(rows(tmp_path, f'!meta {{"rules": "papers"}}\n{key(PAGE, "papers")} 2\n', "papers"))
     router_ = router([archive("a"), archive("b")], Knowing({"a": usual, "b": other}))
     assert asked(router_.route(PAGE)) == [("a", "routed"), ("b", "routed")]
     assert router_.route("http://example.com/other").passed_over == ("a", "b")
@@ -135,10 +137,10 @@ def test_maps_of_other_rules_are_asked_by_their_own_keys(tmp_path: Path) -> None
 
 def test_what_is_known_anew_is_used_at_once(tmp_path: Path) -> None:
     """From one question to the next."""
-    known = Knowing({"a": Holdings(rows(tmp_path, "org,other)/* 2\n", "old"))})
+    known = Knowing({"a": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n", "old"))})
     router_ = router([archive("a")], known)
     assert asked(router_.route(PAGE)) == []
-    known.held = {"a": Holdings(rows(tmp_path, "com,example)/* 2\n", "new"))}
+    known.held = {"a": ArchiveHoldings(rows(tmp_path, "com,example)/* 2\n", "new"))}
     assert asked(router_.route(PAGE)) == [("a", "routed")]
     known.held = {}
     assert asked(router_.route(PAGE)) == [("a", "learned")]
@@ -177,7 +179,7 @@ def test_every_page_of_an_index_is_routed_to_its_archive(
     for name in held:
         filters = [Filter.load(folder / f"{name}.filter")] if with_filters else []
         rows_ = Map.load(folder / f"{name}.{weight}.ukvs")
-        known.held[name] = Holdings(rows_, filters, now=lambda: DAY + timedelta(days=days))
+        known.held[name] = ArchiveHoldings(rows_, filters, now=lambda: DAY + timedelta(days=days))
     router_ = router([archive(name) for name in held], known)
     passed_over = 0
     for name, addresses in held.items():
@@ -200,12 +202,12 @@ def test_routed_answers_are_broadcast_answers(archived: tuple[Path, dict[str, li
         rows_ = Map.load(folder / f"{name}.1.0.ukvs") if kind in ("map", "both") else None
         filters = [Filter.load(folder / f"{name}.filter")] if kind in ("filter", "both") else []
         if kind != "none":
-            known.held[name] = Holdings(rows_, filters, now=lambda: DAY)
+            known.held[name] = ArchiveHoldings(rows_, filters, now=lambda: DAY)
     router_ = router([archive(name) for name in held], known)
     have = {name: {key(address) for address in addresses} for name, addresses in held.items()}
     for address in data.draw(st.lists(st.sampled_from([each for all_ in held.values() for each in all_]), max_size=30)):
-        routed = {choice.archive.id for choice in router_.route(address).asked}
-        broadcast = {choice.archive.id for choice in router_.route(address, Wish(broadcast=True)).asked}
+        routed = {choice.archive.id for choice in router_.route(address).targets}
+        broadcast = {choice.archive.id for choice in router_.route(address, RoutingOptions(broadcast=True)).targets}
         holders = {name for name in broadcast if key(address) in have[name]}
         assert holders
         assert holders <= routed
@@ -213,16 +215,16 @@ def test_routed_answers_are_broadcast_answers(archived: tuple[Path, dict[str, li
 
 def test_choices_are_for_every_archive_once(tmp_path: Path) -> None:
     """Asked and passed over together are all that are on, in the order of the registry."""
-    known = Knowing({"b": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    known = Knowing({"b": ArchiveHoldings(rows(tmp_path, "org,other)/* 2\n"))})
     archives = [rated("c", 0.4), archive("b"), rated("a", 0.2)]
     router_ = router(archives, known, exploring=0.5)
     for count in (None, 1, 2):
         for _ in range(20):
-            found = router_.route(PAGE, Wish(top_k=count))
-            names = [choice.archive.id for choice in found.asked]
+            found = router_.route(PAGE, RoutingOptions(top_k=count))
+            names = [choice.archive.id for choice in found.targets]
             assert sorted([*names, *found.passed_over]) == ["a", "b", "c"]
             assert names == [each.id for each in archives if each.id in names]
-            assert all(isinstance(choice, Choice) and 0 <= choice.likelihood <= 1 for choice in found.asked)
+            assert all(isinstance(choice, RouteTarget) and 0 <= choice.likelihood <= 1 for choice in found.targets)
 
 
 def test_adding_a_map_to_an_exact_filter_costs_no_requests(tmp_path: Path) -> None:
@@ -232,7 +234,7 @@ def test_adding_a_map_to_an_exact_filter_costs_no_requests(tmp_path: Path) -> No
     build_filter([urls], tmp_path / "f", FilterOptions(bits=16, key="urir", kind="urls"))
     build_map([urls], tmp_path / "m", MapOptions(kind="urls"))
     exact, listed = Filter.load(tmp_path / "f"), Map.load(tmp_path / "m")
-    for holdings in (Holdings(None, [exact]), Holdings(listed, [exact])):
+    for holdings in (ArchiveHoldings(None, [exact]), ArchiveHoldings(listed, [exact])):
         routes = router([archive("a")], Knowing({"a": holdings}), exploring=0.0)
         assert asked(routes.route("http://a.com/x?q=1")) == [("a", "routed")]
         assert asked(routes.route("http://a.com/x?q=2")) == []

@@ -8,20 +8,20 @@ from tests.aggregate.maps import Knowing
 from tests.aggregate.stubs import Archives, an_archive, timemap
 from tests.cli.run import unlost
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.accuracy import Accuracy
-from unlost.aggregate.aggregator import Aggregator
-from unlost.aggregate.experience import Experience, last_answers
-from unlost.aggregate.routing import Router
-from unlost.aggregate.teaching import Logging, Teaching
+from unlost.aggregate.accuracy import RoutingAccuracy
+from unlost.aggregate.aggregator import MementoAggregator
+from unlost.aggregate.experience import LearnedStats, read_recent_responses
+from unlost.aggregate.routing import ArchiveRouter
+from unlost.aggregate.teaching import UpstreamLogListener, HitRateListener
 from unlost.aggregate.upstream_log import UpstreamLog
 from unlost.archives.archive import Archive
-from unlost.archives.asking.question import Question
+from unlost.archives.asking.question import HttpRequest
 from unlost.archives.registry.registry import Registry
 from unlost.errors import ExcludedError, FailedError, NotNowError
 from unlost.formats.problems import Problems
 
 if TYPE_CHECKING:
-    from unlost.aggregate.listener import Listener
+    from unlost.aggregate.listener import UpstreamListener
 
 ARCHIVE = an_archive("a")
 MORE = b'<http://b.example/2>; rel="timemap"; from="Mon, 10 Feb 2014 00:00:01 GMT"'  # where it may not be asked for
@@ -41,22 +41,22 @@ LOGGED = {
 }  # fmt: skip
 
 
-def router(*archives: Archive) -> Router:
+def router(*archives: Archive) -> ArchiveRouter:
     """Return one that has learnt nothing yet."""
     registry = Registry(archives)
-    return Router(registry, Knowing(), Experience(registry), exploring=0.0)
+    return ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0.0)
 
 
-async def log_all(path: Path, *, taught: Router) -> None:
+async def log_all(path: Path, *, taught: ArchiveRouter) -> None:
     """Ask an archive for one page of every kind."""
 
-    async def answer(question: Question) -> object:
+    async def answer(question: HttpRequest) -> object:
         return BEHAVIOURS[question.url.rpartition("/")[2]]
 
     clock = VirtualClock()
     async with UpstreamLog(path, clock) as log:
-        listeners: list[Listener] = [Teaching(taught), Logging(log)]
-        async with Aggregator(taught, Archives(a=answer), clock, listeners=listeners) as aggregator:
+        listeners: list[UpstreamListener] = [HitRateListener(taught), UpstreamLogListener(log)]
+        async with MementoAggregator(taught, Archives(a=answer), clock, listeners=listeners) as aggregator:
             for name in BEHAVIOURS:
                 await aggregator.find(f"http://a.com/{name}")
 
@@ -67,13 +67,13 @@ def test_the_log_teaches_what_the_answers_taught(tmp_path: Path) -> None:
     live, later = router(ARCHIVE), router(ARCHIVE)
     asyncio.run(log_all(path, taught=live))
     problems = Problems()
-    answers = list(last_answers(path, problems))
+    answers = list(read_recent_responses(path, problems))
     assert {answer.uri.rpartition("/")[2]: answer.outcome for answer in answers} == LOGGED
     assert problems.total == 0
-    assert later.learn_answers(answers) == len(BEHAVIOURS)
-    assert live.experience.accuracy("a") == Accuracy(learned_hits=2, learned_misses=2)
-    assert later.experience.accuracy("a") == live.experience.accuracy("a")
-    assert later.experience.rates.learnt() == live.experience.rates.learnt()
+    assert later.learn_from_log(answers) == len(BEHAVIOURS)
+    assert live.stats.accuracy("a") == RoutingAccuracy(learned_hits=2, learned_misses=2)
+    assert later.stats.accuracy("a") == live.stats.accuracy("a")
+    assert later.stats.rates.export_counts() == live.stats.rates.export_counts()
 
 
 def test_the_log_has_no_user_names_and_passwords(tmp_path: Path) -> None:
@@ -83,16 +83,18 @@ def test_the_log_has_no_user_names_and_passwords(tmp_path: Path) -> None:
     async def run() -> None:
         clock = VirtualClock()
 
-        async def answer(_: Question) -> object:
+        async def answer(_: HttpRequest) -> object:
             return b""
 
         async with UpstreamLog(path, clock) as log:
             taught = router(ARCHIVE)
-            async with Aggregator(taught, Archives(a=answer), clock, listeners=[Logging(log)]) as aggregator:
+            async with MementoAggregator(
+                taught, Archives(a=answer), clock, listeners=[UpstreamLogListener(log)]
+            ) as aggregator:
                 await aggregator.find("http://me:secret@a.com/x@y")
 
     asyncio.run(run())
-    (logged,) = last_answers(path, Problems())
+    (logged,) = read_recent_responses(path, Problems())
     assert logged.uri == "http://a.com/x@y"
     assert "secret" not in path.read_text()
 

@@ -12,13 +12,13 @@ from tests.archives.collected import a_courier
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.aggregate.aggregator import Aggregator, Bounds
-from unlost.aggregate.describing import link_header
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
-from unlost.aggregate.wish import LAST, Freshness, Wish
+from unlost.aggregate.aggregator import MementoAggregator, ConcurrencyLimits
+from unlost.aggregate.describing import memento_link_header
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
+from unlost.aggregate.wish import LAST_MEMENTO, CacheControl, RoutingOptions
 from unlost.errors import NotKeptError
-from unlost.formats.linkformat import TimeMap, read_timemap
+from unlost.formats.linkformat import LinkFormatTimeMap, read_timemap
 from unlost.formats.problems import Problems
 
 PAGE = "http://example.com/page"
@@ -29,7 +29,7 @@ GATE, MAP = f"/gate/{PAGE}", f"/map/{PAGE}"
 class World:
     """An aggregator of one archive; a test says what its TimeGate and its TimeMap do."""
 
-    def __init__(self, aggregator: Aggregator, server: Faults, heard: Heard) -> None:
+    def __init__(self, aggregator: MementoAggregator, server: Faults, heard: Heard) -> None:
         self.aggregator = aggregator
         self.server = server
         self.heard = heard
@@ -39,9 +39,9 @@ class World:
         """What the archive was requested for."""
         return [path.split("/")[1] for _, path in self.server.asked]
 
-    async def select(self, date: str = LAST, **freshness: bool) -> Found:
+    async def select(self, date: str = LAST_MEMENTO, **freshness: bool) -> AggregateResult:
         """Find one memento."""
-        return await self.aggregator.find(PAGE, Wish(selects=date), Freshness(**freshness))
+        return await self.aggregator.find(PAGE, RoutingOptions(closest_to=date), CacheControl(**freshness))
 
 
 Answering = Callable[[Talk], Awaitable[None]]
@@ -59,7 +59,9 @@ def with_world(
         heard = Heard()
         async with a_courier(retries=0) as courier, faulty(respond) as server:
             archive = an_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
-            aggregator = Aggregator(Fixed(archive), courier, VirtualClock(), bounds=Bounds(deadline), listeners=[heard])
+            aggregator = MementoAggregator(
+                Fixed(archive), courier, VirtualClock(), limits=ConcurrencyLimits(deadline), listeners=[heard]
+            )
             async with aggregator:
                 await work(World(aggregator, server, heard))
 
@@ -87,14 +89,14 @@ def redirecting(link: str = "") -> Answering:
     return respond
 
 
-def links(found: Found, date: str | None = None) -> TimeMap:
+def links(found: AggregateResult, date: str | None = None) -> LinkFormatTimeMap:
     """Return the Link header of the response that redirects."""
-    place = found.closest(date)
+    place = found.closest_index(date)
     assert place is not None
-    return read_timemap(link_header(found, place, Places("http://here")).encode(), Problems())
+    return read_timemap(memento_link_header(found, place, ServiceUrls("http://here")).encode(), Problems())
 
 
-@pytest.mark.parametrize(("date", "expected"), [(LAST, NEW), ("20130101000000", OLD), ("20170101000000", NEW)])
+@pytest.mark.parametrize(("date", "expected"), [(LAST_MEMENTO, NEW), ("20130101000000", OLD), ("20170101000000", NEW)])
 def test_a_timegate_is_enough(date: str, expected: str) -> None:
     """The TimeMap is not requested: it may take for ever."""
 
@@ -221,7 +223,7 @@ def test_a_cached_timemap_is_used_and_a_selection_is_no_timemap() -> None:
             await it.select(NEW, only_if_cached=True)
         assert len((await it.aggregator.find(PAGE)).mementos) == 3
         assert it.requested == ["gate", "map"]
-        for date in (OLD, NEW, LAST):
+        for date in (OLD, NEW, LAST_MEMENTO):
             found = await it.select(date)
             assert (len(found.mementos), found.from_cache, found.is_selection) == (3, True, False)
         assert it.requested == ["gate", "map"]
@@ -241,9 +243,9 @@ def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
         async with a_courier(retries=0) as courier, faulty(respond) as server:
             both = an_archive("a", timemap=f"{server.url}/map/", timegate=f"{server.url}/gate/")
             plain = replace(both, id="b", timegate=None)
-            async with Aggregator(Fixed(both, plain), courier, VirtualClock()) as aggregator:
-                found = await aggregator.find(PAGE, Wish(selects="20110101000000"))
-        place = found.closest("20110101000000")
+            async with MementoAggregator(Fixed(both, plain), courier, VirtualClock()) as aggregator:
+                found = await aggregator.find(PAGE, RoutingOptions(closest_to="20110101000000"))
+        place = found.closest_index("20110101000000")
         assert place is not None
         assert found.mementos[place].datetime == FIRST
         assert found.known_ends == (False, False)

@@ -11,21 +11,21 @@ import pytest
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.upstream_log import UpstreamLog
 from unlost.formats.problems import Problems
-from unlost.formats.upstream import Answer, answer_line, read_answers
+from unlost.formats.upstream import UpstreamLogEntry, format_log_entry, read_upstream_log
 
 
-def answers(count: int, first: int = 0) -> list[Answer]:
+def answers(count: int, first: int = 0) -> list[UpstreamLogEntry]:
     """Return so many answers."""
     return [
-        Answer("2026-01-31T12:00:00.250Z", "a", f"http://example.com/{number}", "timemap", "miss", "routed")
+        UpstreamLogEntry("2026-01-31T12:00:00.250Z", "a", f"http://example.com/{number}", "timemap", "miss", "routed")
         for number in range(first, first + count)
     ]
 
 
-def read(path: Path) -> list[Answer]:
+def read(path: Path) -> list[UpstreamLogEntry]:
     """Return what is in a log, all of which can be read."""
     problems = Problems()
-    found = list(read_answers(path, problems))
+    found = list(read_upstream_log(path, problems))
     assert problems.total == 0
     return found
 
@@ -111,7 +111,7 @@ def test_a_full_disk_loses_lines_and_nothing_else(tmp_path: Path) -> None:
     told: list[str] = []
 
     async def run() -> None:
-        async with UpstreamLog(path, VirtualClock(), tell=told.append) as log:
+        async with UpstreamLog(path, VirtualClock(), warn=told.append) as log:
             for number in range(3):
                 for answer in answers(10, 10 * number):
                     log.append(answer)
@@ -133,7 +133,7 @@ def test_a_full_disk_loses_lines_and_nothing_else(tmp_path: Path) -> None:
 def test_half_a_line_does_not_spoil_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is full in the middle of a line, and one that a killed process left, cost that line."""
     path = tmp_path / "log"
-    lines = [answer_line(answer) for answer in answers(30)]
+    lines = [format_log_entry(answer) for answer in answers(30)]
     path.write_bytes(lines[0] + lines[1][:40])
     room = [len(b"".join(lines[2:5])) + 20]
     write = os.write
@@ -146,7 +146,7 @@ def test_half_a_line_does_not_spoil_the_next(tmp_path: Path, monkeypatch: pytest
         return count
 
     async def run() -> None:
-        async with UpstreamLog(path, VirtualClock(), tell=lambda _: None) as log:
+        async with UpstreamLog(path, VirtualClock(), warn=lambda _: None) as log:
             with monkeypatch.context() as patch:
                 patch.setattr(os, "write", cramped)
                 for answer in answers(10, 2):
@@ -158,7 +158,7 @@ def test_half_a_line_does_not_spoil_the_next(tmp_path: Path, monkeypatch: pytest
 
     asyncio.run(run())
     problems = Problems()
-    found = list(read_answers(path, problems))
+    found = list(read_upstream_log(path, problems))
     assert found == [*answers(1), *answers(3, 2), *answers(10, 20)]
     assert problems.counts == {"bad-json": 2}
 
@@ -168,7 +168,7 @@ def test_too_many_answers_are_counted_as_lost(tmp_path: Path) -> None:
     told: list[str] = []
 
     async def run() -> None:
-        async with UpstreamLog(tmp_path / "log", VirtualClock(), capacity=100, tell=told.append) as log:
+        async with UpstreamLog(tmp_path / "log", VirtualClock(), capacity=100, warn=told.append) as log:
             for answer in answers(250):
                 log.append(answer)  # no turn for whoever writes
             assert log.lost == 150
@@ -188,7 +188,7 @@ def test_a_pipe_that_nobody_reads_keeps_nobody_waiting(tmp_path: Path) -> None:
     os.mkfifo(path)
 
     async def run() -> None:
-        async with UpstreamLog(path, VirtualClock(), tell=lambda _: None) as log:
+        async with UpstreamLog(path, VirtualClock(), warn=lambda _: None) as log:
             for answer in answers(5):
                 log.append(answer)
         assert (log.written, log.lost) == (0, 5)
@@ -199,10 +199,10 @@ def test_a_pipe_that_nobody_reads_keeps_nobody_waiting(tmp_path: Path) -> None:
 def test_an_answer_that_cannot_be_costs_itself(tmp_path: Path) -> None:
     """The others of its batch are written, and it is counted."""
     told: list[str] = []
-    odd = Answer("now", "a", "http://a.com/", "timemap", "hit", "routed")
+    odd = UpstreamLogEntry("now", "a", "http://a.com/", "timemap", "hit", "routed")
 
     async def run() -> None:
-        async with UpstreamLog(tmp_path / "log", VirtualClock(), tell=told.append) as log:
+        async with UpstreamLog(tmp_path / "log", VirtualClock(), warn=told.append) as log:
             for answer in [*answers(3), odd, *answers(3, 3)]:
                 log.append(answer)
         assert (log.written, log.lost) == (6, 1)
@@ -224,7 +224,7 @@ def test_what_was_written_outlives_a_kill(tmp_path: Path) -> None:
         process.kill()
         known = int((process.stdout.read().split("\n")[:-1] or [str(known)])[-1])
     problems = Problems()
-    found = list(read_answers(path, problems))
+    found = list(read_upstream_log(path, problems))
     assert len(found) >= known
     assert [each.uri for each in found] == [each.uri for each in answers(len(found))]
     assert problems.total <= 1

@@ -25,24 +25,24 @@ def test_interrupted_while_it_begins_it_ends(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Thread, "start", starts_and_is_interrupted)
     with pytest.raises(KeyboardInterrupt):
         loop.__enter__()
-    assert loop._made.result().is_closed()
+    assert loop._loop_future.result().is_closed()
 
 
 def test_interrupted_before_it_begins_it_has_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """None is left open, about which uvloop complains on the terminal: there is none before its thread has started."""
-    monkeypatch.setattr("unlost.api.loop_thread._BEGIN_SECONDS", 0)
+    monkeypatch.setattr("unlost.api.loop_thread._START_SECONDS", 0)
     loop = LoopThread("test")
     monkeypatch.setattr(Thread, "start", lambda _: interrupt())
     with pytest.raises(KeyboardInterrupt):
         loop.__enter__()
-    assert not loop._made.done()
+    assert not loop._loop_future.done()
 
 
 def test_interrupted_while_it_ends_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """What still runs in it is left to itself, the loop is closed."""
     loop = LoopThread("test").__enter__()
     assert loop.run(asyncio.sleep(0, "done")) == "done"
-    monkeypatch.setattr("unlost.api.loop_thread._end_all", interrupt)
+    monkeypatch.setattr("unlost.api.loop_thread._cancel_all_tasks", interrupt)
     with pytest.raises(KeyboardInterrupt):
         loop.__exit__(None, None, None)
     assert loop._loop.is_closed()

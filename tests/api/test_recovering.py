@@ -148,13 +148,13 @@ def test_it_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> No
 def test_a_recovery_from_before_is_opened_by_its_folder(archive: FakeArchive, tmp_path: Path) -> None:
     """It tells the same, but for how the run ended."""
     unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
-    found = unlost.Recovered(tmp_path / "it")
+    found = unlost.Recovery(tmp_path / "it")
     assert found.run is None
     assert found.counts()["recovered"] == 4
     with pytest.raises(InputError, match="did not come back"):
         found.read(f"{SITE}gone")
     with pytest.raises(InputError, match="No such file or directory"):
-        unlost.Recovered(tmp_path / "nothing")
+        unlost.Recovery(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.archives import collected
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 from unlost.archives.local.files import ArchiveFiles
-from unlost.archives.repository import StoredCopy
+from unlost.archives.repository import FetchedCapture
 from unlost.formats.capture import Capture
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ HTML = (("Content-Type", "text/html"),)
 
 def archive(folder: Path) -> Archive:
     """Return the registry's entry of a folder."""
-    return Archive("mine", "My files", Kind.FILES, folder=str(folder))
+    return Archive("mine", "My files", ArchiveKind.FILES, folder=str(folder))
 
 
 def page(
@@ -93,7 +93,7 @@ def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
     return run(collected.listed(captures))
 
 
-def body_of(copy: StoredCopy | None) -> bytes:
+def body_of(copy: FetchedCapture | None) -> bytes:
     """Return the body of a copy."""
     assert copy is not None
     with copy.body:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.asking.courier import Courier
+from unlost.archives.asking.courier import ArchiveHttpClient
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.clock import Clock
 from unlost.errors import ArchiveError
@@ -13,9 +13,9 @@ from unlost.formats.capture import Capture
 Listed = TypeVar("Listed")
 
 
-def a_courier(clock: Clock | None = None, **options: Any) -> Courier:  # noqa: ANN401  those of Courier
+def a_courier(clock: Clock | None = None, **options: Any) -> ArchiveHttpClient:  # noqa: ANN401  those of Courier
     """Return a courier that waits on virtual time and has accounts of its own."""
-    return Courier(MemoryLimitStore(), clock or VirtualClock(), "me@example.com", **options)
+    return ArchiveHttpClient(MemoryLimitStore(), clock or VirtualClock(), "me@example.com", **options)
 
 
 async def collected(captures: AsyncIterator[Listed]) -> tuple[list[Listed], ArchiveError | None]:

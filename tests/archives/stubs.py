@@ -3,14 +3,14 @@
 import io
 
 from unlost.archives.archive import Archive
-from unlost.archives.asking.question import Question, Reply
+from unlost.archives.asking.question import HttpRequest, HttpResponse
 from unlost.errors import FailedError
 
 
-def reply(url: str, body: bytes = b"", status: int = 200, **headers: str) -> Reply:
+def reply(url: str, body: bytes = b"", status: int = 200, **headers: str) -> HttpResponse:
     """Return an answer; `Content_Type` is the header Content-Type."""
     fields = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return Reply(url, status, fields, io.BytesIO(body), len(body))
+    return HttpResponse(url, status, fields, io.BytesIO(body), len(body))
 
 
 class Answers:
@@ -19,11 +19,11 @@ class Answers:
     asked: the addresses that it was asked for, in order.
     """
 
-    def __init__(self, *replies: Reply) -> None:
+    def __init__(self, *replies: HttpResponse) -> None:
         self._replies = {each.url: each for each in replies}
         self.asked: list[str] = []
 
-    async def ask(self, archive: Archive, question: Question) -> Reply:
+    async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
         """Return the answer. Raises FailedError."""
         self.asked.append(question.url)
         if question.url not in self._replies:

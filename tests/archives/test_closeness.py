@@ -13,9 +13,9 @@ from tests.archives.collected import a_courier
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from unlost import dates
 from unlost.archives import closeness
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.opening import open_repository
-from unlost.archives.repository import Repository
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.opening import create_client
+from unlost.archives.repository import ArchiveClient
 from unlost.errors import DateError
 
 HELD = {
@@ -28,12 +28,12 @@ ASKED = [None, "2", "19", "2014", "201412", "2015", "20141224", "2014122418", "2
 
 def distance(moment: str, date: str | None) -> float:
     """Say how far a moment is from a date, slowly; without one, from the end of time."""
-    first, last = (dates.to_datetime(each) for each in closeness.span(date))
+    first, last = (dates.to_datetime(each) for each in closeness.date_span(date))
     when = dates.to_datetime(moment)
     return max((first - when).total_seconds(), (when - last).total_seconds(), 0.0)
 
 
-async def check(client: Repository) -> None:
+async def check(client: ArchiveClient) -> None:
     """Ask for every page at every date, and compare with the slow model."""
     for uri, held in HELD.items():
         for date in ASKED:
@@ -55,8 +55,10 @@ def test_files_have_the_closest_copy(tmp_path: Path, monkeypatch: pytest.MonkeyP
     asyncio.run(check(files(tmp_path / "w")))
 
 
-@pytest.mark.parametrize("kind", [Kind.WAYBACK, Kind.PYWB, Kind.MEMENTO, Kind.ARCHIVE_TODAY])
-def test_archives_on_the_network_have_the_closest_copy(kind: Kind) -> None:
+@pytest.mark.parametrize(
+    "kind", [ArchiveKind.WAYBACK, ArchiveKind.PYWB, ArchiveKind.MEMENTO, ArchiveKind.ARCHIVE_TODAY]
+)
+def test_archives_on_the_network_have_the_closest_copy(kind: ArchiveKind) -> None:
     """By raw replay, which is asked for the middle of a span, or by a TimeMap."""
     stored = [Stored(uri, each) for uri, held in HELD.items() for each in held]
 
@@ -66,7 +68,7 @@ def test_archives_on_the_network_have_the_closest_copy(kind: Kind) -> None:
             archive = Archive(
                 "a", "A", kind, timemap=f"{place}/timemap/link/", replay=f"{place}/{{datetime}}id_/{{uri}}"
             )
-            await check(open_repository(archive, courier))
+            await check(create_client(archive, courier))
 
     asyncio.run(ask())
 
@@ -81,12 +83,12 @@ def test_what_is_closest_to_the_middle_of_a_span_is_closest_to_the_span(
     """To half a second, which 14 digits cannot say."""
     date = date[:digits]
     try:
-        middle = dates.to_datetime(closeness.moment(date))
+        middle = dates.to_datetime(closeness.target_datetime(date))
     except DateError:
         return
     chosen = min(held, key=lambda each: abs(dates.to_datetime(each) - middle))
     assert distance(chosen, date) <= min(distance(each, date) for each in held) + 1
-    first, last = closeness.span(date)
-    assert distance(min(held, key=lambda each: closeness.rank(each, first, last)), date) == min(
+    first, last = closeness.date_span(date)
+    assert distance(min(held, key=lambda each: closeness.distance_rank(each, first, last)), date) == min(
         distance(each, date) for each in held
     )

@@ -7,25 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archives.stubs import Answers, reply
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.discovery import MapLink, discover, maps_in_headers, maps_in_page
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.discovery import MapLink, discover_maps, maps_in_headers, maps_in_page
 
 HOME = "https://a.example/"
 ARCHIVE = Archive(
-    "a", "A", Kind.MEMENTO, timemap="https://a.example/timemap/link/", timegate="https://a.example/timegate/"
+    "a", "A", ArchiveKind.MEMENTO, timemap="https://a.example/timemap/link/", timegate="https://a.example/timegate/"
 )
 PAGE = "http://example.com/"
 
 
 def in_header(value: str) -> list[str]:
     """Return the addresses of maps in a Link header of `https://a.example/web/x`."""
-    return [link.address for link in maps_in_headers(reply("https://a.example/web/x", Link=value))]
+    return [link.url for link in maps_in_headers(reply("https://a.example/web/x", Link=value))]
 
 
 def in_page(page: str | bytes, kind: str = "text/html; charset=utf-8") -> list[str]:
     """Return the addresses of maps in a page at `https://a.example/web/`."""
     body = page if isinstance(page, bytes) else page.encode()
-    return [link.address for link in maps_in_page(reply("https://a.example/web/", body, Content_Type=kind))]
+    return [link.url for link in maps_in_page(reply("https://a.example/web/", body, Content_Type=kind))]
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_hostile_pages_take_no_time() -> None:
 def discovered(*answers: object, timemap: object = None) -> tuple[list[str], list[str], int]:
     """Return where maps were found, the addresses that were asked for, and how many problems there were."""
     courier = Answers(*answers)  # type: ignore[arg-type]
-    found = asyncio.run(discover(ARCHIVE, courier, PAGE, timemap))  # type: ignore[arg-type]
-    return [link.found for link in found.maps], courier.asked, len(found.problems)
+    found = asyncio.run(discover_maps(ARCHIVE, courier, PAGE, timemap))  # type: ignore[arg-type]
+    return [link.source for link in found.maps], courier.asked, len(found.problems)
 
 
 def test_what_is_there_already_is_looked_at_first() -> None:

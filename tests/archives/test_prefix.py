@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost import uri
-from unlost.archives.prefix import Prefix
+from unlost.archives.prefix import PrefixQuery
 from unlost.errors import UriError
 
 FOLDER = "http://example.com/a/"
@@ -27,7 +27,7 @@ PAGES = {
 @pytest.mark.parametrize(("prefix", "match"), PAGES.items())
 def test_a_prefix_covers_itself(prefix: str, match: str) -> None:
     """The page at a prefix lies below it, and the kind of question is told by its form."""
-    found = Prefix.below(prefix)
+    found = PrefixQuery.parse(prefix)
     assert found.match == match
     assert found.covers(uri.key(prefix.removeprefix("*.")))
     assert list(found.ranges) == sorted(found.ranges)
@@ -61,7 +61,7 @@ def test_a_prefix_covers_itself(prefix: str, match: str) -> None:
 )
 def test_what_lies_below(prefix: str, inside: list[str], outside: list[str]) -> None:
     """Hosts are whole hosts, folders whole folders, and what only begins with the same letters is neither."""
-    found = Prefix.below(prefix)
+    found = PrefixQuery.parse(prefix)
     assert [page for page in inside if not found.covers(uri.key(page))] == []
     assert [page for page in outside if found.covers(uri.key(page))] == []
     assert not found.covers(None)
@@ -128,13 +128,13 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 def test_prefixes_mean_what_the_slow_model_says(pair: tuple[str, str]) -> None:
     """For hosts, ports, addresses of machines, folders, queries and slashes of all kinds."""
     prefix, page = pair
-    assert Prefix.below(prefix).covers(uri.key(page)) == is_below(prefix, page)
+    assert PrefixQuery.parse(prefix).covers(uri.key(page)) == is_below(prefix, page)
 
 
 @given(prefixes)
 def test_ranges_are_in_order_and_apart(prefix: str) -> None:
     """So that an index can be read once, from the first to the last."""
-    edges = [edge for pair in Prefix.below(prefix).ranges for edge in pair]
+    edges = [edge for pair in PrefixQuery.parse(prefix).ranges for edge in pair]
     assert edges == sorted(edges)
 
 
@@ -142,13 +142,13 @@ def test_ranges_are_in_order_and_apart(prefix: str) -> None:
 def test_what_is_no_prefix(text: str) -> None:
     """A text that is no address is refused, as is a domain with something behind it, which nobody lists."""
     with pytest.raises(UriError):
-        Prefix.below(text)
+        PrefixQuery.parse(text)
 
 
 def test_a_lister_that_knows_no_hosts_is_asked_for_what_begins_so() -> None:
     """What it lists is judged by what was asked for all the same."""
-    host = Prefix.below("http://example.com").for_lister(["exact", "prefix"])
+    host = PrefixQuery.parse("http://example.com").adapted_to(["exact", "prefix"])
     assert host is not None
-    assert (host.match, host.address) == ("prefix", "http://example.com/")
+    assert (host.match, host.url) == ("prefix", "http://example.com/")
     assert not host.covers("com,example,a)/")
-    assert Prefix.below("*.example.com").for_lister(["host", "prefix"]) is None
+    assert PrefixQuery.parse("*.example.com").adapted_to(["host", "prefix"]) is None

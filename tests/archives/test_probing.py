@@ -7,9 +7,9 @@ import pytest
 
 from tests.archives.stubs import reply
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.question import Question, Reply
-from unlost.archives.probing import Probe, probe_all
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.question import HttpRequest, HttpResponse
+from unlost.archives.probing import ProbeResult, probe_archives
 from unlost.errors import ArchiveError, ExcludedError, FailedError, NotNowError
 
 PAGE = "http://example.com/"
@@ -17,36 +17,36 @@ PAGE = "http://example.com/"
 
 def archive(name: str) -> Archive:
     """Return an archive with a host of its own."""
-    return Archive(name, name, Kind.MEMENTO, timemap=f"http://{name}.example/timemap/")
+    return Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example/timemap/")
 
 
 class Answering:
     """A courier that has a way to answer for each archive's TimeMaps; their home pages are empty."""
 
-    def __init__(self, **ways: Callable[[], Awaitable[Reply]]) -> None:
+    def __init__(self, **ways: Callable[[], Awaitable[HttpResponse]]) -> None:
         self._ways = ways
 
-    async def ask(self, archive: Archive, question: Question) -> Reply:
+    async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
         """Answer."""
         return await self._ways[archive.id]() if "timemap" in question.url else reply(question.url)
 
 
-def probes(**ways: Callable[[], Awaitable[Reply]]) -> list[Probe]:
+def probes(**ways: Callable[[], Awaitable[HttpResponse]]) -> list[ProbeResult]:
     """Return what came of asking archives that answer in these ways, in the order in which they were done."""
 
-    async def ask() -> list[Probe]:
-        found = probe_all(map(archive, ways), Answering(**ways), PAGE, VirtualClock(), 0.2)
+    async def ask() -> list[ProbeResult]:
+        found = probe_archives(map(archive, ways), Answering(**ways), PAGE, VirtualClock(), 0.2)
         return [probe async for probe in found]
 
     return asyncio.run(ask())
 
 
-async def empty() -> Reply:
+async def empty() -> HttpResponse:
     """Answer that nothing is held."""
     return reply("http://a.example/timemap/x", status=404)
 
 
-async def hang() -> Reply:
+async def hang() -> HttpResponse:
     """Never answer."""
     await asyncio.Event().wait()
     raise AssertionError
@@ -65,7 +65,7 @@ async def hang() -> Reply:
 def test_what_failed_is_one_word(error: ArchiveError, outcome: str, answered: bool) -> None:
     """With the words of the error beside it."""
 
-    async def fail() -> Reply:
+    async def fail() -> HttpResponse:
         raise error
 
     (probe,) = probes(a=fail)
@@ -75,11 +75,11 @@ def test_what_failed_is_one_word(error: ArchiveError, outcome: str, answered: bo
 def test_a_list_that_is_too_long_is_an_answer() -> None:
     """The archive is there, and holds more than a test wants to know."""
 
-    async def endless() -> Reply:
+    async def endless() -> HttpResponse:
         raise FailedError("more than 16 MB", "a", "too-large")
 
     (probe,) = probes(a=endless)
-    assert (probe.outcome, probe.copies, probe.more, probe.has_answered) == ("answered", 0, True, True)
+    assert (probe.outcome, probe.capture_count, probe.has_more, probe.has_answered) == ("answered", 0, True, True)
 
 
 def test_who_hangs_keeps_nobody_waiting() -> None:
@@ -93,7 +93,7 @@ def test_who_hangs_keeps_nobody_waiting() -> None:
 def test_what_is_no_archives_fault_is_raised() -> None:
     """A full disk is not reported as an archive that does not answer; nobody is left waiting for."""
 
-    async def full() -> Reply:
+    async def full() -> HttpResponse:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left"):

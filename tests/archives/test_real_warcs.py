@@ -15,9 +15,9 @@ from tests.archives.collected import a_courier
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
 from tests.real_data import DATA
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.clients.commoncrawl import CommonCrawl
-from unlost.archives.repository import Repository, StoredCopy
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.clients.commoncrawl import CommonCrawlClient
+from unlost.archives.repository import ArchiveClient, FetchedCapture
 from unlost.errors import FailedError
 from unlost.formats.capture import Capture
 
@@ -53,14 +53,14 @@ def by_warcio(path: Path) -> Iterator[Expected]:
                 yield address, moment, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
 
 
-def digest(copy: StoredCopy | None) -> str:
+def digest(copy: FetchedCapture | None) -> str:
     """Return the SHA-1 of a body."""
     assert copy is not None
     with copy.body:
         return hashlib.sha1(copy.body.read()).hexdigest()  # noqa: S324  to compare
 
 
-async def compared(client: Repository, expected: list[Expected]) -> Counter[str]:
+async def compared(client: ArchiveClient, expected: list[Expected]) -> Counter[str]:
     """Fetch every record that warcio found, and count how it went."""
     results: Counter[str] = Counter()
     for address, moment, body, is_brotli in expected:
@@ -71,7 +71,7 @@ async def compared(client: Repository, expected: list[Expected]) -> Counter[str]
     return results
 
 
-async def _digest(client: Repository, capture: Capture) -> str:
+async def _digest(client: ArchiveClient, capture: Capture) -> str:
     try:
         return digest(await client.fetch(capture))
     except FailedError as error:
@@ -91,7 +91,7 @@ def test_revisits_of_a_real_crawl_have_bodies() -> None:
     async def bodies() -> Counter[str]:
         here = files(WARCS / "iana-2021.warc.gz")
         results: Counter[str] = Counter()
-        async for capture in here.under("*.org"):
+        async for capture in here.list_prefix("*.org"):
             if capture.revisit:
                 kind = await _digest(here, capture)
                 results["body" if len(kind) == 40 else kind] += 1
@@ -106,7 +106,7 @@ def test_damaged_and_odd_files_are_served() -> None:
     async def served() -> tuple[int, dict[str, int], list[str]]:
         here = files(WARCS / "odd")
         found = [capture for tld in ("com", "org", "dk", "hu", "net", "edu", "io", "cz", "gov")
-                 async for capture in here.under(f"*.{tld}")]  # fmt: skip
+                 async for capture in here.list_prefix(f"*.{tld}")]  # fmt: skip
         cut = []
         for capture in found:
             try:
@@ -138,12 +138,12 @@ def test_a_common_crawl_of_real_records(tmp_path: Path) -> None:
             archive = Archive(
                 "cc",
                 "Common Crawl",
-                Kind.COMMON_CRAWL,
+                ArchiveKind.COMMON_CRAWL,
                 cdx=f"{fake.url}/collinfo.json",
                 replay=f"http://127.0.0.1:{port}/{{filename}}",
             )
             async with a_courier() as courier:
-                client = CommonCrawl(archive, courier)
+                client = CommonCrawlClient(archive, courier)
                 return await compared(client, expected), client.problems.total
 
     with nginx.serving(WARCS, tmp_path) as port:

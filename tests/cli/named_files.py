@@ -21,7 +21,7 @@ import click
 from scripts.cli_reference import commands
 
 from unlost.cli.main import app, run
-from unlost.cli.readable import Readable
+from unlost.cli.readable import ReadablePath
 
 WORDS = {
     "archives list": "",
@@ -166,7 +166,7 @@ def read_by_commands() -> Iterator[Named]:
             metavar = param.make_metavar(context) if not isinstance(param.type, click.Path) else "PATH"
             flag = "" if isinstance(param, click.Argument) else max(param.opts, key=len)
             kind = READ.get(f"{command} {name}")
-            if isinstance(param.type, Readable):
+            if isinstance(param.type, ReadablePath):
                 both = param.type.file_okay and param.type.dir_okay
                 kind = "place" if both else "file" if param.type.file_okay else "folder"
             if kind is not None:

@@ -252,8 +252,8 @@ def test_blocks_are_listed_and_can_be_cleared(tmp_path: Path) -> None:
     settings = {**somebody(tmp_path / "home"), "TZ": "Europe/Berlin"}
     store = FileLimitStore(tmp_path / "home" / "state" / "limits")
     until = time.time() + 3600
-    store.change("one", lambda ledger: (replace(ledger, blocked_until=until, blocked_for=3600.0), None))
-    store.change("two", lambda ledger: (replace(ledger, wait_until=until, waits=1, due={"x": until}), None))
+    store.update("one", lambda ledger: (replace(ledger, blocked_until=until, blocked_for=3600.0), None))
+    store.update("two", lambda ledger: (replace(ledger, wait_until=until, waits=1, due={"x": until}), None))
 
     def states() -> list[list[str]]:
         done = unlost("archives", "list", "--archives", str(registry), env=settings)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.cli.test_progress import Terminal
-from unlost.holdings.budget import published_size
+from unlost.holdings.budget import compressed_size
 from unlost.holdings.build import MapOptions, build_map
 from unlost.holdings.filter import Filter
 
@@ -46,8 +46,8 @@ def test_lines_and_bytes(source: Path, tmp_path: Path) -> None:
     assert trace.read_text().startswith("lines_in,lines_out\n")
     done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "0.4KB", "--json")
     result = json.loads(done.stdout)
-    assert result["budget"] == {"bytes": 400, "used": published_size(output), "protect_suffixes": True}
-    assert published_size(output) <= 400
+    assert result["budget"] == {"bytes": 400, "used": compressed_size(output), "protect_suffixes": True}
+    assert compressed_size(output) <= 400
     assert result["lines_out"] == len(rows(output))
 
 
@@ -126,7 +126,7 @@ def test_a_filter_says_when_it_was_made(tmp_path: Path) -> None:
     for options, made in (((), "20240101000000"), (("--date", "2026-11-16"), "20261116000000")):
         done = unlost(*arguments, *options, env={"SOURCE_DATE_EPOCH": "1704067200"})
         assert done.returncode == 0, done.stderr
-        assert Filter.open(beside).made == made
+        assert Filter.open(beside).built_at == made
     assert unlost(*arguments, "--date", "yesterday").returncode == 2
     assert unlost("map", "compact", str(source), "-o", str(output), "--date", "2026").returncode == 2
 

@@ -15,7 +15,7 @@ from tests.measure.decaying.archives import address
 from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import Stored
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, Kind, Work
+from unlost.archives.archive import Archive, ArchiveKind, RequestKind
 
 __all__ = ["base", "home"]
 
@@ -210,7 +210,9 @@ def test_an_archive_that_fails_leaves_it_unfinished(home: Home, base: str) -> No
 
             async with listening(handle) as single:
                 timemap = f"{single}/web/timemap/link/"
-                registry(home.registry, server.archive(), Archive("single", "Single", Kind.MEMENTO, timemap=timemap))
+                registry(
+                    home.registry, server.archive(), Archive("single", "Single", ArchiveKind.MEMENTO, timemap=timemap)
+                )
                 first = await home.run("check", base, "--json")
                 nonlocal_broken(False)
                 before = len(server.asked)
@@ -237,7 +239,7 @@ def test_an_archive_that_fails_leaves_it_unfinished(home: Home, base: str) -> No
 
 def refused(home: Home, *arguments: str) -> tuple[int, str]:
     """Run a check that comes to nothing, with an archive that is never asked."""
-    registry(home.registry, Archive("none", "None", Kind.MEMENTO, timemap="http://127.0.0.1:9/"))
+    registry(home.registry, Archive("none", "None", ArchiveKind.MEMENTO, timemap="http://127.0.0.1:9/"))
     done = asyncio.run(home.run("check", *arguments))
     return done.returncode, done.stderr.decode()
 
@@ -324,7 +326,7 @@ def test_copies_that_are_none_do_not_count(home: Home) -> None:
             ]
             async with archives(home, stored) as server:
                 done = await home.run("check", f"{site.url}/", "--judge", "50", "--json")
-                replayed = [path for path in server.paths(Work.REPLAY) if "id_/" in path]
+                replayed = [path for path in server.paths(RequestKind.REPLAY) if "id_/" in path]
                 return done, await home.run("check", f"{site.url}/", "--judge", "50"), replayed, site.url
 
     done, shown, replayed, url = asyncio.run(run())

@@ -23,7 +23,7 @@ from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from tests.recover.aside import aside
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 
 ROUNDS, POINTS = 10, 5
 """Fifty points for each command."""
@@ -46,7 +46,7 @@ class World:
 
     def archives(self) -> tuple[Archive, ...]:
         """Return the entries of a registry."""
-        single = Archive("single", "Single", Kind.MEMENTO, timemap=f"{self.single.base}/web/timemap/link/")
+        single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap=f"{self.single.base}/web/timemap/link/")
         return self.lister.archive(), single
 
 

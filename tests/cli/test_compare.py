@@ -21,7 +21,7 @@ from unlost.cli import comparerun
 from unlost.cli.main import run
 from unlost.errors import InputError
 from unlost.formats.problems import Problem
-from unlost.recover.export.manifest import MANIFEST
+from unlost.recover.export.manifest import MANIFEST_NAME
 
 BASE = "http://a.example/"
 WORDS = " ".join(f"word{number}" for number in range(100))
@@ -224,7 +224,7 @@ def test_what_could_not_be_read_is_said(
 ) -> None:
     """The rest is compared, and the exit code is 5."""
     original, recovered = MadeSite([resource("a.example/", b"1")]), MadeSite([resource("a.example/", b"1")])
-    original.left_out = {"redirect": 3, "error": 2}
+    original.skipped = {"redirect": 3, "error": 2}
     recovered.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
     fake(monkeypatch, original, recovered)
     assert run(["compare", "original", "recovered"]) == 5
@@ -276,7 +276,7 @@ def test_hostile_names(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.Cap
     evil = "\x1b]0;owned\x07\u202e\x9b31m\r\n\t\x00\udcff<script>"
     original = MadeSite([resource(f"a.example/{evil}", b"1", f"text/{evil}"), resource("a.example/b", b"unreadable")])
     recovered = MadeSite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
-    recovered.left_out = {evil: 1}
+    recovered.skipped = {evil: 1}
     fake(monkeypatch, original, recovered)
     for more in ([], ["--list", "all"], ["--json"], ["--html", "page.html"]):
         run(["compare", "original", "recovered", *more])
@@ -448,7 +448,7 @@ def test_packages_that_are_damaged(tmp_path: Path, name: str, content: bytes) ->
 def test_a_manifest_that_is_damaged(recovery: Path, tmp_path: Path) -> None:
     """It is named with its line, and nothing is said to be missing."""
     assert unlost("export", str(recovery), "--to", str(tmp_path / "site")).returncode == 0
-    manifest = tmp_path / "site" / MANIFEST
+    manifest = tmp_path / "site" / MANIFEST_NAME
     lines = manifest.read_bytes().splitlines(keepends=True)
     for text, said in (
         (b"".join([lines[0], b"[]\n"]), b":2: expected an object in JSON"),

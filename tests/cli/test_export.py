@@ -17,7 +17,7 @@ from tests.recover.export.made import Copy, recovered
 from tests.recover.site import ROOT, Site
 from tests.recover.village import PAGES, running, village
 from tests.waiting import wait_until
-from unlost.recover.export.manifest import MANIFEST
+from unlost.recover.export.manifest import MANIFEST_NAME
 
 SITE: Site = village()
 FILES = {"index.html", *(f"{number}.{ending}" for number in range(PAGES) for ending in ("html", "gif"))}
@@ -38,7 +38,7 @@ def test_a_folder(recovery: Path, tmp_path: Path) -> None:
     done = unlost("export", str(recovery), "--to", str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
     files = {str(file.relative_to(tmp_path / "site")) for file in (tmp_path / "site").rglob("*") if file.is_file()}
-    assert files == FILES | {MANIFEST}
+    assert files == FILES | {MANIFEST_NAME}
     front = (tmp_path / "site" / "index.html").read_text()
     assert '<a href="3.html">' in front
     assert '<a href="nowhere.html">' in front, "where its file would be"
@@ -54,9 +54,9 @@ def test_packed(recovery: Path, tmp_path: Path) -> None:
     for name in ("site.zip", "site.tar.gz"):
         assert unlost("export", str(recovery), "--to", str(tmp_path / name)).returncode == 0
     with zipfile.ZipFile(tmp_path / "site.zip") as packed:
-        assert set(packed.namelist()) == FILES | {MANIFEST}
+        assert set(packed.namelist()) == FILES | {MANIFEST_NAME}
     with tarfile.open(tmp_path / "site.tar.gz") as unpacked:
-        assert {each.name for each in unpacked if each.isfile()} == FILES | {MANIFEST}
+        assert {each.name for each in unpacked if each.isfile()} == FILES | {MANIFEST_NAME}
 
 
 @pytest.mark.parametrize("name", ["site.wacz", "site.warc.gz"])
@@ -73,7 +73,7 @@ def test_json(recovery: Path, tmp_path: Path) -> None:
     """The numbers for programs."""
     done = unlost("export", str(recovery), "--to", str(tmp_path / "site"), "--json")
     told = json.loads(done.stdout)
-    sizes = sum(file.stat().st_size for file in (tmp_path / "site").iterdir() if file.name != MANIFEST)
+    sizes = sum(file.stat().st_size for file in (tmp_path / "site").iterdir() if file.name != MANIFEST_NAME)
     assert told == {
         "to": str(tmp_path / "site"),
         "files": len(FILES),

@@ -30,7 +30,7 @@ def _day(monkeypatch: pytest.MonkeyPatch) -> None:
 def golden(tmp_path: Path) -> bytes:
     """Return the golden filter as it is made on the day."""
     output = tmp_path / "golden.filter"
-    build_filter([PAGES], output, FilterOptions(made=DAY))
+    build_filter([PAGES], output, FilterOptions(built_at=DAY))
     assert output.read_bytes()[-BODY:] == GOLDEN.read_bytes()[-BODY:]
     return output.read_bytes()
 
@@ -174,13 +174,13 @@ def test_the_header_says_when_it_was_made(tmp_path: Path) -> None:
     arguments = ["filter", "build", str(PAGES), "-o", str(output)]
     before = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
     assert unlost(*arguments, env={"SOURCE_DATE_EPOCH": ""}).returncode == 0
-    assert before <= str(Filter.open(output).made) <= datetime.now(UTC).strftime("%Y%m%d%H%M%S")
+    assert before <= str(Filter.open(output).built_at) <= datetime.now(UTC).strftime("%Y%m%d%H%M%S")
     for more, epoch, expected in [
         ([], "1392076801", "20140211000001"),
         (["--date", "20240102"], "1392076801", "20240102000000"),
     ]:
         done = unlost(*arguments, *more, env={"SOURCE_DATE_EPOCH": epoch})
-        assert (done.returncode, Filter.open(output).made) == (0, expected), done.stderr
+        assert (done.returncode, Filter.open(output).built_at) == (0, expected), done.stderr
     assert unlost(*arguments, "--date", "today").returncode == 2
     done = unlost(*arguments, env={"SOURCE_DATE_EPOCH": "now"})
     assert (done.returncode, b"SOURCE_DATE_EPOCH: expected seconds" in done.stderr) == (2, True)

@@ -12,7 +12,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.crawl.site import Living, Page, living
 from tests.recover.aside import aside
 from tests.refresh.harvest.site import log, records, trusting
-from unlost.refresh.policy import policy_lines, read_policy, write_policy
+from unlost.refresh.policy import serialize_policy, read_policy, write_policy
 
 PAGES = {f"/{number}": Page(b"<p>" + b"word " * 4_000, 200, {"etag": f'"{number}"'}) for number in range(4)}
 POLITE = ("--delay", "0", "--contact", "me@example.org")
@@ -117,10 +117,10 @@ def test_what_cannot_be_done_is_refused(arguments: list[str], code: int, words: 
 )
 def test_a_scheme_that_nobody_here_wrote_is_refused(change: tuple[str, str], tmp_path: Path) -> None:
     """Numbers that are none, or out of bounds, are told before anything is visited."""
-    text = b"".join(policy_lines(trusting())).decode()
+    text = b"".join(serialize_policy(trusting())).decode()
     assert text.count(change[0]) == 1
     (tmp_path / "scheme").write_text(text)
-    assert read_policy(tmp_path / "scheme").most == 0.01
+    assert read_policy(tmp_path / "scheme").skip_threshold == 0.01
     (tmp_path / "scheme").write_text(text.replace(*change))
     done = unlost("harvest", "http://a.example/", "--scheme", str(tmp_path / "scheme"), "-o", str(tmp_path / "kept"))
     assert done.returncode == 3

@@ -50,7 +50,7 @@ def test_harvests_learn_and_go_on(tmp_path: Path) -> None:
             until_the_next_second()
             assert run(tmp_path, [*first[0], *QUICK]) == f"10 changed\n20 {SAME}\n"
         assert_shown(learn[1], run(tmp_path, learn[0]))
-        assert read_policy(tmp_path / "scheme").stated is not None
+        assert read_policy(tmp_path / "scheme").estimate is not None
         edited += 1
         until_the_next_second()
         assert_shown(again[1], unaudited(run(tmp_path, [*again[0], *QUICK])))

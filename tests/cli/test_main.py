@@ -15,7 +15,7 @@ from scripts.cli_reference import commands
 
 from tests.cli.run import UNLOST, unlost
 from unlost.cli.commands import COMMANDS
-from unlost.cli.logs import _Said
+from unlost.cli.logs import _StderrHandler
 from unlost.cli.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -140,7 +140,7 @@ def test_messages_have_no_user_names_and_passwords(log: str) -> None:
 @pytest.mark.parametrize("is_json", [True, False])
 def test_logs_have_no_user_names_and_passwords(is_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
     """Neither in the line nor in the traceback below it."""
-    handler = _Said(is_json=is_json)
+    handler = _StderrHandler(is_json=is_json)
     try:
         int("http://me:secret@a.example/")
     except ValueError:

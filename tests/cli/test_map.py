@@ -201,9 +201,9 @@ def test_whoever_watches_sees_how_far_maps_are_read(tmp_path: Path) -> None:
     def watch(read_bytes: int, read_lines: int) -> None:
         seen.append((read_bytes, read_lines))
 
-    compact_map(made, output, watch=watch)
+    compact_map(made, output, on_progress=watch)
     assert seen[-1] == (size, lines)
     merge_maps([made, made], output, watch)
     assert seen[-1] == (2 * size, 2 * lines)
-    build_map([made], output, watch=watch)
+    build_map([made], output, on_progress=watch)
     assert seen[-1] == (size, lines)

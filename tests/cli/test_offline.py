@@ -11,12 +11,12 @@ from tests.cli.test_archives import entry
 from tests.formats.warcs import member, record
 from tests.neighbours.process import free_port
 from unlost.archives.asking import addresses
-from unlost.archives.manners.ledger import Ledger
-from unlost.cli.asking import accounts
+from unlost.archives.manners.ledger import RateLimitState
+from unlost.cli.asking import open_limit_store
 from unlost.cli.main import run
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.history import History
-from unlost.measure.visits.losses import Losses
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.history import VisitHistory
+from unlost.measure.visits.losses import LossStore
 
 OFFLINE = "unlost: You seem to be offline: none of 14 archives could be reached (name resolution failed)\n"
 
@@ -28,7 +28,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     async def failing(_: object) -> list[addresses.AddressInfo]:
         raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
 
-    monkeypatch.setattr(addresses, "_looked_up", failing)
+    monkeypatch.setattr(addresses, "_getaddrinfo", failing)
     monkeypatch.setenv("UNLOST_CONTACT", "me@example.org")
     monkeypatch.delenv("UNLOST_ARCHIVES", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -59,13 +59,13 @@ def test_offline_is_one_message(
     # An estimate queries only the archives that list a site; a probe before a site is said to be gone, those with TLS.
     assert re.sub(r"of \d+ arch", "of 14 arch", said.err) == OFFLINE
     assert not list(tmp_path.iterdir())
-    assert accounts().read("web.archive.org").blocked_until == 0
+    assert open_limit_store().read("web.archive.org").blocked_until == 0
 
 
 def test_nothing_is_counted_as_sent(capfd: pytest.CaptureFixture[str]) -> None:
     """Neither by the daily quota of an archive, nor by the next command."""
     assert run(["archives", "test", "archive.today"]) == 4
-    counted = accounts().read("archive.today").counted
+    counted = open_limit_store().read("archive.today").counted
     assert [count for _, count in counted.values()] == [0]
     assert "captcha" not in capfd.readouterr().err
 
@@ -114,10 +114,10 @@ def test_a_network_that_refuses_everything(
 ) -> None:
     """A firewall that refuses every host blocks no archive for the commands that follow."""
 
-    async def here(place: addresses.Place) -> list[addresses.AddressInfo]:
-        return [addresses.literal(addresses.Place("127.0.0.1", place.port))]
+    async def here(place: addresses.HostPort) -> list[addresses.AddressInfo]:
+        return [addresses.literal_address_info(addresses.HostPort("127.0.0.1", place.port))]
 
-    monkeypatch.setattr(addresses, "_looked_up", here)
+    monkeypatch.setattr(addresses, "_getaddrinfo", here)
     port = free_port()
     lines = [entry(name, port).replace("127.0.0.1", f"{name}.example") for name in ("one", "two")]
     (tmp_path / "r.toml").write_text("".join(lines).replace("limits = []\n", ""))
@@ -125,8 +125,8 @@ def test_a_network_that_refuses_everything(
         assert run(["recover", "lost.example", "--archives", "r.toml"]) == 4
         reason = "none of 2 archives could be reached (connection refused)"
         assert capfd.readouterr().err == f"unlost: You seem to be offline: {reason}\n"
-    assert accounts().read("one").blocked_until == accounts().read("two").blocked_until == 0
-    assert accounts().read("three") == Ledger()
+    assert open_limit_store().read("one").blocked_until == open_limit_store().read("two").blocked_until == 0
+    assert open_limit_store().read("three") == RateLimitState()
     assert not (tmp_path / "lost.example.recovery").exists()
 
 
@@ -141,11 +141,11 @@ def test_a_watch_without_a_network_counts_no_loss(capfd: pytest.CaptureFixture[s
             "\n", ". No visit was counted: it is not known whether the site is there\n"
         )
     assert not (tmp_path / "lost").exists()
-    with VisitsFile(tmp_path / "site.example.watch.sqlite", is_read_only=True) as file:
+    with VisitDatabase(tmp_path / "site.example.watch.sqlite", is_read_only=True) as file:
         ((number, _),) = file.sites()
-        history = History(file, number)
-        assert (history.visits(), history.going_on()) == ([], None)
-        assert Losses(file, number).all() == []
+        history = VisitHistory(file, number)
+        assert (history.finished_visits(), history.unfinished_visit()) == ([], None)
+        assert LossStore(file, number).all_losses() == []
 
 
 @pytest.mark.parametrize("name", ["nosuch.txt", "./nosuch", "folder/nosuch", "sites.csv"])

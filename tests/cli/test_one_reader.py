@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from unlost.formats.index import read_rows
+from unlost.formats.index import read_index_rows
 from unlost.formats.problems import Problems
 from unlost.holdings.build import MapOptions, build_map
 
@@ -95,7 +95,7 @@ def test_both_join_the_same_urls(header: str, tmp_path: Path) -> None:
         file = tmp_path / "file"
         file.write_text((header + "\n" if header else "") + "".join(pieces))
         build_map([file], tmp_path / "map", MapOptions(kind="index", status=frozenset({"200"})))
-        read = [row.key for row in read_rows(file, Problems()) if row.fields.get("status") == "200"]
+        read = [row.key for row in read_index_rows(file, Problems()) if row.fields.get("status") == "200"]
         lines = [line for line in (tmp_path / "map").read_text().splitlines() if line.startswith("com")]
         assert [line.split()[0] for line in lines] == read
         assert 50 < len(read) < 1000

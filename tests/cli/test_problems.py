@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unlost.cli.problem_words import WORDS
-from unlost.cli.problems import problem_line
+from unlost.cli.problem_words import PROBLEM_DESCRIPTIONS
+from unlost.cli.problems import format_problem
 from unlost.formats.problems import Problem
 
 ROOT = Path(__file__).parents[2]
@@ -59,12 +59,12 @@ def test_every_kind_has_words() -> None:
     assert {"bad-host", "bad-date", "truncated", "short-block", "bad-spread", "no-column"} <= {
         kind for kind, _ in found
     }
-    assert not [(kind, str(file)) for kind, file in found if kind not in WORDS]
+    assert not [(kind, str(file)) for kind, file in found if kind not in PROBLEM_DESCRIPTIONS]
 
 
 def test_words_are_words() -> None:
     """One thing each, without the signs of programs."""
-    for kind, words in WORDS.items():
+    for kind, words in PROBLEM_DESCRIPTIONS.items():
         assert kind not in words or "-" not in kind, words
         assert re.match(r"(an?|something|counts) ", words), words
 
@@ -72,6 +72,6 @@ def test_words_are_words() -> None:
 def test_once_and_often() -> None:
     """Numbers are read easily, and the first says the kind that documents explain."""
     problem = Problem("bad-host", "list", 7, 90, "bad host")
-    assert problem_line("bad-host", 1, problem).startswith("once an address whose host cannot exist, first: list:7 ")
-    assert problem_line("bad-host", 12_000, problem).startswith("12,000 times an address")
-    assert ": bad-host: " in problem_line("bad-host", 2, problem)
+    assert format_problem("bad-host", 1, problem).startswith("once an address whose host cannot exist, first: list:7 ")
+    assert format_problem("bad-host", 12_000, problem).startswith("12,000 times an address")
+    assert ": bad-host: " in format_problem("bad-host", 2, problem)

@@ -9,14 +9,25 @@ from scripts.cli_reference import commands
 
 from tests.cli.run import unlost
 from unlost.cli.main import app, run
-from unlost.cli.readable import ANYWHERE, FILE, FOLDER, LIST, PLACE, RECOVERY, Named, Readable
+from unlost.cli.readable import (
+    LOCAL_OR_REMOTE,
+    READABLE_FILE,
+    READABLE_FOLDER,
+    FILE_OR_STDIN,
+    FILE_OR_FOLDER,
+    RECOVERY_FOLDER,
+    AnyPath,
+    ReadablePath,
+)
 from unlost.errors import InputError
 
 
 @pytest.mark.parametrize(
-    "kind", [FILE, LIST, FOLDER, PLACE, RECOVERY], ids=["file", "list", "folder", "both", "recovery"]
+    "kind",
+    [READABLE_FILE, FILE_OR_STDIN, READABLE_FOLDER, FILE_OR_FOLDER, RECOVERY_FOLDER],
+    ids=["file", "list", "folder", "both", "recovery"],
 )
-def test_a_name_with_nothing_in_it_is_no_folder(kind: Readable) -> None:
+def test_a_name_with_nothing_in_it_is_no_folder(kind: ReadablePath) -> None:
     """A script whose variable is not set does not mean the folder where it is."""
     with pytest.raises(InputError, match=r"^'': cannot be read: No such file or directory: "):
         kind.convert("", None, None)
@@ -46,12 +57,18 @@ def test_whatever_can_be_read_is_taken(tmp_path: Path) -> None:
     link.symlink_to(blank)
     os.mkfifo(pipe)
     for each in (blank, other, link, pipe):
-        assert FILE.convert(os.fspath(each), None, None) == each
-    assert LIST.convert("-", None, None) == Path("-")
+        assert READABLE_FILE.convert(os.fspath(each), None, None) == each
+    assert FILE_OR_STDIN.convert("-", None, None) == Path("-")
     link.unlink()
     link.symlink_to("nowhere")
-    assert Readable(link=True).convert(link, None, None) == link
-    for kind, name in ((FOLDER, "-"), (FILE, link), (FILE, tmp_path), (FOLDER, pipe), (FILE, "a\0b")):
+    assert ReadablePath(no_follow=True).convert(link, None, None) == link
+    for kind, name in (
+        (READABLE_FOLDER, "-"),
+        (READABLE_FILE, link),
+        (READABLE_FILE, tmp_path),
+        (READABLE_FOLDER, pipe),
+        (READABLE_FILE, "a\0b"),
+    ):
         with pytest.raises(InputError, match="cannot be read"):
             kind.convert(name, None, None)
 
@@ -66,9 +83,9 @@ def test_a_pipe_is_read_whole() -> None:
 def test_no_command_takes_nothing_for_where_we_are() -> None:
     """Every name of every command is of a type that refuses an empty one, or is left to a cluster as it is written."""
     params = [param for _, context in commands(app, ()) for param in context.command.params]
-    found = [param for param in params if isinstance(param.type, click.Path) and param.type is not ANYWHERE]
+    found = [param for param in params if isinstance(param.type, click.Path) and param.type is not LOCAL_OR_REMOTE]
     assert len(found) > 50
-    assert [param for param in found if not isinstance(param.type, Named | Readable)] == []
+    assert [param for param in found if not isinstance(param.type, AnyPath | ReadablePath)] == []
 
 
 def test_a_recovery_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.run import unlost
 from unlost.refresh.policy import read_policy
-from unlost.refresh.visit import Visit, visit_line
+from unlost.refresh.visit import Visit, serialize_visit
 
 STUDY = "165594/84440 246/16909 430623/1558517 74/469465 274/2386937 1432/63910 0/0 0/0 900/2713"
 
@@ -39,7 +39,7 @@ def test_a_log_is_learned_from(log: Path, tmp_path: Path) -> None:
     text = done.stdout.decode()
     assert "With all indicators and by host: reliability" in text
     assert "Hosts that say `same` when pages change, out of habit" in text
-    assert read_policy(scheme).stated is not None
+    assert read_policy(scheme).estimate is not None
     assert drawing.read_text().startswith("<svg")
     assert ">learned</text>" in drawing.read_text()
 
@@ -61,7 +61,7 @@ def test_a_log_is_learned_from_for_programs(log: Path) -> None:
 def test_what_is_not_sure_is_not_done(tmp_path: Path) -> None:
     """Of ten visits nothing is learned: the exit code says so."""
     log = tmp_path / "log"
-    log.write_bytes(b"".join(visit_line(Visit("http://a.example/", "x", time=time)) for time in range(10)))
+    log.write_bytes(b"".join(serialize_visit(Visit("http://a.example/", "x", time=time)) for time in range(10)))
     done = unlost("refresh", "learn", str(log))
     assert done.returncode == 1
     assert b"download everything" in done.stdout

@@ -11,15 +11,15 @@ import pytest
 from tests.cli.run import unlost
 from tests.recover.report.states import NOW, SITE, Made, make
 from tests.shown.looking import EVIL, HIDDEN
-from unlost.pages.link import Use
-from unlost.recover.state.file import VERSION
-from unlost.recover.state.state import State
-from unlost.state_file import NAME
+from unlost.pages.link import LinkKind
+from unlost.recover.state.file import SCHEMA_VERSION
+from unlost.recover.state.state import RecoveryState
+from unlost.state_file import STATE_FILE_NAME
 
 ROOT = Path(__file__).parents[2]
 MADE = [
     Made("", "20110401000000", urim="https://a.example/1", links=("gone", "x\ty")),
-    Made("i.png", "20120101000000", archive="b", mime=f"image/{EVIL}\t{HIDDEN}", use=Use.REQUISITE),
+    Made("i.png", "20120101000000", archive="b", mime=f"image/{EVIL}\t{HIDDEN}", use=LinkKind.REQUISITE),
     Made("x\ty", "20130101000000", mime=None, others=(("b", "20140101000000"), ("c", "20100101000000"))),
     Made("gone", reason="not-held"),
     Made("bad", "20150101000000", reason="rejected", verdict=("parked", "for sale")),
@@ -160,7 +160,7 @@ def test_files_elsewhere(recovery: Path, tmp_path: Path) -> None:
 
 def test_it_works_while_a_recovery_is_at_work(recovery: Path) -> None:
     """What was kept by then is told, and the recovery goes on."""
-    with State(recovery) as state:
+    with RecoveryState(recovery) as state:
         state.resources.requeue("standing = 'missing'")
         state.commit()
         done = unlost("report", str(recovery))
@@ -179,8 +179,8 @@ def test_nothing_yet(tmp_path: Path) -> None:
 
 def test_a_newer_version_is_told(recovery: Path) -> None:
     """So is what to do about it."""
-    with closing(sqlite3.connect(recovery / NAME)) as state:
-        state.execute(f"PRAGMA user_version = {VERSION + 1}")
+    with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as state:
+        state.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     done = unlost("report", str(recovery))
     assert (done.returncode, b"a newer unlost made it" in done.stderr) == (3, True)
     assert not (recovery / "report").exists()
@@ -210,7 +210,9 @@ def test_what_is_wrong_is_said(
     (tmp_path / "a-file").write_text("mine")
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / NAME).write_text("my diary, which is long enough to be looked at as if it were a database")
+    (tmp_path / "other" / STATE_FILE_NAME).write_text(
+        "my diary, which is long enough to be looked at as if it were a database"
+    )
     (make(tmp_path / "linked", MADE) / "report").symlink_to(tmp_path / "empty")
     (make(tmp_path / "linked-file", MADE) / "report").mkdir()
     (tmp_path / "linked-file" / "report" / "index.html").symlink_to(tmp_path / "a-file")
@@ -224,7 +226,7 @@ def test_what_is_wrong_is_said(
 
 def test_a_state_that_somebody_changed_is_told(recovery: Path) -> None:
     """What is no record is named, and no half of a report is left."""
-    with closing(sqlite3.connect(recovery / NAME)) as state, state:
+    with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as state, state:
         state.execute("UPDATE record SET data = '{\"capture\": 7}' WHERE id = 2")
     done = unlost("report", str(recovery))
     assert (done.returncode, b"not the state of a recovery" in done.stderr) == (3, True), done.stderr

@@ -15,7 +15,7 @@ from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
 from tests.neighbours import postgresql
 from tests.vault.made import listing, server_files, static_site
-from unlost.vault.site_pages import html_files
+from unlost.vault.site_pages import iter_html_files
 from unlost.vault.state import open_vault
 
 
@@ -38,7 +38,7 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     key = json.loads(done.stdout)["key"]
     assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
     assert unlost("vault", "verify", str(site), "--vault", vault).returncode == 0
-    kept = [file for number, file in enumerate(html_files(site)) if number % 3]
+    kept = [file for number, file in enumerate(iter_html_files(site)) if number % 3]
     records = (
         page(f"http://example.com/{file.relative_to(site)}", "2026-01-02T00:00:00Z", file.read_bytes()) for file in kept
     )
@@ -52,7 +52,7 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     other = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "no"), *phrase, "--signed-by", "0" * 64)
     assert other.returncode == 3
     assert unlost("vault", "remove", str(site)).returncode == 0
-    assert b"FILE_RECOVERY" not in b"".join(file.read_bytes() for file in html_files(site))
+    assert b"FILE_RECOVERY" not in b"".join(file.read_bytes() for file in iter_html_files(site))
 
 
 def test_too_few_pages_say_what_is_missing(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_too_few_pages_say_what_is_missing(tmp_path: Path) -> None:
     assert unlost("vault", "pack", str(server), "--pages", str(site), "--vault", vault).returncode == 0
     assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
     (tmp_path / "few").mkdir()
-    for file in [site / "index.html", *list(html_files(site))[:5]]:
+    for file in [site / "index.html", *list(iter_html_files(site))[:5]]:
         shutil.copy(file, tmp_path / "few")
     done = unlost("vault", "recover", str(tmp_path / "few"), "-o", str(tmp_path / "no"))
     assert done.returncode == 1

@@ -13,7 +13,7 @@ from tests.neighbours import file_servers
 from tests.neighbours.pywb import serving_warcs
 from tests.vault.keepers import entry
 from tests.vault.made import listing, server_files, static_site
-from unlost.vault.site_pages import html_files
+from unlost.vault.site_pages import iter_html_files
 
 # warcio leaves temporary files to be collected.
 pytestmark = [
@@ -31,7 +31,7 @@ def said(*words: str, code: int = 0, env: dict[str, str] | None = None) -> dict[
 
 def crawled(site: Path, warc: Path, date: str, base: str, share: int = 1) -> Path:
     """Write what an archive holds of a site: every page, or every second, third … one."""
-    files = [file for number, file in enumerate(html_files(site)) if number % share == 0]
+    files = [file for number, file in enumerate(iter_html_files(site)) if number % share == 0]
     return write(warc, *(page(f"{base}/{file.relative_to(site)}", date, file.read_bytes()) for file in files))
 
 
@@ -60,9 +60,9 @@ def test_the_old_version_stays_until_archives_have_the_new_one(tmp_path: Path) -
     assert said("status", *vault, *enough)["next_stage_is_safe"]
     assert unlost("vault", "advance", *vault, *enough).returncode == 0
     assert not said("status", *vault)["updating"]
-    sizes = [file.stat().st_size for file in html_files(site)]
+    sizes = [file.stat().st_size for file in iter_html_files(site)]
     assert unlost("vault", "inject", str(site), *vault).returncode == 0
-    assert sum(file.stat().st_size for file in html_files(site)) < sum(sizes), "the old blocks are gone"
+    assert sum(file.stat().st_size for file in iter_html_files(site)) < sum(sizes), "the old blocks are gone"
     said("verify", str(site), *vault)
 
 

@@ -16,7 +16,7 @@ from tests.neighbours.wayback_cdx import FakeWayback
 from tests.recover.registry import registry
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
-from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
 from unlost.cli.watch import command
 from unlost.cli.watchrun import WatchRun
 
@@ -57,7 +57,7 @@ def test_a_loss_is_noticed_and_told(
 ) -> None:
     """A site that does not answer any more: at the second visit it is lost, and a command is run."""
     monkeypatch.setenv("UNLOST_HOME", str(home.folder))
-    registry(home.registry, Archive("files", "Files", Kind.FILES, folder=str(tmp_path / "none")))
+    registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
     for name in ("web", "work", "none"):
         (tmp_path / name).mkdir()
     WEB.write(tmp_path / "web", 0)
@@ -87,8 +87,8 @@ def test_how_much_would_be_asked(home: Home, tmp_path: Path) -> None:
     sites = tmp_path / "sites.txt"
     sites.write_text("http://a.example/\nhttp://b.example/\n")
     lister = FakeWayback([], base="http://127.0.0.1:9").archive(rows_per_page=1_000)
-    quota = (Limit(100, DAY, (Work.INDEX,), "a test"),)
-    single = Archive("single", "Single", Kind.MEMENTO, timemap="http://127.0.0.1:9/", quotas=quota)
+    quota = (RateLimit(100, DAY, (RequestKind.INDEX,), "a test"),)
+    single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap="http://127.0.0.1:9/", quotas=quota)
     registry(home.registry, lister, single)
 
     async def run(*more: str) -> Done:
@@ -107,7 +107,7 @@ def test_how_much_would_be_asked(home: Home, tmp_path: Path) -> None:
 def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     """Start a watch that goes on."""
     (tmp_path / "none").mkdir()
-    registry(home.registry, Archive("files", "Files", Kind.FILES, folder=str(tmp_path / "none")))
+    registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
     arguments = ["watch", base, "--archives", str(home.registry), "--delay", "0", "--history", "history.sqlite"]
     process = subprocess.Popen(
         [UNLOST, *arguments], cwd=tmp_path, env=home.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -154,7 +154,7 @@ def test_what_cannot_be_watched(
 ) -> None:
     """What is wrong is said before anybody is visited."""
     (tmp_path / "none").mkdir()
-    registry(home.registry, Archive("files", "Files", Kind.FILES, folder=str(tmp_path / "none")))
+    registry(home.registry, Archive("files", "Files", ArchiveKind.FILES, folder=str(tmp_path / "none")))
     more = () if {"--once", "--report"} & set(arguments) else ("--dry-run",)
     done = asyncio.run(home.run("watch", *arguments, *more))
     assert done.returncode == code, done.stderr

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.archives.sampling.killed import ROOT, Commands
 from unlost.crawl.crawling import crawl
-from unlost.crawl.plan import Plan
+from unlost.crawl.plan import CrawlConfig
 
 
 class Crawls(Commands):
@@ -41,7 +41,7 @@ def main() -> None:
         folder, [url] = json.loads(line)
         process = os.fork()
         if process == 0:
-            plan = Plan((url,), delay=0.0)
+            plan = CrawlConfig((url,), delay=0.0)
             result = asyncio.run(crawl(plan, Path(folder), contact="me@example.org", warc_bytes=400_000))
             os._exit(0 if result.is_done else 4)
         print(process, flush=True)

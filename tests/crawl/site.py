@@ -9,15 +9,15 @@ from typing import Any
 
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.archives.asking.addresses import AddressInfo, Place, literal
-from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.asking.addresses import AddressInfo, HostPort, literal_address_info
+from unlost.archives.asking.exchange import Timeouts
 from unlost.crawl.crawling import crawl
-from unlost.crawl.plan import Plan
+from unlost.crawl.plan import CrawlConfig
 from unlost.crawl.reading import read_resources
 from unlost.crawl.resource import LiveResource
-from unlost.crawl.result import Result
+from unlost.crawl.result import CrawlResult
 
-HASTY = Deadlines(connect=2.0, first_byte=0.5, idle=0.5, total=1.5)
+HASTY = Timeouts(connect=2.0, first_byte=0.5, idle=0.5, total=1.5)
 """Real seconds, for servers that hang."""
 
 
@@ -87,12 +87,12 @@ class Living:
         """What was asked for, without robots.txt and the sitemap that everybody looks for."""
         return [path for path in self.server.paths if path not in ("/robots.txt", "/sitemap.xml")]
 
-    async def crawl(self, folder: Path, *starts: str, **options: Any) -> Result:  # noqa: ANN401
+    async def crawl(self, folder: Path, *starts: str, **options: Any) -> CrawlResult:  # noqa: ANN401
         """Crawl it; options of Plan and of `crawl`."""
-        names = Plan.__dataclass_fields__
+        names = CrawlConfig.__dataclass_fields__
         planned = {name: value for name, value in options.items() if name in names}
         others = {name: value for name, value in options.items() if name not in names}
-        plan = replace(Plan(tuple(self.url + path for path in starts or ("/",)), delay=0.0), **planned)
+        plan = replace(CrawlConfig(tuple(self.url + path for path in starts or ("/",)), delay=0.0), **planned)
         others = {"contact": "me@example.org", "tell": lambda *said: self.told.append(said), **others}
         return await crawl(plan, folder, self.clock, **others)
 
@@ -113,10 +113,10 @@ async def living(pages: Pages) -> AsyncIterator[Living]:
         yield Living(server, clock)
 
 
-def visited(pages: Pages, folder: Path, *starts: str, **options: Any) -> tuple[Result, list[LiveResource], Living]:  # noqa: ANN401
+def visited(pages: Pages, folder: Path, *starts: str, **options: Any) -> tuple[CrawlResult, list[LiveResource], Living]:  # noqa: ANN401
     """Crawl a site once; return how that ended, what is known then, and the site that was."""
 
-    async def run() -> tuple[Result, list[LiveResource], Living]:
+    async def run() -> tuple[CrawlResult, list[LiveResource], Living]:
         async with living(pages) as site:
             result = await site.crawl(folder, *starts, **options)
             return result, list(read_resources(folder)), site
@@ -138,4 +138,4 @@ class AllHere:
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return it."""
         del host
-        return [literal(Place(self.address, port))]
+        return [literal_address_info(HostPort(self.address, port))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unlost.crawl.calendars import is_endless
+from unlost.crawl.calendars import is_endless_calendar
 
 
 @pytest.mark.parametrize(
@@ -10,7 +10,7 @@ from unlost.crawl.calendars import is_endless
 )
 def test_dates_that_no_page_is_about(tail: str) -> None:
     """Years to come, however they are written."""
-    assert is_endless(f"example.com/{tail}", 2026)
+    assert is_endless_calendar(f"example.com/{tail}", 2026)
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_dates_that_no_page_is_about(tail: str) -> None:
 )
 def test_dates_and_numbers_that_pages_have(tail: str) -> None:
     """News, plans for next year, old newspapers, and numbers that are no years."""
-    assert not is_endless(f"example.com/{tail}", 2026)
+    assert not is_endless_calendar(f"example.com/{tail}", 2026)

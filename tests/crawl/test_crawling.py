@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import SMALL, AllHere, Page, by_path, html, living, moved, text, visited
-from unlost.crawl.plan import Reach
+from unlost.crawl.plan import ScopeType
 from unlost.crawl.reading import read_links, read_resources
-from unlost.crawl.resource import LiveResource, Outcome
-from unlost.pages.link import Use
+from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.pages.link import LinkKind
 
 
 def test_a_small_site_is_known_whole(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_a_small_site_is_known_whole(tmp_path: Path) -> None:
     found = by_path(resources, site)
     assert sorted(site.paths) == ["/", "/a", "/b.html?x=1", "/deep/er/", "/deep/est", "/i.png"]
     assert sorted(found) == sorted(site.paths)
-    assert (result.counts[Outcome.FETCHED], result.queued, result.is_done) == (6, 0, True)
+    assert (result.counts[CrawlOutcome.FETCHED], result.queued, result.is_done) == (6, 0, True)
     image = found["/i.png"]
     digest = "sha1:" + b32encode(hashlib.sha1(b"PNG", usedforsecurity=False).digest()).decode()
     assert (image.status, image.mime, image.length, image.digest) == (200, "image/png", 3, digest)
@@ -40,8 +40,8 @@ def test_who_links_to_what_can_be_read(tmp_path: Path) -> None:
         (each.source.removeprefix(site.url), each.target.removeprefix(site.url), each.use)
         for each in read_links(tmp_path / "crawl")
     }
-    assert ("/", "/i.png", Use.REQUISITE) in links
-    assert ("/deep/er/", "/deep/est", Use.PAGE) in links
+    assert ("/", "/i.png", LinkKind.REQUISITE) in links
+    assert ("/deep/er/", "/deep/est", LinkKind.PAGE) in links
     assert [each.source for each in read_links(tmp_path / "crawl", f"{site.url}/a")] == [
         f"{site.url}/",
         f"{site.url}/b.html?x=1",
@@ -68,7 +68,7 @@ def test_all_of_it_forbidden(tmp_path: Path) -> None:
     pages = {**SMALL, "/robots.txt": text("User-agent: *\nDisallow: /")}
     result, resources, site = visited(pages, tmp_path / "crawl")
     assert site.server.paths == ["/robots.txt"]
-    assert [(each.outcome, each.reason) for each in resources] == [(Outcome.FORBIDDEN, "robots")]
+    assert [(each.outcome, each.reason) for each in resources] == [(CrawlOutcome.FORBIDDEN, "robots")]
     assert result.is_done
 
 
@@ -81,7 +81,7 @@ def test_without_robots_txt_everything_is_forbidden_for_now(status: int, tmp_pat
         async with living(answers.get) as site:
             first = await site.crawl(tmp_path / "crawl")
             assert site.server.paths == ["/robots.txt"]
-            assert (first.unreachable, first.is_done) == (1, False)
+            assert (first.robots_unreachable, first.is_done) == (1, False)
             assert [each.reason for each in read_resources(tmp_path / "crawl")] == ["robots-unreachable"]
             answers["/robots.txt"] = text("User-agent: *\nDisallow: /a")
             second = await site.crawl(tmp_path / "crawl")
@@ -104,7 +104,7 @@ def test_a_calendar_without_end_ends(tmp_path: Path) -> None:
 
     result, _, site = visited(page, tmp_path / "crawl")
     assert len(site.paths) < 40
-    assert result.left_out["trap"] >= 1
+    assert result.excluded_links["trap"] >= 1
     assert result.is_done
 
 
@@ -122,7 +122,7 @@ def test_sites_that_make_up_addresses_end(tmp_path: Path) -> None:
     assert result.is_done
     assert len(site.paths) < 300
     assert len([path for path in site.paths if path.startswith("/same?")]) == 1
-    assert {each.reason for each in resources if each.outcome is Outcome.LEFT_OUT} == {"trap"}
+    assert {each.reason for each in resources if each.outcome is CrawlOutcome.EXCLUDED} == {"trap"}
 
 
 def test_limits_end_a_crawl_and_more_goes_on(tmp_path: Path) -> None:
@@ -131,13 +131,13 @@ def test_limits_end_a_crawl_and_more_goes_on(tmp_path: Path) -> None:
     async def run() -> None:
         async with living(SMALL) as site:
             first = await site.crawl(tmp_path / "crawl", resources=2)
-            assert (first.counts[Outcome.FETCHED], first.limit, first.queued) == (2, "resources", 2)
+            assert (first.counts[CrawlOutcome.FETCHED], first.limit, first.queued) == (2, "resources", 2)
             reasons = [each.reason for each in read_resources(tmp_path / "crawl")]
             assert reasons.count("not-visited") == 2
             second = await site.crawl(tmp_path / "crawl", bytes_in_all=250)
             assert second.limit == "bytes"
             third = await site.crawl(tmp_path / "crawl")
-            assert (third.counts[Outcome.FETCHED], third.limit) == (6, None)
+            assert (third.counts[CrawlOutcome.FETCHED], third.limit) == (6, None)
             assert len(site.paths) == len(set(site.paths))
 
     asyncio.run(run())
@@ -158,7 +158,7 @@ def test_hops_depth_and_expressions_bound_it(tmp_path: Path) -> None:
     _, resources, site = visited(pages, tmp_path / "crawl", hops=2, depth=1, exclude=("no[.]",))
     found = by_path(resources, site)
     assert sorted(site.paths) == ["/", "/1", "/2"]
-    reasons = {path: each.reason for path, each in found.items() if each.outcome is Outcome.LEFT_OUT}
+    reasons = {path: each.reason for path, each in found.items() if each.outcome is CrawlOutcome.EXCLUDED}
     assert reasons == {"/a/b/c": "too-deep", "/no.html": "excluded", "/3": "too-far"}
 
 
@@ -178,7 +178,7 @@ def test_extra_addresses_are_visited_and_widen_nothing(tmp_path: Path) -> None:
 
     async def run() -> list[str]:
         async with living(pages) as site:
-            await site.crawl(tmp_path / "crawl", "/in/", reach=Reach.PREFIX, extra=(f"{site.url}/out/a",))
+            await site.crawl(tmp_path / "crawl", "/in/", reach=ScopeType.PREFIX, extra=(f"{site.url}/out/a",))
             return sorted(site.paths)
 
     assert asyncio.run(run()) == ["/in/", "/in/c", "/out/a"]
@@ -220,7 +220,7 @@ def test_a_page_does_not_lead_inside_a_network(tmp_path: Path) -> None:
                 found["http://169.254.169.254/i"],
                 found["http://10.0.0.1/"],
             ]
-            assert {(each.outcome, each.reason) for each in inside} == {(Outcome.FORBIDDEN, "robots-unreachable")}
+            assert {(each.outcome, each.reason) for each in inside} == {(CrawlOutcome.FORBIDDEN, "robots-unreachable")}
             assert sorted(site.paths) == ["/", "/r"]
 
     asyncio.run(run())
@@ -263,7 +263,7 @@ def test_hosts_below_belong_to_a_domain(tmp_path: Path) -> None:
             pages["/x"] = html()
             starts = (f"http://site.example:{port}/",)
             options = {"starts": starts, "extra": (links[0],), "resolver": AllHere(), "hosts_at_once": 2}
-            await site.crawl(tmp_path / "1", reach=Reach.DOMAIN, **options)
+            await site.crawl(tmp_path / "1", reach=ScopeType.DOMAIN, **options)
             found = {each.uri: each.status for each in read_resources(tmp_path / "1")}
             assert found == {starts[0]: 200, links[0]: 200}
             assert site.server.paths.count("/robots.txt") == 2

@@ -62,10 +62,10 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
 
 def test_the_state_of_something_else_is_refused(tmp_path: Path) -> None:
     """A recovery's file of the same name, or a folder without any, is no crawl."""
-    from unlost.recover.state.state import State
+    from unlost.recover.state.state import RecoveryState
 
-    with State(tmp_path) as state:
-        state.keep_fact("a", "b")
+    with RecoveryState(tmp_path) as state:
+        state.set_fact("a", "b")
     with pytest.raises(InputError, match="crawl"):
         next(read_resources(tmp_path))
     with pytest.raises(InputError, match="crawl"):

@@ -15,7 +15,7 @@ from tests.killing import Killing
 from tests.recover.aside import aside
 from tests.recover.reading import _members
 from unlost.crawl.reading import read_links, read_resources
-from unlost.crawl.resource import Outcome
+from unlost.crawl.resource import CrawlOutcome
 
 POINTS = 60
 ROUNDS = 12
@@ -93,7 +93,7 @@ def fetched(folder: Path) -> dict[str, str | None]:
     """Return what was fetched so far; also of a crawl that was killed before it had anything."""
     if not (folder / "state.sqlite").exists() or (folder / "state.sqlite").stat().st_size == 0:
         return {}
-    return {each.uri: each.digest for each in read_resources(folder) if each.outcome is Outcome.FETCHED}
+    return {each.uri: each.digest for each in read_resources(folder) if each.outcome is CrawlOutcome.FETCHED}
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))

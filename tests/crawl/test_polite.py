@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, html, living, text
-from unlost.crawl.plan import Plan
-from unlost.crawl.polite import PoliteVisitor
+from unlost.crawl.plan import CrawlConfig
+from unlost.crawl.polite import PoliteFetcher
 from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import Outcome
-from unlost.crawl.robots import MAX_DELAY_SECONDS, MemoryRobots
-from unlost.crawl.visitor import Request, Visitor
+from unlost.crawl.resource import CrawlOutcome
+from unlost.crawl.robots import MAX_DELAY_SECONDS, MemoryRobotsStore
+from unlost.crawl.visitor import FetchRequest, Fetcher
 from unlost.errors import RobotsError
 
 MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html() for number in range(8)}}
@@ -94,13 +94,13 @@ def test_a_host_that_wants_us_to_wait_for_long_is_left_for_another_run(tmp_path:
     async def run() -> None:
         async with living(pages.get) as site:
             result = await site.crawl(tmp_path / "crawl")
-            assert (list(result.waiting), result.is_done) == (["127.0.0.1"], False)
-            assert result.waiting["127.0.0.1"] - site.clock.now() == pytest.approx(80_000, abs=5)
+            assert (list(result.suspended_hosts), result.is_done) == (["127.0.0.1"], False)
+            assert result.suspended_hosts["127.0.0.1"] - site.clock.now() == pytest.approx(80_000, abs=5)
             assert site.paths[-1] == "/3"
             pages["/3"] = html()
             site.clock.advance(80_000)
             result = await site.crawl(tmp_path / "crawl")
-            assert (result.is_done, result.counts[Outcome.FETCHED]) == (True, 9)
+            assert (result.is_done, result.counts[CrawlOutcome.FETCHED]) == (True, 9)
 
     asyncio.run(run())
 
@@ -131,9 +131,9 @@ def test_hosts_are_visited_at_once_each_by_one_request(tmp_path: Path) -> None:
 
         async with faulty(answering) as server, asyncio.timeout(20):
             uris = (f"http://one.example:{server.port}/1", f"http://two.example:{server.port}/2")
-            plan = Plan(uris, delay=0.0, sitemaps=False, hosts_at_once=2)
+            plan = CrawlConfig(uris, delay=0.0, sitemaps=False, hosts_at_once=2)
             result = await crawl(plan, tmp_path / "crawl", VirtualClock(), contact="x@example.org", resolver=AllHere())
-            assert result.counts[Outcome.FETCHED] == 2
+            assert result.counts[CrawlOutcome.FETCHED] == 2
 
     asyncio.run(run())
 
@@ -143,14 +143,14 @@ def test_one_page_can_be_visited_alone() -> None:
 
     async def run() -> None:
         pages = {"/": html(), "/robots.txt": text("User-agent: *\nDisallow: /no")}
-        async with living(pages) as site, Visitor([site.url], site.clock) as visitor:
-            polite = PoliteVisitor(visitor, MemoryRobots(), site.clock, 5.0)
-            first = await polite.visit(Request(f"{site.url}/", headers=(("If-None-Match", '"a"'),)))
-            second = await polite.visit(Request(f"{site.url}/", "HEAD"))
+        async with living(pages) as site, Fetcher([site.url], site.clock) as visitor:
+            polite = PoliteFetcher(visitor, MemoryRobotsStore(), site.clock, 5.0)
+            first = await polite.fetch(FetchRequest(f"{site.url}/", headers=(("If-None-Match", '"a"'),)))
+            second = await polite.fetch(FetchRequest(f"{site.url}/", "HEAD"))
             assert (first.status, first.size > 0, second.status, second.size) == (200, True, 200, 0)
             with pytest.raises(RobotsError) as raised:
-                await polite.visit(Request(f"{site.url}/no"))
-            assert not raised.value.is_for_now
+                await polite.fetch(FetchRequest(f"{site.url}/no"))
+            assert not raised.value.is_temporary
             assert site.server.paths == ["/robots.txt", "/", "/"]
             gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
             assert min(gaps) >= 5.0

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from tests.crawl.site import Page, html, living, moved, text
-from unlost.archives.asking.agent import PRODUCT
-from unlost.crawl.plan import Reach
+from unlost.archives.asking.agent import PRODUCT_TOKEN
+from unlost.crawl.plan import ScopeType
 from unlost.crawl.reading import read_links, read_resources
-from unlost.crawl.resource import Outcome
+from unlost.crawl.resource import CrawlOutcome
 
 PATHS = ["/", "/a", "/a/", "/a/b", "/a/b?x=1", "/c", "/c/d.html", "/ab", "/index.html", "/%7Ee", "/~e", "/A"]
 LINKS = [*PATHS, "http://elsewhere.example/", "//elsewhere.example/a", "mailto:a@b.example", "a#b", "../..", "", "?x=2", "http://127.0.0.1:1/", "javascript:x", "http://[", "/a?sid=0123456789abcdef0123456789abcdef"]  # noqa: E501  # fmt: skip
@@ -32,13 +32,15 @@ _rules = st.lists(
     st.sampled_from(RULES),
     max_size=6,
 ).map("\n".join)  # fmt: skip
-_bounds = st.sampled_from([("/", Reach.HOST), ("/a/", Reach.PREFIX), ("/c/d.html", Reach.PREFIX), ("/", Reach.PREFIX)])
+_bounds = st.sampled_from(
+    [("/", ScopeType.HOST), ("/a/", ScopeType.PREFIX), ("/c/d.html", ScopeType.PREFIX), ("/", ScopeType.PREFIX)]
+)
 
 
 @settings(max_examples=60)
 @given(_sites, _rules, _bounds, st.sampled_from([None, 0, 1, 2]), st.sampled_from([None, 3]))
 def test_manners_hold_on_any_site(
-    pages: dict[str, Page], rules: str, bounds: tuple[str, Reach], hops: int | None, stop_after: int | None
+    pages: dict[str, Page], rules: str, bounds: tuple[str, ScopeType], hops: int | None, stop_after: int | None
 ) -> None:
     """Also if it is stopped after some visits and goes on."""
     start, reach = bounds
@@ -58,17 +60,21 @@ def test_manners_hold_on_any_site(
             assert result.is_done
             assert len(site.paths) == len(set(site.paths)), "an address was asked for twice"
             robots = Protego.parse(rules)
-            assert all(robots.can_fetch(site.url + path, PRODUCT) for path in site.paths)
+            assert all(robots.can_fetch(site.url + path, PRODUCT_TOKEN) for path in site.paths)
             assert site.server.paths.count("/robots.txt") == 1
             resources = list(read_resources(folder))
-            fetched = {each.uri for each in resources if each.outcome is Outcome.FETCHED}
+            fetched = {each.uri for each in resources if each.outcome is CrawlOutcome.FETCHED}
             assert fetched == {site.url + path for path in site.paths}
             assert all(each.uri.startswith(f"{site.url}/") for each in resources)
             for each in resources:
-                if each.outcome is Outcome.FORBIDDEN:
-                    assert not robots.can_fetch(each.uri, PRODUCT)
+                if each.outcome is CrawlOutcome.FORBIDDEN:
+                    assert not robots.can_fetch(each.uri, PRODUCT_TOKEN)
             # Parts of pages may be anywhere on the host.
-            if reach is Reach.PREFIX and start == "/a/" and not any(b"<img" in page.body for page in pages.values()):
+            if (
+                reach is ScopeType.PREFIX
+                and start == "/a/"
+                and not any(b"<img" in page.body for page in pages.values())
+            ):
                 assert all(path.startswith(("/a", "/index.html")) and path != "/ab" for path in site.paths)
             if hops is not None:
                 assert all(each.hops is None or each.hops <= hops for each in resources if each.uri in fetched)

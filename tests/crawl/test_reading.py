@@ -11,7 +11,7 @@ import pytest
 from tests.crawl.site import Page, html, living, visited
 from tests.recover.aside import aside
 from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import Outcome
+from unlost.crawl.resource import CrawlOutcome
 from unlost.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +41,7 @@ def test_it_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
             def look(word: str, _: object) -> None:
                 if word == "fetched":
                     found = list(read_resources(tmp_path / "crawl"))
-                    seen.append(sum(each.outcome is Outcome.FETCHED for each in found))
+                    seen.append(sum(each.outcome is CrawlOutcome.FETCHED for each in found))
 
             assert (await site.crawl(tmp_path / "crawl", tell=look)).is_done
 
@@ -56,7 +56,7 @@ def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
     async def run() -> None:
         from tests.neighbours.faults import Talk, faulty
         from unlost.crawl.crawling import crawl
-        from unlost.crawl.plan import Plan
+        from unlost.crawl.plan import CrawlConfig
 
         async def answering(talk: Talk) -> None:
             head = "".join(f"{name}: {value}\r\n" for name, value in strange.headers.items())
@@ -64,7 +64,7 @@ def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
             await (talk.say(said) if talk.path == "/" else talk.answer(404))
 
         async with faulty(answering) as server:
-            plan = Plan((f"{server.url}/",), delay=0.0)
+            plan = CrawlConfig((f"{server.url}/",), delay=0.0)
             await crawl(plan, tmp_path / "crawl", contact="me@example.org")
 
     asyncio.run(run())

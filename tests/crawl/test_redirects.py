@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, by_path, html, moved, visited
-from unlost.crawl.following import CHAIN
-from unlost.crawl.resource import Outcome
+from unlost.crawl.following import MAX_REDIRECT_CHAIN
+from unlost.crawl.resource import CrawlOutcome
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -52,5 +52,5 @@ def test_redirects_that_lead_on_and_on_end(tmp_path: Path) -> None:
         return html("/r/x") if path == "/" else moved(f"{path}x") if path.startswith("/r/") else None
 
     _, resources, site = visited(page, tmp_path / "crawl")
-    assert len([path for path in site.paths if path.startswith("/r/")]) == CHAIN + 1
-    assert [each.reason for each in resources if each.outcome is Outcome.LEFT_OUT] == ["redirects"]
+    assert len([path for path in site.paths if path.startswith("/r/")]) == MAX_REDIRECT_CHAIN + 1
+    assert [each.reason for each in resources if each.outcome is CrawlOutcome.EXCLUDED] == ["redirects"]

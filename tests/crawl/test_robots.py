@@ -10,27 +10,27 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from tests.crawl.site import Living, Page, html, living, moved, text
-from unlost.archives.asking.agent import PRODUCT
+from unlost.archives.asking.agent import PRODUCT_TOKEN
 from unlost.crawl.robots import (
-    KEPT_SECONDS,
-    MAX_BYTES,
+    TTL_SECONDS,
+    MAX_ROBOTS_BYTES,
     MAX_DELAY_SECONDS,
-    REDIRECTS,
+    MAX_REDIRECTS,
     RETRY_SECONDS,
-    KeptRobots,
-    MemoryRobots,
-    Robots,
-    Rules,
-    readable,
+    RobotsResponse,
+    MemoryRobotsStore,
+    RobotsClient,
+    RobotsRules,
+    merge_foreign_agents,
 )
-from unlost.crawl.visitor import Visitor
+from unlost.crawl.visitor import Fetcher
 
 ORIGIN = "http://example.com"
 
 
-def rules(said: str | bytes, status: int | None = 200) -> Rules:
+def rules(said: str | bytes, status: int | None = 200) -> RobotsRules:
     """Return the rules of a text."""
-    return Rules(KeptRobots(0.0, status, said.encode() if isinstance(said, str) else said), ORIGIN)
+    return RobotsRules(RobotsResponse(0.0, status, said.encode() if isinstance(said, str) else said), ORIGIN)
 
 
 _agents = st.sampled_from(
@@ -69,10 +69,10 @@ def test_names_of_others_do_not_matter(lines: list[str], paths: list[str]) -> No
     plain, ours = Protego.parse(whole), rules(whole)
     for path in paths:
         uri = f"{ORIGIN}/{path}"
-        assert ours.allow(uri) == plain.can_fetch(uri, PRODUCT)
-    delay, rate = plain.crawl_delay(PRODUCT), plain.request_rate(PRODUCT)
+        assert ours.allows(uri) == plain.can_fetch(uri, PRODUCT_TOKEN)
+    delay, rate = plain.crawl_delay(PRODUCT_TOKEN), plain.request_rate(PRODUCT_TOKEN)
     told = [each for each in (delay, rate and rate.seconds / rate.requests) if each is not None]
-    assert ours.asked_delay == max(told, default=None)
+    assert ours.requested_delay == max(told, default=None)
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_names_of_others_do_not_matter(lines: list[str], paths: list[str]) -> No
 def test_a_status_decides(status: int | None, allowed: bool) -> None:
     """A text is obeyed, what is not there forbids nothing, and a fault forbids all for now."""
     found = rules("User-agent: *\nDisallow: /", status)
-    assert found.allow(f"{ORIGIN}/a") is allowed
-    assert found.is_for_now is (status is None or status in (429, 500, 503))
+    assert found.allows(f"{ORIGIN}/a") is allowed
+    assert found.is_unreachable is (status is None or status in (429, 500, 503))
 
 
 def test_a_delay_is_capped_and_the_wish_is_known() -> None:
     """Pauses of an hour are not kept, but told."""
     found = rules("User-agent: *\nCrawl-delay: 3600")
-    assert (found.delay, found.asked_delay) == (MAX_DELAY_SECONDS, 3600.0)
+    assert (found.delay, found.requested_delay) == (MAX_DELAY_SECONDS, 3600.0)
     assert rules("User-agent: *\nRequest-rate: 1/10").delay == 10.0
 
 
@@ -114,13 +114,13 @@ def test_sitemaps_are_absolute() -> None:
 
 def test_hostile_files_are_read_in_time_and_memory() -> None:
     """Thousands of programs with thousands of rules, one long line, wildcards everywhere, and no text at all."""
-    half = MAX_BYTES // 2
+    half = MAX_ROBOTS_BYTES // 2
     many = b"".join(b"User-agent: a%d\n" % number for number in range(half // 15)) + b"Disallow: /a\n" * (half // 13)
-    wild = b"User-agent: *\n" + b"Disallow: /*a*b*c*d$\n" * (MAX_BYTES // 21)
+    wild = b"User-agent: *\n" + b"Disallow: /*a*b*c*d$\n" * (MAX_ROBOTS_BYTES // 21)
     tracemalloc.start()
     begun = time.process_time()
-    for said in (many, wild, b"Disallow: /" + b"a" * MAX_BYTES, bytes(range(256)) * 2_000, b"\xff\xfe" * 1_000):
-        rules(said).allow(f"{ORIGIN}/{'a' * 1_000}")
+    for said in (many, wild, b"Disallow: /" + b"a" * MAX_ROBOTS_BYTES, bytes(range(256)) * 2_000, b"\xff\xfe" * 1_000):
+        rules(said).allows(f"{ORIGIN}/{'a' * 1_000}")
     assert time.process_time() - begun < 20
     assert tracemalloc.get_traced_memory()[1] < 200 << 20
     tracemalloc.stop()
@@ -128,19 +128,19 @@ def test_hostile_files_are_read_in_time_and_memory() -> None:
 
 def test_a_mark_at_the_beginning_does_not_hide_the_first_line() -> None:
     """Editors of Windows write one."""
-    assert not rules(b"\xef\xbb\xbfUser-agent: *\nDisallow: /").allow(f"{ORIGIN}/")
+    assert not rules(b"\xef\xbb\xbfUser-agent: *\nDisallow: /").allows(f"{ORIGIN}/")
 
 
 def asked(pages: dict[str, Page], then: str = "/x", times: int = 1, pause: float = 0.0) -> tuple[bool, Living]:
     """Ask for rules, some times; return whether an address is allowed, and the site."""
 
     async def run() -> tuple[bool, Living]:
-        async with living(pages.get) as site, Visitor([site.url], site.clock) as visitor:
-            robots = Robots(visitor, MemoryRobots(), site.clock)
+        async with living(pages.get) as site, Fetcher([site.url], site.clock) as visitor:
+            robots = RobotsClient(visitor, MemoryRobotsStore(), site.clock)
             for _ in range(times):
-                found = robots.known(site.url) or await robots.ask(site.url)
+                found = robots.get_cached(site.url) or await robots.fetch(site.url)
                 site.clock.advance(pause)
-            return found.allow(site.url + then), site
+            return found.allows(site.url + then), site
 
     return asyncio.run(run())
 
@@ -148,9 +148,9 @@ def asked(pages: dict[str, Page], then: str = "/x", times: int = 1, pause: float
 def test_redirects_are_followed_and_only_some() -> None:
     """Five of them lead to the rules; of more nobody knows where they end, and there is none."""
     chain = {f"/{number}": moved(f"/{number + 1}") for number in range(1, 10)}
-    pages = {"/robots.txt": moved("/1"), **chain, f"/{REDIRECTS}": text("User-agent: *\nDisallow: /")}
+    pages = {"/robots.txt": moved("/1"), **chain, f"/{MAX_REDIRECTS}": text("User-agent: *\nDisallow: /")}
     assert asked(pages)[0] is False
-    pages = {"/robots.txt": moved("/1"), **chain, f"/{REDIRECTS + 1}": text("User-agent: *\nDisallow: /")}
+    pages = {"/robots.txt": moved("/1"), **chain, f"/{MAX_REDIRECTS + 1}": text("User-agent: *\nDisallow: /")}
     assert asked(pages)[0] is True
     assert asked({"/robots.txt": moved("ftp://a.example/")})[0] is True
     assert asked({"/robots.txt": Page(b"", 302, {})})[0] is True
@@ -164,15 +164,15 @@ def test_a_redirect_inside_a_network_is_no_answer() -> None:
 def test_it_is_asked_for_once_a_day() -> None:
     """Rules are believed for a day, a fault for an hour."""
     pages = {"/robots.txt": text("")}
-    assert len(asked(pages, times=5, pause=KEPT_SECONDS / 4.5)[1].server.paths) == 1
-    assert len(asked(pages, times=4, pause=KEPT_SECONDS)[1].server.paths) == 4
+    assert len(asked(pages, times=5, pause=TTL_SECONDS / 4.5)[1].server.paths) == 1
+    assert len(asked(pages, times=4, pause=TTL_SECONDS)[1].server.paths) == 4
     assert len(asked({"/robots.txt": Page(b"", 500)}, times=3, pause=RETRY_SECONDS)[1].server.paths) == 3
 
 
 def test_only_the_first_500_kib_count() -> None:
     """What stands behind is not read."""
     rule = "User-agent: *\nDisallow: /a\n"
-    pages = {"/robots.txt": text(rule + "#" * (MAX_BYTES - len(rule)) + "\nDisallow: /x\n")}
+    pages = {"/robots.txt": text(rule + "#" * (MAX_ROBOTS_BYTES - len(rule)) + "\nDisallow: /x\n")}
     assert asked(pages, "/x")[0] is True
     assert asked(pages, "/a")[0] is False
 
@@ -180,4 +180,4 @@ def test_only_the_first_500_kib_count() -> None:
 def test_a_page_in_its_place_forbids_nothing() -> None:
     """Servers that show a page for everything show it here, too."""
     assert asked({"/robots.txt": html("/a", "/b")})[0] is True
-    assert readable(b"<html>") == "<html>"
+    assert merge_foreign_agents(b"<html>") == "<html>"

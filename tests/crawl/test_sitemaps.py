@@ -9,7 +9,7 @@ import pytest
 from tests.crawl.site import Page, html, living, moved, sitemap, text, visited
 from unlost.crawl import following
 from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import LiveResource, Outcome
+from unlost.crawl.resource import LiveResource, CrawlOutcome
 
 
 def test_sitemaps_are_read(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index of sitemaps with 50,000 entries each, up to a million: so many are remembered, the rest is counted."""
-    monkeypatch.setattr(following, "MAX_LISTED", 3_000)
+    monkeypatch.setattr(following, "MAX_SITEMAP_URLS", 3_000)
     lists = [f"/s{number}.xml" for number in range(count)]
 
     def page(path: str) -> Page | None:
@@ -80,6 +80,6 @@ def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, m
 
     # The sitemaps are nearer than what they name: all are read before the limit is met.
     result, _, site = visited(page, tmp_path / "crawl", resources=30, keep_warcs=False)
-    assert result.queued + result.counts[Outcome.LEFT_OUT] < 5_000
-    assert result.left_out == {"too-many-listed": count * 50_000 - 3_000}
+    assert result.queued + result.counts[CrawlOutcome.EXCLUDED] < 5_000
+    assert result.excluded_links == {"too-many-listed": count * 50_000 - 3_000}
     assert len(site.server.paths) == 1 + 30

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from unlost.crawl.tags import header_forbids, page_forbids
+from unlost.crawl.tags import header_forbids_archiving, page_forbids_archiving
 
 ASKING = [
     b'<meta name="robots" content="noarchive">',
@@ -31,13 +31,13 @@ NOT_ASKING = [
 @pytest.mark.parametrize("body", ASKING)
 def test_pages_that_ask(body: bytes) -> None:
     """In any letter case, order and quotes, with our name or for all."""
-    assert page_forbids(body)
+    assert page_forbids_archiving(body)
 
 
 @pytest.mark.parametrize("body", NOT_ASKING)
 def test_pages_that_do_not(body: bytes) -> None:
     """For others, about other things, or where browsers see no tag."""
-    assert not page_forbids(body)
+    assert not page_forbids_archiving(body)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_pages_that_do_not(body: bytes) -> None:
 )
 def test_headers(values: list[str], forbids: bool) -> None:
     """With the name of a program it is for that one alone."""
-    assert header_forbids(values) is forbids
+    assert header_forbids_archiving(values) is forbids
 
 
 @pytest.mark.parametrize(
@@ -75,5 +75,5 @@ def test_headers(values: list[str], forbids: bool) -> None:
 def test_hostile_pages_take_no_time(body: bytes) -> None:
     """What is looked at is bounded, and looked at a few times."""
     begun = time.process_time()
-    assert not page_forbids(body * max(1, 500_000 // len(body)))
+    assert not page_forbids_archiving(body * max(1, 500_000 // len(body)))
     assert time.process_time() - begun < 5

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.crawl.traps import ALIKE, DEEPEST, LONGEST, Traps, shape
+from unlost.crawl.traps import MAX_SIMILAR_NAMES, MAX_PATH_SEGMENTS, MAX_URL_CHARS, TrapDetector, url_shape
 
 FREE = [
     "example.com/",
@@ -18,29 +18,29 @@ FREE = [
     "example.com/11/11/11",
     "example.com/2011/11/11/11/11",
     "example.com/a/x/a/y/a/z",
-    "example.com/" + "/".join(map(chr, range(ord("a"), ord("a") + DEEPEST))),
-    "example.com/" + "x" * (LONGEST - 12),
+    "example.com/" + "/".join(map(chr, range(ord("a"), ord("a") + MAX_PATH_SEGMENTS))),
+    "example.com/" + "x" * (MAX_URL_CHARS - 12),
 ]
 CAUGHT = [
     ("example.com/a/b/a/b/a/b", "repeats"),
     ("example.com/x/images/images/images/logo.png", "repeats"),
     ("example.com/1/a/1/a/1/a?b", "repeats"),
-    ("example.com/" + "/".join(map(chr, range(ord("a"), ord("a") + DEEPEST + 1))), "folders deep"),
-    ("example.com/" + "x" * LONGEST, "characters"),
-    ("example.com/?" + "x" * LONGEST, "characters"),
+    ("example.com/" + "/".join(map(chr, range(ord("a"), ord("a") + MAX_PATH_SEGMENTS + 1))), "folders deep"),
+    ("example.com/" + "x" * MAX_URL_CHARS, "characters"),
+    ("example.com/?" + "x" * MAX_URL_CHARS, "characters"),
 ]
 
 
 @pytest.mark.parametrize("name", FREE)
 def test_what_sites_have_is_let_through(name: str) -> None:
     """No rule for traps hits an ordinary address."""
-    assert Traps().reason(name) is None
+    assert TrapDetector().check(name) is None
 
 
 @pytest.mark.parametrize(("name", "word"), CAUGHT)
 def test_an_address_can_tell_that_it_is_a_trap(name: str, word: str) -> None:
     """Too long, too deep, going round in circles: one look is enough, and the reason is said."""
-    assert word in (Traps().reason(name) or "")
+    assert word in (TrapDetector().check(name) or "")
 
 
 ENDLESS = {
@@ -58,8 +58,8 @@ ENDLESS = {
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_what_has_no_end_is_ended(kind: str) -> None:
     """Whatever a site makes up, it is refused at last, and stays refused."""
-    traps = Traps(alike=100, in_folder=300, shapes=1_000)
-    reasons = [traps.reason(ENDLESS[kind](i)) for i in range(2_000)]
+    traps = TrapDetector(max_similar=100, max_in_folder=300, max_shapes=1_000)
+    reasons = [traps.check(ENDLESS[kind](i)) for i in range(2_000)]
     let_through = [reason for reason in reasons if reason is None]
     assert 50 <= len(let_through) <= 1_000
     assert all(reasons[len(let_through) :])
@@ -67,26 +67,26 @@ def test_what_has_no_end_is_ended(kind: str) -> None:
 
 def test_a_trap_does_not_spoil_the_rest() -> None:
     """When a calendar is used up, other pages of the site are still looked for."""
-    traps = Traps(alike=10)
+    traps = TrapDetector(max_similar=10)
     for i in range(20):
-        traps.reason(f"example.com/cal/{i}")
-    assert traps.reason("example.com/cal/20") is not None
-    assert traps.reason("example.com/cal/about") is None
-    assert traps.reason("example.com/a.html") is None
+        traps.check(f"example.com/cal/{i}")
+    assert traps.check("example.com/cal/20") is not None
+    assert traps.check("example.com/cal/about") is None
+    assert traps.check("example.com/a.html") is None
 
 
 def test_a_large_site_is_not_a_trap() -> None:
     """As many numbered pages as the largest sites of the dissertation had are all let through, and one more is not."""
-    traps = Traps()
-    assert all(traps.reason(f"example.com/viewtopic.php?t={i}") is None for i in range(ALIKE))
-    assert traps.reason("example.com/viewtopic.php?t=x") is not None
+    traps = TrapDetector()
+    assert all(traps.check(f"example.com/viewtopic.php?t={i}") is None for i in range(MAX_SIMILAR_NAMES))
+    assert traps.check("example.com/viewtopic.php?t=x") is not None
 
 
 def test_memory_has_a_bound() -> None:
     """However many kinds of names come, no more are counted than was said."""
-    traps = Traps(shapes=500)
+    traps = TrapDetector(max_shapes=500)
     for i in range(5_000):
-        traps.reason(ENDLESS["folders made up"](i))
+        traps.check(ENDLESS["folders made up"](i))
     assert len(traps._counts) <= 500
     assert sys.getsizeof(traps._counts) < 100_000
 
@@ -101,26 +101,26 @@ names = st.builds(
 @given(st.lists(names, unique=True, max_size=60), st.randoms(use_true_random=False))
 def test_feeding_the_same_names_again_restores_the_count(seen: list[str], random: object) -> None:
     """In whatever order names that were let through come again, the next verdicts are the same."""
-    first = Traps(alike=3, in_folder=5, shapes=40)
-    let_through = [name for name in seen if first.reason(name) is None]
-    again = Traps(alike=3, in_folder=5, shapes=40)
+    first = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
+    let_through = [name for name in seen if first.check(name) is None]
+    again = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
     random.shuffle(let_through)  # type: ignore[attr-defined]
-    assert all(again.reason(name) is None for name in let_through)
+    assert all(again.check(name) is None for name in let_through)
     for name in ("example.com/9", "example.com/a/b/zz", "example.com/x.html?a=9", "example.com/q/q.html"):
-        assert again.reason(name) == first.reason(name)
+        assert again.check(name) == first.check(name)
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_is_judged(path: str, query: str) -> None:
     """Nothing that stands in a name breaks the rules, and shapes have shapes of their own."""
-    verdict = Traps().reason(f"example.com/{path}?{query}")
+    verdict = TrapDetector().check(f"example.com/{path}?{query}")
     assert verdict is None or verdict
-    assert shape(shape(path)) == shape(path) or any(char.isdigit() for char in path)
+    assert url_shape(url_shape(path)) == url_shape(path) or any(char.isdigit() for char in path)
 
 
 def test_kinds_of_changing_parts_have_one_shape() -> None:
     """Numbers and random tokens do not make a name another one; words do."""
     for one, other in itertools.pairwise(["a/1/p2.html", "a/12/p345.html", "a/2024/p0.html"]):
-        assert shape(one) == shape(other)
-    assert shape("a/3f2504e0-4f89-11d3-9a0c-0305e82c3301") == shape("a/deadbeef01")
-    assert shape("a/facade") != shape("a/decade")
+        assert url_shape(one) == url_shape(other)
+    assert url_shape("a/3f2504e0-4f89-11d3-9a0c-0305e82c3301") == url_shape("a/deadbeef01")
+    assert url_shape("a/facade") != url_shape("a/decade")

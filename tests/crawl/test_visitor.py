@@ -11,8 +11,8 @@ from tests.archives.asking.asking import Names
 from tests.crawl.site import HASTY
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.archives.asking.exchange import Deadlines
-from unlost.crawl.visitor import Answer, Request, Visitor
+from unlost.archives.asking.exchange import Timeouts
+from unlost.crawl.visitor import FetchResponse, FetchRequest, Fetcher
 from unlost.errors import SiteError, UsageError
 
 BOMB = gzip.compress(bytes(64 << 20), 9)
@@ -20,25 +20,25 @@ LIMIT = 100_000
 
 
 def visit(
-    answering: Callable[[Talk], Awaitable[None]], *requests: Request, deadlines: Deadlines = HASTY
-) -> tuple[list[Answer], Faults]:
+    answering: Callable[[Talk], Awaitable[None]], *requests: FetchRequest, deadlines: Timeouts = HASTY
+) -> tuple[list[FetchResponse], Faults]:
     """Send requests for paths, one after the other, on as few connections as that takes."""
 
-    async def run() -> tuple[list[Answer], Faults]:
+    async def run() -> tuple[list[FetchResponse], Faults]:
         async with (
             faulty(answering) as server,
-            Visitor([server.url], VirtualClock(), "me@example.org", deadlines) as visitor,
+            Fetcher([server.url], VirtualClock(), "me@example.org", deadlines) as visitor,
         ):
             from dataclasses import replace
 
-            return [await visitor.visit(replace(each, uri=server.url + each.uri)) for each in requests], server
+            return [await visitor.fetch(replace(each, uri=server.url + each.uri)) for each in requests], server
 
     return asyncio.run(run())
 
 
-def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> Answer:
+def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> FetchResponse:
     """Send one request."""
-    return visit(answering, Request("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
+    return visit(answering, FetchRequest("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
 
 
 def test_an_answer_is_had_whole() -> None:
@@ -49,7 +49,7 @@ def test_an_answer_is_had_whole() -> None:
 
     answer = one(answering)
     assert (answer.status, answer.body.read(), answer.size, answer.truncated) == (200, b"hello", 5, None)
-    assert (answer.header("X-A"), answer.peer, answer.moment) == ("b", "127.0.0.1", "20231114221320")
+    assert (answer.header("X-A"), answer.peer, answer.requested_at) == ("b", "127.0.0.1", "20231114221320")
     assert answer.request.startswith(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:")
     assert b"(+me@example.org)\r\n" in answer.request
 
@@ -63,7 +63,7 @@ def test_conditions_are_sent_and_a_304_is_an_answer() -> None:
         await talk.say(b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n')
 
     headers = (("If-None-Match", '"a"'), ("accept-encoding", "identity"), ("Authorization", "Basic secret"))
-    answers, server = visit(answering, Request("/", headers=headers), Request("/", headers=headers))
+    answers, server = visit(answering, FetchRequest("/", headers=headers), FetchRequest("/", headers=headers))
     assert [(each.status, each.size, each.truncated) for each in answers] == [(304, 0, None)] * 2
     assert (seen[0]["if-none-match"], seen[0]["accept-encoding"], seen[0]["authorization"]) == (
         '"a"',
@@ -81,7 +81,13 @@ def test_head_asks_for_headers_alone() -> None:
         body = b"" if talk.number in (0, 1, 3) else b"body!"
         await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n" + body)
 
-    requests = [Request("/", "HEAD"), Request("/", "HEAD"), Request("/"), Request("/", "HEAD"), Request("/")]
+    requests = [
+        FetchRequest("/", "HEAD"),
+        FetchRequest("/", "HEAD"),
+        FetchRequest("/"),
+        FetchRequest("/", "HEAD"),
+        FetchRequest("/"),
+    ]
     answers, server = visit(answering, *requests)
     assert [each.size for each in answers] == [0, 0, 5, 0, 5]
     assert answers[0].header("content-length") == "5"
@@ -101,9 +107,9 @@ def test_after_the_headers_a_body_may_be_refused() -> None:
             ended.append(True)
             raise
 
-    async def run() -> Answer:
-        async with faulty(answering) as server, Visitor([server.url], VirtualClock()) as visitor:
-            answer = await visitor.visit(Request(server.url, wants_body=False))
+    async def run() -> FetchResponse:
+        async with faulty(answering) as server, Fetcher([server.url], VirtualClock()) as visitor:
+            answer = await visitor.fetch(FetchRequest(server.url, wants_body=False))
             async with asyncio.timeout(20):
                 while not ended:
                     await asyncio.sleep(0)
@@ -203,7 +209,7 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
         else:
             await talk.answer(200, b"ok")
 
-    answers, server = visit(answering, Request("/"), Request("/"))
+    answers, server = visit(answering, FetchRequest("/"), FetchRequest("/"))
     assert [each.status for each in answers] == [200, 200]
     assert server.connections == 2
 
@@ -225,9 +231,9 @@ def test_what_nobody_named_is_visited_only_if_it_is_public(uri: str) -> None:
 
     async def run() -> None:
         resolver = Names("127.0.0.1")
-        async with Visitor(["http://named.example/"], VirtualClock(), deadlines=HASTY, resolver=resolver) as visitor:
+        async with Fetcher(["http://named.example/"], VirtualClock(), timeouts=HASTY, resolver=resolver) as visitor:
             with pytest.raises(SiteError) as raised:
-                await visitor.visit(Request(uri))
+                await visitor.fetch(FetchRequest(uri))
             assert raised.value.kind in ("redirects", "malformed")
 
     asyncio.run(run())

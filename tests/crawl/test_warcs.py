@@ -15,7 +15,7 @@ from tests.neighbours import nginx, pywb
 from tests.recover.reading import _members
 from tests.virtual_clock import VirtualClock
 from unlost.crawl.crawling import crawl
-from unlost.crawl.plan import Plan
+from unlost.crawl.plan import CrawlConfig
 from unlost.crawl.reading import read_resources
 
 SITE = {
@@ -98,7 +98,7 @@ def test_a_site_on_nginx_comes_back_byte_for_byte(tmp_path: Path) -> None:
     # It serves all files as they are: pages by their names, and without types.
     with nginx.serving(folder, work) as port:
         base = f"http://127.0.0.1:{port}"
-        plan = Plan((f"{base}/index.html", f"{base}/sub/index.html"), delay=0.0)
+        plan = CrawlConfig((f"{base}/index.html", f"{base}/sub/index.html"), delay=0.0)
         result = asyncio.run(crawl(plan, tmp_path / "crawl", contact="me@example.org"))
     found = {each.uri.removeprefix(base): each for each in read_resources(tmp_path / "crawl")}
     assert result.is_done

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from unlost.demo.page import write_pages
-from unlost.demo.story import Story, told_story
+from unlost.demo.story import DemoStory, run_story
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
     """The story, and the lines in which it was told."""
 
-    story: Story
+    story: DemoStory
     lines: list[str] = field(default_factory=list)
 
 
@@ -22,18 +22,18 @@ class Told:
 def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     """Tell it, and write its pages."""
     lines: list[str] = []
-    with told_story(tmp_path_factory.mktemp("story"), None, lines.append) as story:
+    with run_story(tmp_path_factory.mktemp("story"), None, lines.append) as story:
         write_pages(story)
         yield Told(story, lines)
 
 
 @pytest.fixture(scope="session")
-def story(told: Told) -> Story:
+def story(told: Told) -> DemoStory:
     """Return what happened."""
     return told.story
 
 
 @pytest.fixture(scope="session")
-def page_folder(story: Story) -> Path:
+def page_folder(story: DemoStory) -> Path:
     """Return the folder that is shown."""
     return story.page

@@ -3,8 +3,8 @@
 import struct
 import zlib
 
-from unlost.demo.making import made, pdf, png
-from unlost.pages.documents import DocumentKind, Documents
+from unlost.demo.making import build_body, build_pdf, build_png
+from unlost.pages.documents import DocumentKind, DocumentReader
 
 
 def pixels(picture: bytes) -> list[list[bytes]]:
@@ -26,17 +26,17 @@ def pixels(picture: bytes) -> list[list[bytes]]:
 def test_a_picture_has_the_colours_of_its_letters() -> None:
     """Each letter is a square of its colour, as large as the scale says."""
     red, blue = b"\xff\0\0", b"\0\0\xff"
-    assert pixels(png("scale 2\nr #ff0000\nb #0000ff\n\nrb\n")) == [[red, red, blue, blue]] * 2
+    assert pixels(build_png("scale 2\nr #ff0000\nb #0000ff\n\nrb\n")) == [[red, red, blue, blue]] * 2
 
 
 def test_a_document_has_its_lines() -> None:
     """PDFium reads what was written, brackets too."""
-    with Documents() as documents:
-        text = documents.text_of(pdf(["one (1)", "two"]), DocumentKind.PDF).text
+    with DocumentReader() as documents:
+        text = documents.extract_text(build_pdf(["one (1)", "two"]), DocumentKind.PDF).text
     assert text.split() == ["one", "(1)", "two"]
 
 
 def test_a_page_knows_how_deep_it_is() -> None:
     """Links of the frame lead up as many folders as the page is in."""
-    assert b'href="../index.html"' in made("news.html", "news/", "News")
-    assert b'href="index.html"' in made("visit.html", "visit.html", "Visit us")
+    assert b'href="../index.html"' in build_body("news.html", "news/", "News")
+    assert b'href="index.html"' in build_body("visit.html", "visit.html", "Visit us")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect
 
 from tests.shown.axe import faults
-from unlost.demo.serving import Showing
+from unlost.demo.serving import DemoServer
 from unlost.service.server import listen
 
 pytestmark = pytest.mark.browser
@@ -21,8 +21,8 @@ _BROKEN = "all => all.filter(each => !each.complete || !each.naturalWidth).map(e
 @pytest.fixture(scope="module")
 def address(page_folder: Path) -> Iterator[str]:
     """Serve the page."""
-    with listen("127.0.0.1", 0) as listening, Showing(listening, page_folder) as showing:
-        yield showing.address
+    with listen("127.0.0.1", 0) as listening, DemoServer(listening, page_folder) as showing:
+        yield showing.url
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from unlost.demo.routing import routed
+from unlost.demo.routing import measure_routing
 from unlost.testing import FakeArchive, Fault
 
 A, B, BOTH, NONE = (f"http://lost.example/{name}" for name in ("a", "b", "both", "none"))
@@ -28,7 +28,7 @@ def test_requests_are_those_that_archives_saw(tmp_path: Path) -> None:
         FakeArchive({url: [("2013", "y")] for url in held["b"]}, id="b") as b,
     ):
         entries = {each.id: each.registry_entry() for each in (a, b)}
-        found = routed(entries, maps(tmp_path, held), [A, B, BOTH, NONE], tmp_path)
+        found = measure_routing(entries, maps(tmp_path, held), [A, B, BOTH, NONE], tmp_path)
         seen = {each.id: len(each.requests) for each in (a, b)}
     assert (found.sent, found.not_sent) == ({"a": 2, "b": 2}, {"a": 2, "b": 2})
     assert seen == {"a": 2 + 4, "b": 2 + 4}
@@ -40,5 +40,5 @@ def test_an_archive_that_fails_is_counted(tmp_path: Path) -> None:
     with FakeArchive({A: [("2012", "x")]}, id="a") as a, FakeArchive({A: [("2013", "x")]}, id="b") as b:
         b.fail(Fault.unavailable())
         entries = {each.id: each.registry_entry() for each in (a, b)}
-        found = routed(entries, maps(tmp_path, {"a": [A], "b": [A]}), [A], tmp_path)
+        found = measure_routing(entries, maps(tmp_path, {"a": [A], "b": [A]}), [A], tmp_path)
     assert (found.found, found.failed) == (1, 2)

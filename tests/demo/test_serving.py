@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from unlost.demo.serving import Showing
+from unlost.demo.serving import DemoServer
 from unlost.service.server import listen
 
 
 @pytest.fixture
-def showing(tmp_path: Path) -> Iterator[Showing]:
+def showing(tmp_path: Path) -> Iterator[DemoServer]:
     """Serve a folder that has one page of ours and one of a site."""
     folder = tmp_path / "page"
     (folder / "recovered" / "sub").mkdir(parents=True)
@@ -22,13 +22,13 @@ def showing(tmp_path: Path) -> Iterator[Showing]:
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
     (folder / "linked").mkdir()
     (folder / "linked" / "index.html").symlink_to(tmp_path / "secret.txt")
-    with listen("127.0.0.1", 0) as listening, Showing(listening, folder) as found:
+    with listen("127.0.0.1", 0) as listening, DemoServer(listening, folder) as found:
         yield found
 
 
-def asked(showing: Showing, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
+def asked(showing: DemoServer, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body of an answer."""
-    connection = http.client.HTTPConnection(showing.address.split("/")[2], timeout=30)
+    connection = http.client.HTTPConnection(showing.url.split("/")[2], timeout=30)
     try:
         connection.request(method, path)
         answer = connection.getresponse()
@@ -37,7 +37,7 @@ def asked(showing: Showing, path: str, method: str = "GET") -> tuple[int, dict[s
         connection.close()
 
 
-def test_pages_of_the_site_are_in_a_sandbox(showing: Showing) -> None:
+def test_pages_of_the_site_are_in_a_sandbox(showing: DemoServer) -> None:
     """Ours are not; theirs load nothing but files of the same site."""
     status, headers, body = asked(showing, "/")
     assert (status, body, headers["content-type"]) == (200, b"ours", "text/html; charset=utf-8")
@@ -46,18 +46,18 @@ def test_pages_of_the_site_are_in_a_sandbox(showing: Showing) -> None:
     assert (status, body) == (200, b"theirs")
     policy = headers["content-security-policy"]
     assert policy.startswith("sandbox; default-src 'none'")
-    assert f"img-src {showing.address}recovered/;" in policy
+    assert f"img-src {showing.url}recovered/;" in policy
 
 
 @pytest.mark.parametrize("path", ["/.%2Frecovered/sub/", "/pairs%2F..%2Frecovered/sub/", "/%2Frecovered/sub/"])
-def test_no_spelling_of_a_path_leads_out_of_the_sandbox(showing: Showing, path: str) -> None:
+def test_no_spelling_of_a_path_leads_out_of_the_sandbox(showing: DemoServer, path: str) -> None:
     """What decides is which file is given, not how somebody asks for it."""
     status, headers, body = asked(showing, path)
     assert (status, body) == (200, b"theirs")
     assert headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
-def test_names_with_signs_are_found(showing: Showing) -> None:
+def test_names_with_signs_are_found(showing: DemoServer) -> None:
     """Escapes of an address are read once."""
     status, headers, _ = asked(showing, "/recovered/a%3Fb%20%23c.css?x")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
@@ -76,15 +76,15 @@ def test_names_with_signs_are_found(showing: Showing) -> None:
         f"/{'a' * 5000}",
     ],
 )
-def test_nothing_outside_of_the_folder_is_given(showing: Showing, path: str) -> None:
+def test_nothing_outside_of_the_folder_is_given(showing: DemoServer, path: str) -> None:
     """Neither upwards nor through links; what cannot be a name is not found."""
     status, _, body = asked(showing, path)
     assert (status, b"secret" in body) == (404, False)
 
 
-def test_it_counts_what_answers_and_ends(showing: Showing) -> None:
+def test_it_counts_what_answers_and_ends(showing: DemoServer) -> None:
     """Pages that are there count, others do not; when the block has ended, nobody listens."""
-    assert showing.answering(["recovered/sub/", "recovered/none.html"]) == 1
+    assert showing.count_reachable(["recovered/sub/", "recovered/none.html"]) == 1
     showing.__exit__(None, None, None)
     with pytest.raises(ConnectionRefusedError):
         asked(showing, "/")

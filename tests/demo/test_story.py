@@ -4,25 +4,27 @@ import os
 from pathlib import Path
 
 from tests.demo.conftest import Told
-from unlost.api.recovered import Recovered
-from unlost.demo.objects import story_object
-from unlost.demo.page import demo_page
-from unlost.demo.site import Answer, Resource
-from unlost.demo.story import Story, told_story
-from unlost.recover.export.manifest import MANIFEST
+from unlost.api.recovered import Recovery
+from unlost.demo.objects import story_json
+from unlost.demo.page import render_demo_page
+from unlost.demo.site import SiteResponse, DemoResource
+from unlost.demo.story import DemoStory, run_story
+from unlost.recover.export.manifest import MANIFEST_NAME
 
 BAD = ("for sale", "Page not found", "casino")
 
 
-def good(resource: Resource) -> Answer | None:
+def good(resource: DemoResource) -> SiteResponse | None:
     """Return what the newest copy that is the page has; None if there is none."""
-    copies = [copy.answer for copy in resource.copies if not any(word.encode() in copy.answer.body for word in BAD)]
+    copies = [
+        copy.response for copy in resource.captures if not any(word.encode() in copy.response.body for word in BAD)
+    ]
     return copies[-1] if copies else None
 
 
-def test_the_newest_good_copy_of_everything_comes_back(story: Story) -> None:
+def test_the_newest_good_copy_of_everything_comes_back(story: DemoStory) -> None:
     """Byte for byte, whatever is newer and bad; what has no good copy is missing."""
-    recovered = Recovered(story.recovery)
+    recovered = Recovery(story.recovery)
     back = {each.url for each in recovered.resources()}
     for resource in story.site.resources:
         answer = good(resource)
@@ -31,7 +33,7 @@ def test_the_newest_good_copy_of_everything_comes_back(story: Story) -> None:
             assert recovered.read(resource.url) == answer.body, resource.url
 
 
-def test_what_is_missing_and_rejected_is_told(story: Story) -> None:
+def test_what_is_missing_and_rejected_is_told(story: DemoStory) -> None:
     """Two pages and an image; a parked domain, a casino and a soft 404."""
     site = story.site.url
     assert {(each.uri.removeprefix(site), each.reason) for each in story.missing} == {
@@ -46,7 +48,7 @@ def test_what_is_missing_and_rejected_is_told(story: Story) -> None:
     ]
 
 
-def test_the_comparison_is_with_the_original(story: Story) -> None:
+def test_the_comparison_is_with_the_original(story: DemoStory) -> None:
     """Unchanged is what came back as it last was; what had left the site before is added."""
     expected = {"identical": 0, "changed": 0, "missing": 0, "added": 0}
     for resource in story.site.resources:
@@ -61,50 +63,50 @@ def test_the_comparison_is_with_the_original(story: Story) -> None:
     assert 0 < expected["missing"] < expected["identical"], "an honest story: not everything, but most"
 
 
-def test_maps_save_requests_and_miss_nothing(story: Story) -> None:
+def test_maps_save_requests_and_miss_nothing(story: DemoStory) -> None:
     """All questions are either sent or not, more than half are not, and every copy is found."""
-    routed = story.routed
+    routed = story.routing
     assert routed.requests + routed.saved == len(story.site.archives) * len(story.site.resources)
     assert routed.saved > routed.requests
-    copies = sum(len(resource.copies) for resource in story.site.resources)
+    copies = sum(len(resource.captures) for resource in story.site.resources)
     assert (routed.found, routed.found_by_all, routed.failed) == (copies, copies, 0)
 
 
 def test_lines_say_what_the_numbers_are(told: Told) -> None:
     """The requests, what came back and what was rejected are in the lines."""
     text, story = "\n".join(told.lines), told.story
-    assert f"{story.routed.requests} requests sent, {story.routed.saved} not sent thanks to maps" in text
+    assert f"{story.routing.requests} requests sent, {story.routing.saved} not sent thanks to maps" in text
     assert f"{story.comparison.counts.back} of {story.comparison.counts.original} resources came back" in text
     assert text.count("rejected: ") == len(story.rejected)
     assert "no pywb" in text
     assert all(f"  {each.name}: " in text for each in story.holdings)
 
 
-def test_exported_pages_lead_to_nothing_of_the_lost_host(story: Story) -> None:
+def test_exported_pages_lead_to_nothing_of_the_lost_host(story: DemoStory) -> None:
     """Links lead to files; the original to look at is the whole of it."""
     recovered, original = story.page / "recovered", story.page / "original"
     for file in recovered.rglob("*.html"):
         assert b"greywater.example" not in file.read_bytes(), file
     names = {str(file.relative_to(original)) for file in original.rglob("*") if file.is_file()}
-    assert len(names - {MANIFEST}) == story.comparison.counts.original
+    assert len(names - {MANIFEST_NAME}) == story.comparison.counts.original
     assert (recovered / ".htaccess").is_file()
     assert story.recovery.with_suffix(".wacz").is_file()
 
 
-def test_programs_get_the_same_numbers(story: Story) -> None:
+def test_programs_get_the_same_numbers(story: DemoStory) -> None:
     """The object has what the page shows."""
-    found = story_object(story)
+    found = story_json(story)
     assert found["archives_run_by"] == "unlost"
     assert found["routing"] == {
-        "addresses": 35, "sent": story.routed.requests, "not_sent": story.routed.saved,
+        "addresses": 35, "sent": story.routing.requests, "not_sent": story.routing.saved,
         "copies": 43, "copies_if_all_are_asked": 43, "failed": 0,
     }  # fmt: skip
     assert found["own_site"] == "unlost recover http://your.example/"
 
 
-def test_told_again_it_is_the_same_page(story: Story, tmp_path: Path) -> None:
+def test_told_again_it_is_the_same_page(story: DemoStory, tmp_path: Path) -> None:
     """Nothing in it depends on who answered first; the user's own folders are left alone."""
     before = os.environ.get("UNLOST_HOME")
-    with told_story(tmp_path, None, lambda _: None) as again:
-        assert demo_page(again) == demo_page(story)
+    with run_story(tmp_path, None, lambda _: None) as again:
+        assert render_demo_page(again) == render_demo_page(story)
     assert os.environ.get("UNLOST_HOME") == before

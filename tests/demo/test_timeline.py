@@ -3,7 +3,7 @@
 import re
 from math import isclose
 
-from unlost.demo.timeline import Visit, drawing, visits_of
+from unlost.demo.timeline import CrawlVisit, render_crawl_timeline, crawl_visits
 
 EARLY, LATE, END = "20080210000000", "20140901000000", "20131231000000"
 
@@ -11,15 +11,15 @@ EARLY, LATE, END = "20080210000000", "20140901000000", "20131231000000"
 def test_visits_count_what_was_held_taken_and_rejected() -> None:
     """By archive and day, the earliest first."""
     held = [("b", LATE), ("a", EARLY), ("a", EARLY), ("a", EARLY)]
-    assert visits_of(held, [("a", EARLY), ("a", EARLY)], [("b", LATE)]) == [
-        Visit("a", EARLY, 3, 2, 0),
-        Visit("b", LATE, 1, 0, 1),
+    assert crawl_visits(held, [("a", EARLY), ("a", EARLY)], [("b", LATE)]) == [
+        CrawlVisit("a", EARLY, 3, 2, 0),
+        CrawlVisit("b", LATE, 1, 0, 1),
     ]
 
 
 def test_the_dark_part_of_a_disc_is_what_was_taken() -> None:
     """Half of the copies are half of the area; a rejected one has a ring; what nobody took has no dark part."""
-    svg = drawing([Visit("a", EARLY, 8, 4, 0), Visit("a", LATE, 1, 0, 1)], {"a": "A"}, END)
+    svg = render_crawl_timeline([CrawlVisit("a", EARLY, 8, 4, 0), CrawlVisit("a", LATE, 1, 0, 1)], {"a": "A"}, END)
     radii = {name: [float(r) for r in re.findall(rf'class="{name}"[^/]* r="([\d.]+)"', svg)]
              for name in ("held", "taken", "rejected")}  # fmt: skip
     assert [len(each) for each in radii.values()] == [2, 1, 1]
@@ -28,7 +28,7 @@ def test_the_dark_part_of_a_disc_is_what_was_taken() -> None:
 
 def test_later_is_further_right_and_names_are_only_text() -> None:
     """Before the end of the site is left of it; markup in a name is no markup."""
-    svg = drawing([Visit("a", EARLY, 1, 1, 0), Visit("a", LATE, 1, 1, 0)], {"a": "<b>"}, END)
+    svg = render_crawl_timeline([CrawlVisit("a", EARLY, 1, 1, 0), CrawlVisit("a", LATE, 1, 1, 0)], {"a": "<b>"}, END)
     early, _, late, _ = (float(x) for x in re.findall(r'cx="([\d.]+)"', svg))
     end = float(re.findall(r'class="end" d="M([\d.]+)', svg)[0])
     assert early < end < late

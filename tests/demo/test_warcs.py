@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from unlost.demo.holding import build_maps, held_by
+from unlost.demo.holding import build_maps, write_holdings
 from unlost.demo.site import lost_site
-from unlost.formats.index import read_captures
+from unlost.formats.index import read_index_captures
 from unlost.formats.problems import Problems
 from unlost.holdings.map import Map
 
@@ -13,19 +13,19 @@ SITE = lost_site()
 
 def test_indexes_and_maps_have_every_copy(tmp_path: Path) -> None:
     """An index lists each copy with its date and status, and a map holds each address that its archive has."""
-    holdings = held_by(SITE, tmp_path)
+    holdings = write_holdings(SITE, tmp_path)
     build_maps(holdings)
     for each in holdings:
         problems = Problems()
-        listed = sorted((row.uri, row.datetime, row.status) for row in read_captures(each.index, problems))
-        held = [(resource.url, copy.date, copy.answer.status) for resource, copy in SITE.copies_in(each.id)]
+        listed = sorted((row.uri, row.datetime, row.status) for row in read_index_captures(each.index, problems))
+        held = [(resource.url, copy.date, copy.response.status) for resource, copy in SITE.captures_in(each.id)]
         assert (listed, problems.total) == (sorted(held), 0)
         assert all(Map.open(each.map).lookup(url).held for url, _, _ in held)
 
 
 def test_the_same_files_are_made_again(tmp_path: Path) -> None:
     """No clock is in them."""
-    first, second = (held_by(SITE, tmp_path / name) for name in ("first", "second"))
+    first, second = (write_holdings(SITE, tmp_path / name) for name in ("first", "second"))
     for one, other in zip(first, second, strict=True):
         assert one.warc.read_bytes() == other.warc.read_bytes()
         assert one.index.read_bytes() == other.index.read_bytes()

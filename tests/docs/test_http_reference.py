@@ -5,8 +5,8 @@ from pathlib import Path
 
 from scripts import http_reference
 
-from unlost.service.asked import SHAPES
-from unlost.service.others import _PLAIN
+from unlost.service.asked import ENDPOINT_PATTERNS
+from unlost.service.others import _PLAIN_PATHS
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 
@@ -19,8 +19,8 @@ def test_it_is_fresh() -> None:
 def test_every_endpoint_is_there() -> None:
     """Whatever the service has a route for is described, or listed as being for people."""
     listed = set(re.findall(r"`(?:GET|POST|DELETE) (/[^`]*)`", PAGE.read_text()))
-    assert set(_PLAIN) <= listed
-    for endpoint in SHAPES:
+    assert set(_PLAIN_PATHS) <= listed
+    for endpoint in ENDPOINT_PATTERNS:
         assert any(path.startswith(f"/{endpoint}/") for path in listed), endpoint
 
 

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from tests.models.jenkins import jenkins
-from unlost.formats.superfast import superfast
+from unlost.formats.superfast import super_fast_hash
 
 RESPONSE_TIME = 13_300_000_000_000_000  # microseconds since 1601
 RESPONSE_DATE = "20220618042640"
@@ -125,11 +125,19 @@ class Blockfile:
         places = (stored, 0x80000000 | len(self._bodies) if body else 0, 0, 0)
         record = struct.pack(
             "<IIIiiiQiI4i4II16x",
-            *(superfast(key.encode()), address if following == -1 else following or 0, 0, 0, 0, state, RESPONSE_TIME),
+            *(
+                super_fast_hash(key.encode()),
+                address if following == -1 else following or 0,
+                0,
+                0,
+                0,
+                state,
+                RESPONSE_TIME,
+            ),
             *(len(key), long_key, *sizes, *places, flags),
         )
         name = b"" if long_key else key.encode()
-        self._entries += record + struct.pack("<I160s", superfast(record), name)
+        self._entries += record + struct.pack("<I160s", super_fast_hash(record), name)
         if not in_chain:
             self.buckets.append(address)
         return address

@@ -4,18 +4,18 @@ from collections import Counter
 from pathlib import Path
 
 from unlost.formats import Problems
-from unlost.formats.chromium_cache import open_content, read_responses
-from unlost.formats.kept import KeptResponse
+from unlost.formats.chromium_cache import open_chromium_content, read_chromium_responses
+from unlost.formats.kept import CachedResponse
 
 
-def read(folder: Path) -> tuple[list[KeptResponse], Problems, Counter[str]]:
+def read(folder: Path) -> tuple[list[CachedResponse], Problems, Counter[str]]:
     """Read a folder."""
     problems, left_out = Problems(), Counter[str]()
-    return list(read_responses(folder, problems, left_out)), problems, left_out
+    return list(read_chromium_responses(folder, problems, left_out)), problems, left_out
 
 
-def body(folder: Path, response: KeptResponse) -> bytes:
+def body(folder: Path, response: CachedResponse) -> bytes:
     """Return the body of a response."""
-    content = open_content(folder, response)
+    content = open_chromium_content(folder, response)
     assert content is not None
     return b"".join(content.chunks)

@@ -37,7 +37,7 @@ class Example:
 
 
 def _captures(path: str | PathLike[str], problems: Problems) -> int:
-    return sum(1 for _ in index.read_captures(path, problems))
+    return sum(1 for _ in index.read_index_captures(path, problems))
 
 
 def _mementos(path: str | PathLike[str], problems: Problems) -> int:
@@ -78,7 +78,7 @@ EXAMPLES = {
     # Servers write such bytes as escapes; those that do not are read all the same.
     "access log": Example(_hits, _LOG % b"a", _LOG % b"b", _LOG % b"\0", _LOG % b"\xff", {}, 2),
     "upstream": Example(
-        lambda path, problems: sum(1 for _ in upstream.read_answers(path, problems)),
+        lambda path, problems: sum(1 for _ in upstream.read_upstream_log(path, problems)),
         _ANSWER % b"a",
         _ANSWER % b"b",
         _ANSWER % b"\0",

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from unlost.formats.row import Row
+from unlost.formats.row import IndexRow
 
 # No control characters and no spaces: no index can hold them in a column. Braces, quotes and other scripts it can.
 _TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=12).filter(lambda t: t != "-")
@@ -21,4 +21,4 @@ FIELDS = st.fixed_dictionaries(
         "length": st.integers(0, 10**9).map(str),
     },
 )
-ROWS = st.builds(Row, KEYS, DATES, FIELDS)
+ROWS = st.builds(IndexRow, KEYS, DATES, FIELDS)

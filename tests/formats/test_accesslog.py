@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 from tests.formats.endless import long_line
 from unlost.dates import from_datetime
 from unlost.formats import Problems
-from unlost.formats.accesslog import KINDS, Hit, read_access_log
+from unlost.formats.accesslog import ACCESS_LOG_PROBLEM_KINDS, AccessLogEntry, read_access_log
 
 WHEN = "[10/Oct/2000:13:55:36 -0700]"
 
 
-def read(body: str | bytes, host: str | None = None, *, archive: bool = False) -> tuple[list[Hit], dict[str, int]]:
+def read(
+    body: str | bytes, host: str | None = None, *, archive: bool = False
+) -> tuple[list[AccessLogEntry], dict[str, int]]:
     """Return the hits of a log and the problems."""
     problems = Problems()
     file = BytesIO(body.encode() if isinstance(body, str) else body)
-    found = list(read_access_log(file, problems, "x", host=host, archive=archive))
-    assert set(problems.counts) <= set(KINDS)
+    found = list(read_access_log(file, problems, "x", host=host, is_archive=archive))
+    assert set(problems.counts) <= set(ACCESS_LOG_PROBLEM_KINDS)
     return found, problems.counts
 
 
@@ -48,7 +50,7 @@ def uris(requests: str, host: str | None = "a.com", *, archive: bool = False) ->
 )
 def test_shapes_of_lines(line: str) -> None:
     """Common, combined, with a virtual host, proxied, with more behind: one hit, its date in UTC."""
-    assert read(line, "a.com") == ([Hit("http://a.com/a", "20001010205536", 200, "GET", None, 2326)], {})
+    assert read(line, "a.com") == ([AccessLogEntry("http://a.com/a", "20001010205536", 200, "GET", None, 2326)], {})
 
 
 def test_nobody_is_kept() -> None:
@@ -125,7 +127,7 @@ def test_bad_lines_are_counted_where_they_are(kind: str, line: str) -> None:
     problems = Problems()
     body = (good + line + "\n\n" + good).encode()
     found = list(read_access_log(BytesIO(body), problems, "a.log", host="a.com"))
-    assert [(hit.status, hit.sent) for hit in found] == [(304, 0)] * 2
+    assert [(hit.status, hit.body_bytes) for hit in found] == [(304, 0)] * 2
     assert problems.counts == {kind: 1}
     assert (problems.first[kind].line, problems.first[kind].offset) == (2, len(good))
 
@@ -133,7 +135,7 @@ def test_bad_lines_are_counted_where_they_are(kind: str, line: str) -> None:
 def test_a_status_that_is_not_said() -> None:
     """A dash or 000 is no status; without a size, it is not known."""
     found, _ = read(f'h - - {WHEN} "GET /a" - -\nh - - {WHEN} "GET /a" 000 7\nh - - {WHEN} "GET /a" 499', "a.com")
-    assert [(hit.status, hit.sent) for hit in found] == [(None, 0), (None, 7), (499, None)]
+    assert [(hit.status, hit.body_bytes) for hit in found] == [(None, 0), (None, 7), (499, None)]
 
 
 def test_a_line_of_100_megabytes_is_one_problem() -> None:
@@ -189,7 +191,7 @@ def test_what_a_server_writes_is_read(
     date = f"{local.day:02d}/{NAMES[local.month - 1]}/{local.year}:{local:%H:%M:%S} {zone}"
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     line = f'h - - [{date}] "{method} {escaped} HTTP/1.1" {status:03d} {sent} "-" "-"\n'
-    expected = Hit(f"http://a.com{path}", from_datetime(local.astimezone(UTC)), status, method, None, sent)
+    expected = AccessLogEntry(f"http://a.com{path}", from_datetime(local.astimezone(UTC)), status, method, None, sent)
     assert read(line, "a.com") == ([expected], {})
 
 

@@ -14,9 +14,9 @@ from tests.formats.browser_caches import HEAD, RESPONSE_DATE, chromium_head, sim
 from tests.formats.chromium_caches import body, read
 from unlost.errors import ArchiveFileError
 from unlost.formats import Problems
-from unlost.formats.chromium_cache import data_folder, open_content
-from unlost.formats.chromium_entry import read_key
-from unlost.formats.kept import KeptResponse
+from unlost.formats.chromium_cache import chromium_data_folder, open_chromium_content
+from unlost.formats.chromium_entry import parse_chromium_key
+from unlost.formats.kept import CachedResponse
 
 ENDLESS = """
     CREATE VIEW resources AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r)
@@ -29,7 +29,7 @@ def test_an_entry_is_read_with_its_body(tmp_path: Path) -> None:
     """Address, date, status and type are those that were stored."""
     path = write_simple(tmp_path, KEY, b"hello")
     (response,), problems, left_out = read(tmp_path)
-    assert response == KeptResponse("https://a.com/page", RESPONSE_DATE, 200, "text/html", None, 5, path.name)
+    assert response == CachedResponse("https://a.com/page", RESPONSE_DATE, 200, "text/html", None, 5, path.name)
     assert body(tmp_path, response) == b"hello"
     assert (problems.total, left_out.total()) == (0, 0)
 
@@ -51,7 +51,7 @@ def test_an_entry_is_read_with_its_body(tmp_path: Path) -> None:
 )
 def test_the_address_is_taken_out_of_a_key(key: str, expected: tuple[bool, str | None]) -> None:
     """Whatever the sites that it is kept for; and what was sent up is told."""
-    assert read_key(key) == expected
+    assert parse_chromium_key(key) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_body_packed_with_a_dictionary_is_not_unpacked_wrongly(tmp_path: Path)
     """The coding that is told is one that nobody knows."""
     write_simple(tmp_path, KEY, b"hello", chromium_head(HEAD + b"Content-Encoding: br\0", extra=1))
     (response,), *_ = read(tmp_path)
-    content = open_content(tmp_path, response)
+    content = open_chromium_content(tmp_path, response)
     assert content is not None
     assert content.coding == "br with a dictionary"
 
@@ -142,9 +142,9 @@ def test_an_entry_that_another_took_the_place_of_is_gone(tmp_path: Path) -> None
     path = write_simple(tmp_path, KEY, b"hello")
     (response,), *_ = read(tmp_path)
     path.write_bytes(simple_entry("https://other.com/", b"hello"))
-    assert open_content(tmp_path, response) is None
+    assert open_chromium_content(tmp_path, response) is None
     path.unlink()
-    assert open_content(tmp_path, response) is None
+    assert open_chromium_content(tmp_path, response) is None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -228,4 +228,4 @@ def test_the_folder_is_found_in_a_profile(tmp_path: Path) -> None:
     entries = tmp_path / "Default" / "Cache" / "Cache_Data"
     entries.mkdir(parents=True)
     for place in (tmp_path, tmp_path / "Default", tmp_path / "Default" / "Cache", entries):
-        assert data_folder(place) == entries
+        assert chromium_data_folder(place) == entries

@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.formats.contentcoding import MAX_CODINGS, Decoder, UndecodableError, codings_of, undone
+from unlost.formats.contentcoding import (
+    MAX_CODINGS,
+    ContentDecoder,
+    UndecodableError,
+    parse_content_encoding,
+    decode_chunks,
+)
 
 Pack = Callable[[bytes], bytes]
 
@@ -64,16 +70,16 @@ def pieces(data: bytes, size: int) -> Iterator[bytes]:
 
 def decoded(data: bytes, *codings: str, size: int = 1_000) -> tuple[bytes, str | None]:
     """Return a body without codings, in the order in which they are undone, and what is damaged of it."""
-    decoder = Decoder(codings)
-    return b"".join(undone(pieces(data, size), decoder)), decoder.damage
+    decoder = ContentDecoder(codings)
+    return b"".join(decode_chunks(pieces(data, size), decoder)), decoder.damage
 
 
 @pytest.mark.parametrize("size", [1, 7, 1_000, 1 << 20])
 @pytest.mark.parametrize(("coding", "pack"), ALL)
 def test_a_body_comes_back_whatever_its_pieces(coding: str, pack: Pack, size: int) -> None:
     """Byte for byte, and no piece is large."""
-    decoder = Decoder([coding])
-    found = list(undone(pieces(pack(TEXT), size), decoder))
+    decoder = ContentDecoder([coding])
+    found = list(decode_chunks(pieces(pack(TEXT), size), decoder))
     assert (b"".join(found), decoder.damage) == (TEXT, None)
     assert max(map(len, found)) <= 1 << 17
 
@@ -89,7 +95,7 @@ def test_what_was_encoded_comes_back(body: bytes, codings: list[str], size: int,
     encoded = body
     for coding in codings:
         encoded = data.draw(st.sampled_from(PACKERS[coding]))(encoded)
-    assert decoded(encoded, *codings_of([", ".join(codings)]), size=size) == (body, None)
+    assert decoded(encoded, *parse_content_encoding([", ".join(codings)]), size=size) == (body, None)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "dcb", "utf-8", "text/html"])
@@ -193,13 +199,13 @@ def test_a_coding_that_cannot_be_undone_is_named(coding: str) -> None:
 def test_too_many_codings_are_refused() -> None:
     """Before anything is looked at."""
     with pytest.raises(UndecodableError, match="5 codings"):
-        Decoder(["gzip"] * 5)
+        ContentDecoder(["gzip"] * 5)
 
 
 def test_the_names_of_codings_are_read_as_servers_write_them() -> None:
     """Several fields, several names in one, old names and names for nothing."""
-    assert codings_of(["X-GZIP", " identity,Deflate ;q=1", ""]) == ["deflate", "gzip"]
-    assert codings_of(["none, utf-8"]) == codings_of([]) == []
+    assert parse_content_encoding(["X-GZIP", " identity,Deflate ;q=1", ""]) == ["deflate", "gzip"]
+    assert parse_content_encoding(["none, utf-8"]) == parse_content_encoding([]) == []
 
 
 @pytest.mark.parametrize(("coding", "pack"), ALL)
@@ -208,8 +214,8 @@ def test_a_bomb_is_unpacked_piece_by_piece(coding: str, pack: Pack) -> None:
     packed = pack(bytes(30_000_000))
     tracemalloc.start()
     try:
-        decoder = Decoder([coding])
-        assert sum(map(len, undone(pieces(packed, 1 << 16), decoder))) == 30_000_000
+        decoder = ContentDecoder([coding])
+        assert sum(map(len, decode_chunks(pieces(packed, 1 << 16), decoder))) == 30_000_000
         assert tracemalloc.get_traced_memory()[1] < 4_000_000
     finally:
         tracemalloc.stop()

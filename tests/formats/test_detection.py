@@ -6,8 +6,14 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.formats.detection import SAMPLED_LINES, detect_lines, detect_queries, kind_of_line, refuse_other_formats
-from unlost.holdings.inputs import kind_of, refuse_mixed_kinds
+from unlost.formats.detection import (
+    SAMPLED_LINES,
+    detect_line_kind,
+    detect_query_format,
+    classify_line,
+    reject_unsupported_formats,
+)
+from unlost.holdings.inputs import detect_input_kind, refuse_mixed_kinds
 
 CDXJ = b'com,a)/%d 20140102030405 {"url": "http://a.com/%d", "mime": "text/html"}\n'
 CDX = b"com,a)/%d 20140102030405 http://a.com/%d text/html 200 AAAA - - 10 20 a.warc.gz\n"
@@ -27,7 +33,7 @@ def write(tmp_path: Path, data: bytes, name: str = "file") -> Path:
 )
 def test_a_stray_first_line_does_not_decide(stray: bytes, tmp_path: Path) -> None:
     """The lines after it do."""
-    assert kind_of(write(tmp_path, stray + b"\n" + INDEX)) == "index"
+    assert detect_input_kind(write(tmp_path, stray + b"\n" + INDEX)) == "index"
 
 
 @pytest.mark.parametrize(
@@ -48,8 +54,8 @@ def test_a_stray_first_line_does_not_decide(stray: bytes, tmp_path: Path) -> Non
 )
 def test_kinds_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
     """Plain and compressed."""
-    assert detect_lines(write(tmp_path, text)) == kind
-    assert detect_lines(write(tmp_path, gzip.compress(text), "file.gz")) == kind
+    assert detect_line_kind(write(tmp_path, text)) == kind
+    assert detect_line_kind(write(tmp_path, gzip.compress(text), "file.gz")) == kind
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,7 @@ def test_kinds_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
 def test_what_is_not_certain_is_refused(text: bytes, message: str, tmp_path: Path) -> None:
     """The message says what to do."""
     with pytest.raises(InputError, match=message):
-        detect_lines(write(tmp_path, text))
+        detect_line_kind(write(tmp_path, text))
 
 
 @pytest.mark.parametrize(
@@ -85,15 +91,15 @@ def test_what_is_not_certain_is_refused(text: bytes, message: str, tmp_path: Pat
 def test_other_formats_are_refused(data: bytes, name: str, message: str, tmp_path: Path) -> None:
     """By their magic bytes, or by their name."""
     with pytest.raises(InputError, match=message):
-        refuse_other_formats(write(tmp_path, data, name))
+        reject_unsupported_formats(write(tmp_path, data, name))
     with pytest.raises(InputError, match=message):
-        kind_of(tmp_path / name)
+        detect_input_kind(tmp_path / name)
 
 
 def test_a_line_with_an_object_is_never_a_url() -> None:
     """Whatever comes before it."""
-    assert kind_of_line(b'http://a.com/ {"url": 1}') == "other"
-    assert kind_of_line(b'x {"url": 1}') == "other"
+    assert classify_line(b'http://a.com/ {"url": 1}') == "other"
+    assert classify_line(b'x {"url": 1}') == "other"
 
 
 def test_each_file_is_detected_alone(tmp_path: Path) -> None:
@@ -101,7 +107,7 @@ def test_each_file_is_detected_alone(tmp_path: Path) -> None:
     cdx, cdxj, urls = (
         write(tmp_path, data, name) for data, name in ((CDX % (1, 1), "a.cdx"), (INDEX, "b.cdxj"), (URLS, "c.txt"))
     )
-    assert [kind_of(each) for each in (cdx, cdxj, urls)] == ["index", "index", "urls"]
+    assert [detect_input_kind(each) for each in (cdx, cdxj, urls)] == ["index", "index", "urls"]
     refuse_mixed_kinds({"a.cdx": "index", "b.idx": "zipnum", "c.warc": "archive"})
     refuse_mixed_kinds({"a.txt": "urls", "b.txt": "urls"})
     with pytest.raises(InputError, match=r"c\.txt: a list of URLs, but a\.cdx is an index.*--input mixed"):
@@ -110,7 +116,7 @@ def test_each_file_is_detected_alone(tmp_path: Path) -> None:
 
 def test_only_the_beginning_is_read(tmp_path: Path) -> None:
     """Detection takes the same time for a file of any size."""
-    assert detect_lines(write(tmp_path, URLS * (SAMPLED_LINES // 30 + 1) + INDEX)) == "urls"
+    assert detect_line_kind(write(tmp_path, URLS * (SAMPLED_LINES // 30 + 1) + INDEX)) == "urls"
 
 
 @pytest.mark.parametrize(
@@ -126,11 +132,11 @@ def test_only_the_beginning_is_read(tmp_path: Path) -> None:
 )
 def test_files_of_queries_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
     """Logs and lists."""
-    assert detect_queries(write(tmp_path, text)) == kind
+    assert detect_query_format(write(tmp_path, text)) == kind
 
 
 @pytest.mark.parametrize("text", [INDEX, b"garbage\n" + INDEX, b'!fields {"keys": ["surt"]}\n', b"!meta {}\n"])
 def test_indexes_and_maps_are_not_queries(text: bytes, tmp_path: Path) -> None:
     """Taken for misses, what is held would be excluded."""
     with pytest.raises(InputError, match="not a log or a list of URLs"):
-        detect_queries(write(tmp_path, text))
+        detect_query_format(write(tmp_path, text))

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.formats.output import whole_file
-from unlost.formats.sorting import sorted_lines
+from unlost.formats.output import atomic_file
+from unlost.formats.sorting import sort_lines
 
 
 def test_a_file_gets_its_name_at_the_end(tmp_path: Path) -> None:
     """Until then, what stood there stays."""
     target = tmp_path / "a"
     target.write_text("old")
-    with whole_file(target) as file:
+    with atomic_file(target) as file:
         file.write(b"new")
         assert target.read_text() == "old"
     assert target.read_text() == "new"
@@ -31,7 +31,7 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     """Neither half a file nor its temporary name, also when it is interrupted."""
 
     def interrupted() -> None:
-        with whole_file(tmp_path / "a") as file:
+        with atomic_file(tmp_path / "a") as file:
             file.write(b"half")
             raise KeyboardInterrupt
 
@@ -45,7 +45,7 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    with whole_file(pipe) as file:
+    with atomic_file(pipe) as file:
         file.write(b"text")
     assert os.read(reader, 10) == b"text"
     os.close(reader)
@@ -56,7 +56,7 @@ def test_the_name_of_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     """A full disk, a folder that is not there, links in a circle: never the name that only we know."""
     (tmp_path / "loop").symlink_to("loop")
     for target in (Path("/dev/full"), tmp_path / "none" / "a", tmp_path / "loop", tmp_path):
-        with pytest.raises(OSError, match=str(target)) as caught, whole_file(target) as file:
+        with pytest.raises(OSError, match=str(target)) as caught, atomic_file(target) as file:
             file.write(b"text")
         assert caught.value.filename == str(target)
     assert (tmp_path / "loop").is_symlink()
@@ -64,7 +64,7 @@ def test_the_name_of_what_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_a_name_may_be_as_long_as_names_are(tmp_path: Path) -> None:
     """The name that it has until then is no longer."""
-    with whole_file(tmp_path / ("\u00fc" * 127)) as file:
+    with atomic_file(tmp_path / ("\u00fc" * 127)) as file:
         file.write(b"text")
     assert [len(path.name) for path in tmp_path.iterdir()] == [127]
 
@@ -75,7 +75,7 @@ def test_the_mode_is_that_of_any_file_or_of_the_one_before(tmp_path: Path) -> No
     private.touch(0o600)
     plain.touch()
     for path in (private, new):
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(b"text")
     assert private.stat().st_mode & 0o777 == 0o600
     assert new.stat().st_mode == plain.stat().st_mode
@@ -85,7 +85,7 @@ def test_a_full_disk_while_sorting_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     """It is that of the temporary files, which need not be that of the output."""
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda prefix: Path("/dev/full").open("r+b"))  # noqa: ARG005, SIM115
     with pytest.raises(OSError, match="No space left") as caught:
-        list(sorted_lines([b"a\n"] * 9, 1))
+        list(sort_lines([b"a\n"] * 9, 1))
     assert caught.value.filename == tempfile.gettempdir()
 
 
@@ -102,7 +102,7 @@ def test_of_two_disks_the_full_one_is_named(full: str, tmp_path: Path, monkeypat
         return SimpleNamespace(f_bavail=0 if Path(place) == is_full else 9, f_frsize=4096)
 
     monkeypatch.setattr(os, "statvfs", statvfs)
-    with pytest.raises(OSError, match="No space left") as caught, whole_file(output):
+    with pytest.raises(OSError, match="No space left") as caught, atomic_file(output):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert caught.value.filename == str(is_full if full == "temporary files" else output)
 
@@ -110,7 +110,7 @@ def test_of_two_disks_the_full_one_is_named(full: str, tmp_path: Path, monkeypat
 def test_a_link_is_followed(tmp_path: Path) -> None:
     """What it leads to is written anew; the link stays one."""
     (tmp_path / "link").symlink_to(tmp_path / "a")
-    with whole_file(tmp_path / "link") as file:
+    with atomic_file(tmp_path / "link") as file:
         file.write(b"text")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "a").read_text() == "text"
@@ -119,7 +119,7 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 @given(st.lists(st.binary(max_size=5).map(lambda text: text.replace(b"\n", b"") + b"\n")), st.integers(1, 40))
 def test_lines_come_sorted_and_once(lines: list[bytes], run_bytes: int) -> None:
     """However many runs there were."""
-    assert list(sorted_lines(lines, run_bytes)) == sorted(set(lines))
+    assert list(sort_lines(lines, run_bytes)) == sorted(set(lines))
 
 
 def test_more_runs_than_files_may_be_open() -> None:
@@ -128,7 +128,7 @@ def test_more_runs_than_files_may_be_open() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     try:
-        assert list(sorted_lines(lines, 1)) == sorted(lines)
+        assert list(sort_lines(lines, 1)) == sorted(lines)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
@@ -136,6 +136,6 @@ def test_more_runs_than_files_may_be_open() -> None:
 def test_short_lines_take_no_more_memory_than_long_ones() -> None:
     """What Python needs for each line counts, too."""
     tracemalloc.start()
-    next(sorted_lines((b"%07d\n" % number for number in range(200_000)), 1 << 20))
+    next(sort_lines((b"%07d\n" % number for number in range(200_000)), 1 << 20))
     assert tracemalloc.get_traced_memory()[1] < 3 << 20
     tracemalloc.stop()

@@ -11,21 +11,26 @@ from hypothesis import strategies as st
 from tests.formats.browser_caches import firefox_entry, write_firefox
 from unlost.errors import ArchiveFileError
 from unlost.formats import Problems
-from unlost.formats.firefox_cache import data_folder, open_content, read_key, read_responses
-from unlost.formats.kept import KeptResponse
+from unlost.formats.firefox_cache import (
+    firefox_data_folder,
+    open_firefox_content,
+    parse_firefox_key,
+    read_firefox_responses,
+)
+from unlost.formats.kept import CachedResponse
 
 KEY = "O^partitionKey=%28https%2Ca.com%29,:https://a.com/page"
 
 
-def read(folder: Path) -> tuple[list[KeptResponse], Problems, Counter[str]]:
+def read(folder: Path) -> tuple[list[CachedResponse], Problems, Counter[str]]:
     """Read a folder."""
     problems, left_out = Problems(), Counter[str]()
-    return list(read_responses(folder, problems, left_out)), problems, left_out
+    return list(read_firefox_responses(folder, problems, left_out)), problems, left_out
 
 
-def body(folder: Path, response: KeptResponse) -> bytes:
+def body(folder: Path, response: CachedResponse) -> bytes:
     """Return the body of a response."""
-    content = open_content(folder, response)
+    content = open_firefox_content(folder, response)
     assert content is not None
     return b"".join(content.chunks)
 
@@ -36,7 +41,7 @@ def test_an_entry_is_read_with_its_body(tmp_path: Path, version: int, size: int)
     """In every version of the format, and however many parts it has."""
     path = write_firefox(tmp_path, KEY, firefox_entry(KEY, b"x" * size, version=version))
     (response,), problems, left_out = read(tmp_path)
-    assert response == KeptResponse("https://a.com/page", "20220618042640", 200, "text/html", None, size, path.name)
+    assert response == CachedResponse("https://a.com/page", "20220618042640", 200, "text/html", None, size, path.name)
     assert body(tmp_path, response) == b"x" * size
     assert (problems.total, left_out.total()) == (0, 0)
 
@@ -63,7 +68,7 @@ def test_what_the_browser_made_of_a_body_is_not_part_of_it(tmp_path: Path, size:
 )
 def test_the_address_is_taken_out_of_a_key(key: str, expected: str | None) -> None:
     """Behind tags of any kind."""
-    assert read_key(key) == expected
+    assert parse_firefox_key(key) == expected
 
 
 @pytest.mark.parametrize(
@@ -127,9 +132,9 @@ def test_an_entry_that_another_took_the_place_of_is_gone(tmp_path: Path) -> None
     path = write_firefox(tmp_path, KEY, firefox_entry(KEY, b"hello"))
     (response,), *_ = read(tmp_path)
     path.write_bytes(firefox_entry(":https://other.com/", b"hello"))
-    assert open_content(tmp_path, response) is None
+    assert open_firefox_content(tmp_path, response) is None
     path.unlink()
-    assert open_content(tmp_path, response) is None
+    assert open_firefox_content(tmp_path, response) is None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -152,4 +157,4 @@ def test_the_folder_is_found_in_a_profile(tmp_path: Path) -> None:
     entries = tmp_path / "cache2" / "entries"
     entries.mkdir(parents=True)
     for place in (tmp_path, tmp_path / "cache2", entries):
-        assert data_folder(place) == entries
+        assert firefox_data_folder(place) == entries

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from tests.formats.browser_caches import har_entry, har_text
 from unlost.errors import ArchiveFileError
 from unlost.formats import Problems, har
-from unlost.formats.harspans import entry_spans
-from unlost.formats.kept import KeptResponse
+from unlost.formats.harspans import find_entry_spans
+from unlost.formats.kept import CachedResponse
 
 
-def read(place: Path) -> tuple[list[KeptResponse], Problems, Counter[str]]:
+def read(place: Path) -> tuple[list[CachedResponse], Problems, Counter[str]]:
     """Read a file or a folder."""
     problems, left_out = Problems(), Counter[str]()
-    return list(har.read_responses(place, problems, left_out)), problems, left_out
+    return list(har.read_har_responses(place, problems, left_out)), problems, left_out
 
 
-def body(place: Path, response: KeptResponse) -> bytes | None:
+def body(place: Path, response: CachedResponse) -> bytes | None:
     """Return the body of a response; None if it is not in the file."""
-    content = har.open_content(place, response)
+    content = har.open_har_content(place, response)
     return None if content is None else b"".join(content.chunks)
 
 
@@ -75,7 +75,7 @@ def test_headers_keep_their_order(tmp_path: Path) -> None:
     fields = [{"name": ":status", "value": "200"}, {"name": "b", "value": "1"}, {"name": "a", "value": "2\n3"}, 7, {}]
     (tmp_path / "a.har").write_bytes(har_text(har_entry("http://a.com/", headers=fields)))
     (response,), *_ = read(tmp_path)
-    content = har.open_content(tmp_path, response)
+    content = har.open_har_content(tmp_path, response)
     assert content is not None
     assert content.headers == (("b", "1"), ("a", "2"), ("a", "3"))
 
@@ -164,7 +164,7 @@ def test_an_entry_above_the_limit_is_counted(tmp_path: Path, monkeypatch: pytest
 
 def test_a_packed_file_is_not_unpacked_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bomb is counted."""
-    monkeypatch.setattr(har, "MAX_UNPACKED_BYTES", 1 << 20)
+    monkeypatch.setattr(har, "MAX_DECOMPRESSED_BYTES", 1 << 20)
     (tmp_path / "a.har").write_bytes(gzip.compress(b" " * (4 << 20)))
     assert read(tmp_path)[1].counts == {"too-large": 1}
 
@@ -204,7 +204,7 @@ def test_entries_are_found_whatever_is_around_and_in_them(
     document = {**before, "log": {**before, "entries": entries, "pages": [before]}, "z": [before]}
     text = json.dumps(document, indent=indent, ensure_ascii=False).encode()
     pieces = iter([*(text[place : place + size] for place in range(0, len(text), size)), b""])
-    spans = list(entry_spans(lambda _: next(pieces)))
+    spans = list(find_entry_spans(lambda _: next(pieces)))
     assert [json.loads(text[start:end]) for start, end in spans] == entries
 
 

@@ -14,16 +14,16 @@ from tests.formats import strategies
 from tests.real_data import DATA
 from unlost.errors import InputError
 from unlost.formats import Problems, cdx, cdxj
-from unlost.formats.index import read_captures, read_rows
-from unlost.formats.row import Row
+from unlost.formats.index import read_index_captures, read_index_rows
+from unlost.formats.row import IndexRow
 
 SAMPLE = b'com,a)/ 20140210000001 {"url": "http://a.com/", "status": "200", "offset": "7", "filename": "a.warc.gz"}\n'
 
 
-def read(path: Path) -> tuple[list[Row], dict[str, int]]:
+def read(path: Path) -> tuple[list[IndexRow], dict[str, int]]:
     """Return the rows of a file, without their places, and the problems by kind."""
     problems = Problems()
-    rows = [Row(row.key, row.timestamp, row.fields) for row in read_rows(path, problems)]
+    rows = [IndexRow(row.key, row.timestamp, row.fields) for row in read_index_rows(path, problems)]
     return rows, problems.counts
 
 
@@ -32,20 +32,22 @@ TMP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 @TMP
 @given(rows=st.lists(strategies.ROWS, max_size=8))
-def test_cdxj_reads_back(tmp_path: Path, rows: list[Row]) -> None:
+def test_cdxj_reads_back(tmp_path: Path, rows: list[IndexRow]) -> None:
     """What is written as CDXJ is read again, field for field."""
     file = tmp_path / "a.cdxj"
-    file.write_bytes(b"".join(cdxj.write_rows(rows)))
+    file.write_bytes(b"".join(cdxj.write_cdxj(rows)))
     assert read(file) == (rows, {})
 
 
 @TMP
 @pytest.mark.parametrize("layout", [cdx.CDX9, cdx.CDX10, cdx.CDX11], ids=["9", "10", "11"])
 @given(rows=st.lists(strategies.ROWS, min_size=1, max_size=8))
-def test_cdx_reads_back_with_and_without_its_header(tmp_path: Path, layout: cdx.Layout, rows: list[Row]) -> None:
+def test_cdx_reads_back_with_and_without_its_header(
+    tmp_path: Path, layout: cdx.CdxLayout, rows: list[IndexRow]
+) -> None:
     """What is written as CDX is read again, as far as it has columns for it."""
-    kept = [Row(r.key, r.timestamp, {n: v for n, v in r.fields.items() if n in layout.columns}) for r in rows]
-    lines = list(cdx.write_rows(rows, layout))
+    kept = [IndexRow(r.key, r.timestamp, {n: v for n, v in r.fields.items() if n in layout.columns}) for r in rows]
+    lines = list(cdx.write_cdx(rows, layout))
     for text in (lines, lines[1:]):
         file = tmp_path / "a.cdx"
         file.write_bytes(b"".join(text))
@@ -59,7 +61,7 @@ def test_any_declared_order_of_columns_is_read(tmp_path: Path) -> None:
     (row,), problems = read(file)
     assert problems == {}
     assert row.fields == {"filename": "x.arc", "offset": "7", "cdx-Q": "de", "url": "http://a.com/B c", "status": "404"}
-    assert row.capture().key == "com,a)/b%20c"
+    assert row.to_capture().key == "com,a)/b%20c"
 
 
 def test_wget_names_the_address_twice(tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_wget_names_the_address_twice(tmp_path: Path) -> None:
     file = tmp_path / "a.cdx"
     file.write_bytes(b" CDX a b a m s k r M V g u\nhttp://a.com/ 2014 http://a.com/ text/html 200 X - - 7 a.warc <u>\n")
     (row,), _ = read(file)
-    assert row.capture().key == "com,a)/"
+    assert row.to_capture().key == "com,a)/"
 
 
 def test_openwayback_rows(tmp_path: Path) -> None:
@@ -79,7 +81,7 @@ def test_openwayback_rows(tmp_path: Path) -> None:
         b'"ref": "warcfile:a.warc.gz#17", "sha": "AB", "rle": 5, "rou": "http://example.com/", "rod": "2013"}\n'
     )
     problems = Problems()
-    (capture,) = read_captures(file, problems)
+    (capture,) = read_index_captures(file, problems)
     assert problems.total == 0
     assert (capture.key, capture.datetime, capture.status) == ("com,example)/", "20140210000001", 200)
     assert (capture.filename, capture.offset, capture.length, capture.digest) == ("a.warc.gz", 17, 5, "AB")
@@ -138,7 +140,7 @@ def test_bad_lines_are_counted_and_the_rest_is_read(tmp_path: Path, text: bytes,
     file = tmp_path / "a.cdxj"
     file.write_bytes(text + SAMPLE)
     problems = Problems()
-    captures = list(read_captures(file, problems))
+    captures = list(read_index_captures(file, problems))
     assert problems.counts == kinds
     assert len(captures) >= 1
     (first,) = problems.first.values()
@@ -152,9 +154,9 @@ def test_invalid_utf8_is_kept_as_it_is(tmp_path: Path) -> None:
     line = b"com,a)/%fc 2014 http://a.com/\xfc text/html 200 X - 7 a.warc\n"
     file.write_bytes(line)
     problems = Problems()
-    rows = list(read_rows(file, problems))
-    assert list(cdx.write_rows(rows, cdx.CDX9))[1] == line
-    assert rows[0].capture().key == "com,a)/%fc"
+    rows = list(read_index_rows(file, problems))
+    assert list(cdx.write_cdx(rows, cdx.CDX9))[1] == line
+    assert rows[0].to_capture().key == "com,a)/%fc"
 
 
 def test_bytes_that_are_no_text_are_escaped_in_captures(tmp_path: Path) -> None:
@@ -162,8 +164,8 @@ def test_bytes_that_are_no_text_are_escaped_in_captures(tmp_path: Path) -> None:
     file = tmp_path / "a.cdx"
     file.write_bytes(b" CDX a b r\nhttp://a.com/\xfc 2014 http://b.com/\xfd\n")
     (row,), _ = read(file)
-    assert (row.capture().uri, row.capture().redirect) == ("http://a.com/%FC", "http://b.com/%FD")
-    assert next(cdxj.write_rows([row])).startswith(b"com,a)/%fc 2014 {")
+    assert (row.to_capture().uri, row.to_capture().redirect) == ("http://a.com/%FC", "http://b.com/%FD")
+    assert next(cdxj.write_cdxj([row])).startswith(b"com,a)/%fc 2014 {")
 
 
 @pytest.mark.parametrize("escape", [b"\\ud800", b"\\uDFFF", b"\\udc00"])
@@ -172,7 +174,7 @@ def test_half_a_surrogate_pair_is_bad_json(tmp_path: Path, escape: bytes) -> Non
     file = tmp_path / "a.cdxj"
     file.write_bytes(SAMPLE.replace(b"a.com/", b"a.com/" + escape) + SAMPLE.replace(b"a.com/", b"\\ud83d\\ude00.com/"))
     problems = Problems()
-    assert [capture.uri for capture in read_captures(file, problems)] == ["http://\U0001f600.com/"]
+    assert [capture.uri for capture in read_index_captures(file, problems)] == ["http://\U0001f600.com/"]
     assert problems.counts == {"bad-json": 1}
 
 
@@ -189,8 +191,8 @@ def test_nobody_can_write_rows_of_their_own(tmp_path: Path) -> None:
     source, target = tmp_path / "a.cdx", tmp_path / "b.cdx"
     source.write_bytes(b"\tCDX\tN\tb\ta\tm\ncom,a)/x y\t2014\thttp://a.com/x y\t\x0btext\n")
     (row,), _ = read(source)
-    evil = Row(row.key, "2014\n1", {**row.fields, "digest": "X\ncom,evil)/ 2014 - - - - - - - - -\r"})
-    for lines in (cdxj.write_rows([evil]), cdx.write_rows([evil]), cdx.write_rows([evil], cdx.CDX9)):
+    evil = IndexRow(row.key, "2014\n1", {**row.fields, "digest": "X\ncom,evil)/ 2014 - - - - - - - - -\r"})
+    for lines in (cdxj.write_cdxj([evil]), cdx.write_cdx([evil]), cdx.write_cdx([evil], cdx.CDX9)):
         target.write_bytes(b"".join(lines))
         (found,), problems = read(target)
         assert (found.key, found.timestamp, problems) == ("com,a)/x%20y", "2014%0A1", {})
@@ -201,7 +203,7 @@ def test_rows_without_a_key_are_written_with_one(tmp_path: Path) -> None:
     source, target = tmp_path / "a.cdx", tmp_path / "b"
     source.write_bytes(b" CDX a b m\nhttp://www.A.com/b 2014 text/html\ndns:a.com 2014 text/dns\n")
     rows, _ = read(source)
-    for lines in (cdxj.write_rows(rows), cdx.write_rows(rows)):
+    for lines in (cdxj.write_cdxj(rows), cdx.write_cdx(rows)):
         target.write_bytes(b"".join(lines))
         assert [row.key for row in read(target)[0]] == ["com,a)/b", "dns:a.com"]
 
@@ -218,7 +220,7 @@ def test_digests_have_the_spelling_of_those_of_archive_files(tmp_path: Path) -> 
     """Else a page in an index and the same page in its WARC would seem to differ."""
     file = tmp_path / "a.cdx"
     file.write_bytes(b"com,a)/ 2014 http://a.com/ text/html 200 3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ - 7 a.warc\n")
-    assert read(file)[0][0].capture().digest == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+    assert read(file)[0][0].to_capture().digest == "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
 
 def test_problems_are_printable(tmp_path: Path) -> None:
@@ -226,7 +228,7 @@ def test_problems_are_printable(tmp_path: Path) -> None:
     file = tmp_path / "a\x1b[31m\udcff.cdxj"
     file.write_bytes(b'com,a)/ 2014\xff\x1b[31m {"url": "http://a.com/"}\n')
     problems = Problems()
-    assert not list(read_captures(file, problems))
+    assert not list(read_index_captures(file, problems))
     assert str(problems.first["bad-date"]).isprintable()
 
 
@@ -282,7 +284,7 @@ def test_corrupt_gzip_keeps_what_came_before(tmp_path: Path) -> None:
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     """There is nothing to count."""
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        list(read_rows(tmp_path / "none", Problems()))
+        list(read_index_rows(tmp_path / "none", Problems()))
 
 
 @pytest.mark.real_data
@@ -297,7 +299,7 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 def test_real_indexes_are_read_to_the_last_row(name: str, captures: int, web_pages: int, revisits: int) -> None:
     """Every row is a capture, and `dns:` and `warcinfo` rows are told from web pages."""
     problems = Problems()
-    found = list(read_captures(DATA / "cdx" / name, problems))
+    found = list(read_index_captures(DATA / "cdx" / name, problems))
     assert problems.counts == {}
     assert len(found) == captures
     assert sum(capture.key is not None for capture in found) == web_pages

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.models import index as model
 from unlost import _core
 from unlost.formats import Problems
-from unlost.formats.lines import read_lines
+from unlost.formats.lines import read_stream_lines
 
 CORPUS = sorted((Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "lines").iterdir())
 
@@ -115,7 +115,7 @@ def test_gzip_files_with_a_changed_byte(data: bytes, limit: int, place: int, cha
 def test_both_readers_of_lines_agree(text: bytes, limit: int) -> None:
     """What is already open is cut into the same lines as a file."""
     problems = Problems()
-    found = list(read_lines(BytesIO(text), problems, "x", limit))
+    found = list(read_stream_lines(BytesIO(text), problems, "x", limit))
     expected = model.lines_of(text, limit)
     assert found == [line[:3] for line in expected if not line.too_long]
     assert problems.counts.get("too-long", 0) == sum(line.too_long for line in expected)

@@ -4,14 +4,14 @@ from io import BytesIO
 
 from tests.formats.endless import long_line
 from unlost.formats import Problems
-from unlost.formats.lines import MAX_LINE_BYTES, read_lines
+from unlost.formats.lines import MAX_LINE_BYTES, read_stream_lines
 
 
 def test_a_line_of_100_megabytes_is_one_problem_in_bounded_memory() -> None:
     """The lines around it are read; never more than the limit is asked for at once."""
     problems = Problems()
     file = long_line(b"first\n", b"\nlast")
-    lines = list(read_lines(file, problems, "x"))
+    lines = list(read_stream_lines(file, problems, "x"))
     assert [(line.number, line.text) for line in lines] == [(1, b"first"), (3, b"last")]
     assert lines[1].offset == 6 + 100 * (1 << 20) + 1
     assert problems.counts == {"too-long": 1}
@@ -23,5 +23,5 @@ def test_the_limit_itself_is_allowed() -> None:
     """A line of exactly so many bytes is read, with any end."""
     for end in (b"", b"\n", b"\r\n", b"\n\n"):
         problems = Problems()
-        assert next(read_lines(BytesIO(b"abcd" + end), problems, "x", 4)).text == b"abcd"
+        assert next(read_stream_lines(BytesIO(b"abcd" + end), problems, "x", 4)).text == b"abcd"
         assert not problems.counts

@@ -11,13 +11,20 @@ from hypothesis import strategies as st
 from tests.models import linkformat as model
 from unlost import _core
 from unlost.formats import Problems
-from unlost.formats.linkformat import KINDS, ListLink, Memento, TimeMap, read_timemap, timemap_lines
+from unlost.formats.linkformat import (
+    TIMEMAP_PROBLEM_KINDS,
+    TimeMapLink,
+    TimeMapEntry,
+    LinkFormatTimeMap,
+    read_timemap,
+    format_timemap,
+)
 
 CORPUS = Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "linkformat"
 GMT = "Mon, 10 Feb 2014 00:00:01 GMT"
 
 
-def read(body: str | bytes) -> tuple[TimeMap, dict[str, int]]:
+def read(body: str | bytes) -> tuple[LinkFormatTimeMap, dict[str, int]]:
     """Return what a TimeMap tells, and the problems."""
     problems = Problems()
     found = read_timemap(body.encode() if isinstance(body, str) else body, problems)
@@ -49,14 +56,16 @@ def test_the_example_of_the_standard() -> None:
     )
     base = "http://arxiv.example.net"
     assert problems == {}
-    assert found == TimeMap(
+    assert found == LinkFormatTimeMap(
         "http://a.example.org",
-        ListLink(f"{base}/timemap/http://a.example.org", "application/link-format", "20000620180259", "20080409203051"),
+        TimeMapLink(
+            f"{base}/timemap/http://a.example.org", "application/link-format", "20000620180259", "20080409203051"
+        ),
         f"{base}/timegate/http://a.example.org",
         (),
         (
-            Memento(f"{base}/web/20000620180259/http://a.example.org", "20000620180259", first=True),
-            Memento(f"{base}/web/20091027204954/http://a.example.org", "20091027204954", last=True),
+            TimeMapEntry(f"{base}/web/20000620180259/http://a.example.org", "20000620180259", first=True),
+            TimeMapEntry(f"{base}/web/20091027204954/http://a.example.org", "20091027204954", last=True),
         ),
     )
 
@@ -86,7 +95,7 @@ def test_spellings_that_archives_have(entry: str) -> None:
     found, problems = read(entry)
     assert problems == {}
     assert [(memento.uri, memento.datetime) for memento in found.mementos] == [("http://w/1", "20140210000001")]
-    assert not found.mementos[0].dated_by_uri
+    assert not found.mementos[0].is_dated_by_uri
 
 
 def test_addresses_with_everything_in_them() -> None:
@@ -102,7 +111,7 @@ def test_a_missing_date_is_taken_from_the_address_and_said(date: str) -> None:
     """14 digits behind a slash, if they are a date; 13 or 15, or month 13, are not."""
     odd = "http://w/20141310000001/2014021000000/201402100000011/20140210000001id_/http://a.com/"
     found, problems = read(f"<{odd}>; rel=memento{date}")
-    assert found.mementos == (Memento(odd, "20140210000001", dated_by_uri=True),)
+    assert found.mementos == (TimeMapEntry(odd, "20140210000001", is_dated_by_uri=True),)
     assert problems == {}
 
 
@@ -129,7 +138,7 @@ def test_a_bad_entry_loses_itself_only(kind: str, bad: str, between: str) -> Non
     assert len(found.mementos) == 2
     assert problems.counts == {kind: 1}
     first = problems.first[kind]
-    assert (first.file, first.offset, first.message) == ("a.link", len(good + between), KINDS[kind])
+    assert (first.file, first.offset, first.message) == ("a.link", len(good + between), TIMEMAP_PROBLEM_KINDS[kind])
 
 
 def test_a_quoted_value_may_contain_what_begins_an_entry() -> None:
@@ -145,16 +154,16 @@ def test_a_quoted_value_may_contain_what_begins_an_entry() -> None:
 @pytest.mark.parametrize("page", ["<!DOCTYPE html><p>", "\n <HTML lang=en>", '<?xml version="1.0"?>', "<!-- x -->"])
 def test_a_page_in_place_of_a_list_is_known_for_what_it_is(page: str) -> None:
     """HTML is one problem of its own kind, not a thousand bad entries."""
-    assert read(page + "\n<a>; rel=memento" * 9) == (TimeMap(), {"html": 1})
+    assert read(page + "\n<a>; rel=memento" * 9) == (LinkFormatTimeMap(), {"html": 1})
 
 
 def test_other_rubbish() -> None:
     """Nothing is nothing; text without entries, NULs and binary rubbish are counted."""
-    assert read("") == (TimeMap(), {})
-    assert read(" ,\n") == (TimeMap(), {})
-    assert read("Not found") == (TimeMap(), {"no-link": 1})
-    assert read(b"\0" * 1000) == (TimeMap(), {"no-link": 1})
-    assert read(b"\x1f\x8b\x08\0\n<\xff\n<\xfe>") == (TimeMap(), {"no-link": 1, "bad-uri": 1, "no-rel": 1})
+    assert read("") == (LinkFormatTimeMap(), {})
+    assert read(" ,\n") == (LinkFormatTimeMap(), {})
+    assert read("Not found") == (LinkFormatTimeMap(), {"no-link": 1})
+    assert read(b"\0" * 1000) == (LinkFormatTimeMap(), {"no-link": 1})
+    assert read(b"\x1f\x8b\x08\0\n<\xff\n<\xfe>") == (LinkFormatTimeMap(), {"no-link": 1, "bad-uri": 1, "no-rel": 1})
 
 
 def test_lists_of_lists_and_other_relations() -> None:
@@ -164,7 +173,9 @@ def test_lists_of_lists_and_other_relations() -> None:
         '<o>; rel="original timegate", <l>; rel=license, <o2>; rel=original'
     )
     assert problems == {}
-    assert found == TimeMap("o", ListLink("t/1", "a/b"), "o", (ListLink("t/2", None, "20140210000001"),), (), 3)
+    assert found == LinkFormatTimeMap(
+        "o", TimeMapLink("t/1", "a/b"), "o", (TimeMapLink("t/2", None, "20140210000001"),), (), 3
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,24 +254,25 @@ def test_fuzzed_inputs_agree_with_the_model(file: Path) -> None:
 
 URIS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='<>" '), min_size=1)
 DATES = st.datetimes().map(lambda moment: f"{moment.year:04d}{moment:%m%d%H%M%S}")
-LISTS = st.builds(ListLink, URIS, st.none() | st.sampled_from(["application/json", "application/cdxj+ors"]),
+LISTS = st.builds(TimeMapLink, URIS, st.none() | st.sampled_from(["application/json", "application/cdxj+ors"]),
                   st.none() | DATES, st.none() | DATES)  # fmt: skip
 
 
 @given(st.none() | URIS, st.none() | LISTS, st.none() | URIS, st.lists(LISTS), st.lists(st.tuples(URIS, DATES)))
 def test_what_is_written_reads_back(
     original: str | None,
-    itself: ListLink | None,
+    itself: TimeMapLink | None,
     timegate: str | None,
-    lists: list[ListLink],
+    lists: list[TimeMapLink],
     copies: list[tuple[str, str]],
 ) -> None:
     """A TimeMap survives being written, the first and last memento being called so."""
     mementos = tuple(
-        Memento(uri, date, first=place == 0, last=place == len(copies) - 1) for place, (uri, date) in enumerate(copies)
+        TimeMapEntry(uri, date, first=place == 0, last=place == len(copies) - 1)
+        for place, (uri, date) in enumerate(copies)
     )
-    written = TimeMap(original, itself, timegate, tuple(lists), mementos)
-    text = "".join(timemap_lines(written))
+    written = LinkFormatTimeMap(original, itself, timegate, tuple(lists), mementos)
+    text = "".join(format_timemap(written))
     assert not text.endswith((",", "\n"))
     assert read(text) == (written, {})
 
@@ -277,7 +289,9 @@ def test_an_address_may_begin_like_a_tag() -> None:
 @example("!--")
 def test_no_address_can_write_an_entry_of_its_own(uri: str) -> None:
     """Whatever an address contains, it is written as one entry."""
-    found, problems = read("".join(timemap_lines(TimeMap(original=uri, mementos=(Memento(uri, "20140210000001"),)))))
+    found, problems = read(
+        "".join(format_timemap(LinkFormatTimeMap(original=uri, mementos=(TimeMapEntry(uri, "20140210000001"),))))
+    )
     assert problems == {}
     assert len(found.mementos) == 1
     assert asdict(found)["original"] == found.mementos[0].uri
@@ -285,5 +299,5 @@ def test_no_address_can_write_an_entry_of_its_own(uri: str) -> None:
 
 def test_one_memento_is_first_and_last() -> None:
     """As MemGator writes it."""
-    lines = list(timemap_lines(TimeMap(mementos=(Memento("http://w/1", "20140210000001"),))))
+    lines = list(format_timemap(LinkFormatTimeMap(mementos=(TimeMapEntry("http://w/1", "20140210000001"),))))
     assert lines == [f'<http://w/1>; rel="first last memento"; datetime="{GMT}"']

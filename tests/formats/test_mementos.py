@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from tests.models import mementos as model
 from unlost import _core
-from unlost.archives.clients.urims import joined
+from unlost.archives.clients.urims import join_url
 from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.linkformat import read_timemap
-from unlost.formats.mementos import Memento, Mementos, SeenMementos, read_mementos
+from unlost.formats.mementos import MementoTuple, Mementos, SeenMementos, read_archive_timemap
 from unlost.formats.problems import Problems
 
 DATES = st.one_of(
@@ -35,7 +35,7 @@ HARMLESS = re.compile(r"[!#-;=?-~]*")
 
 def listed(rows: list[tuple[str, str, str]]) -> Mementos:
     """Return these copies."""
-    return Mementos(Memento(*row) for row in rows)
+    return Mementos(MementoTuple(*row) for row in rows)
 
 
 @given(ROWS, DATES, DATES, st.booleans(), st.booleans())
@@ -129,7 +129,7 @@ def test_what_is_no_date_is_refused() -> None:
     """Dates are whole and are dates."""
     for date in ("2014", "20140230000000", "2014021000000x", ""):
         with pytest.raises(DateError):
-            Mementos([Memento(date, "a", "http://a/")])
+            Mementos([MementoTuple(date, "a", "http://a/")])
         with pytest.raises(DateError):
             Mementos().closest(date)
         with pytest.raises(DateError):
@@ -143,19 +143,21 @@ def test_what_is_no_date_is_refused() -> None:
 def test_the_closest_copy() -> None:
     """Before the first it is the first, behind the last the last; of two the earlier, of many the first."""
     dates = ["20140101000000", "20140101000010", "20140101000010", "20140101000020"]
-    copies = Mementos(Memento(date, "a", f"http://a/{n}") for n, date in enumerate(dates))
+    copies = Mementos(MementoTuple(date, "a", f"http://a/{n}") for n, date in enumerate(dates))
     asked = {"00010101000000": 0, "20140101000005": 0, "20140101000006": 1, "20140101000010": 1, "20140101000015": 1}
     asked |= {"20140101000016": 3, "99991231235959": 3}
     assert {date: copies.closest(date) for date in asked} == asked
     # Over the end of a year, where numbers are further apart than moments.
-    copies = Mementos([Memento("20131231235950", "a", "http://a/1"), Memento("20140101000020", "a", "http://a/2")])
+    copies = Mementos(
+        [MementoTuple("20131231235950", "a", "http://a/1"), MementoTuple("20140101000020", "a", "http://a/2")]
+    )
     assert [copies.closest(date) for date in ("20140101000005", "20140101000006")] == [0, 1]
 
 
 def test_nobody_writes_entries_of_their_own() -> None:
     """What an archive lists can end neither an address, nor a line, nor a text in JSON."""
     hostile = 'http://a/"}\r\n<http://b/>; rel="original",\x00\x1b[31m\\ \u2028\x85é\udcff\ud800'
-    copies = Mementos([Memento("20140210000001", "a", hostile)])
+    copies = Mementos([MementoTuple("20140210000001", "a", hostile)])
     assert HARMLESS.fullmatch(copies[0].uri)
     found = read_timemap(copies.link_entries(True, True), Problems())
     assert [memento.uri for memento in found.mementos] == [copies[0].uri]
@@ -216,8 +218,8 @@ def test_relative_links_lead_where_captures_lead(link: str) -> None:
     """The same TimeMap gives the same addresses whichever way it is read."""
     base = "http://a.org/map/link/b/"  # with two slashes in it, Python's way makes one of them
     body = f'<{link}>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"'.encode()
-    found = read_mementos(body, "a", base, Problems()).mementos
-    expected = joined(base, link)
+    found = read_archive_timemap(body, "a", base, Problems()).mementos
+    expected = join_url(base, link)
     assert found[0].uri.casefold() == expected.casefold()
 
 
@@ -227,7 +229,7 @@ def test_what_is_no_address_of_the_web_is_counted() -> None:
     date = '; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"'
     links = ["http://a/1", "javascript:alert(1)", "http://", "mailto:a@b", "http://[b", "data:x", "https://:80/"]
     body = ",\n".join(f"<{link}>{date}" for link in links).encode()
-    found = read_mementos(body, "a", "http://a.org/", problems)
+    found = read_archive_timemap(body, "a", "http://a.org/", problems)
     assert [memento.uri for memento in found.mementos] == ["http://a/1"]
     assert problems.counts == {"bad-uri": len(links) - 1}
     assert problems.first["bad-uri"].line == 2
@@ -238,7 +240,7 @@ def test_little_text_does_not_become_much() -> None:
     base = "http://a.org/" + "x" * 100_000 + "/"
     body = b",".join(b"<%d>;rel=memento;datetime=20140210000001" % n for n in range(3_000))
     problems = Problems()
-    found = read_mementos(body, "a", base, problems)
+    found = read_archive_timemap(body, "a", base, problems)
     assert 1 << 27 <= found.mementos.size < 1 << 28
     assert problems.counts["too-large"] + len(found.mementos) == 3_000
 
@@ -246,9 +248,9 @@ def test_little_text_does_not_become_much() -> None:
 def test_pages_that_repeat_others_are_known() -> None:
     """How many copies are new is told, whatever their scheme or archive."""
     seen = SeenMementos()
-    copies = Mementos(Memento(f"201402{day:02d}000000", "a", "http://a/x") for day in range(1, 29))
+    copies = Mementos(MementoTuple(f"201402{day:02d}000000", "a", "http://a/x") for day in range(1, 29))
     assert [seen.add(copies[:10]), seen.add(copies[5:15]), seen.add(copies[:15]), seen.add(copies)] == [10, 5, 0, 13]
-    assert seen.add(Mementos([Memento("20140201000000", "b", "https://a/x")])) == 0
+    assert seen.add(Mementos([MementoTuple("20140201000000", "b", "https://a/x")])) == 0
 
 
 def test_a_hundred_thousand_copies() -> None:
@@ -263,7 +265,7 @@ def test_a_hundred_thousand_copies() -> None:
     ).encode()
     tracemalloc.start()
     begin = time.perf_counter()
-    copies = read_mementos(body, "a", "https://web.example.org/", Problems()).mementos
+    copies = read_archive_timemap(body, "a", "https://web.example.org/", Problems()).mementos
     merged = Mementos.merged([copies[:60_000], copies[40_000:], copies])
     text = merged.link_entries(True, True)
     kept = Mementos.unpacked(merged.packed())

@@ -12,8 +12,8 @@ from tests.real_data import DATA
 from unlost import dates, uri
 from unlost.formats import Problems
 from unlost.formats.capture import Capture
-from unlost.formats.index import read_captures
-from unlost.formats.warc import open_record
+from unlost.formats.index import read_index_captures
+from unlost.formats.warc import open_warc_record
 
 
 def build(warcs: list[Path], index: Path) -> list[Capture]:
@@ -21,7 +21,7 @@ def build(warcs: list[Path], index: Path) -> list[Capture]:
     done = unlost("index", "build", *map(str, warcs), "-o", str(index))
     assert (done.returncode, done.stderr) == (0, b"")
     problems = Problems()
-    captures = list(read_captures(index, problems))
+    captures = list(read_index_captures(index, problems))
     assert problems.counts == {}
     return captures
 
@@ -30,7 +30,7 @@ def stored_body(folder: Path, capture: Capture) -> bytes:
     """Return a capture's body as pywb serves it: without chunks, other codings kept."""
     assert capture.filename is not None
     assert capture.offset is not None
-    stored = open_record(folder / capture.filename, capture.offset)
+    stored = open_warc_record(folder / capture.filename, capture.offset)
     body = stored.body.read()
     codings = [value.lower() for name, value in stored.http_headers if name.lower() == "transfer-encoding"]
     return pywb.without_chunks(body) if codings == ["chunked"] else body

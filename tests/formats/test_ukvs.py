@@ -14,31 +14,31 @@ from tests.formats.test_frequency import FREQUENCIES
 from unlost.errors import InputError
 from unlost.formats import Problems
 from unlost.formats.frequency import Frequency
-from unlost.formats.ukvs import KINDS, Header, Row, UkvsReader, write_ukvs
+from unlost.formats.ukvs import UKVS_PROBLEM_KINDS, UkvsHeader, UkvsRow, UkvsReader, write_ukvs
 
 SAMPLE = Path(__file__).with_name("files") / "sample.ukvs"
 
 
-def read(body: bytes) -> tuple[Header, list[Row], dict[str, int]]:
+def read(body: bytes) -> tuple[UkvsHeader, list[UkvsRow], dict[str, int]]:
     """Return header, rows and problems of a file."""
     problems = Problems()
     reader = UkvsReader(BytesIO(body), problems, "x.ukvs")
     rows = list(reader)
-    assert set(problems.counts) <= set(KINDS)
+    assert set(problems.counts) <= set(UKVS_PROBLEM_KINDS)
     assert all(str(first).isprintable() for first in problems.first.values())
     return reader.header, rows, problems.counts
 
 
-def row(key: str, frequency: str) -> Row:
+def row(key: str, frequency: str) -> UkvsRow:
     """Return a row of a map."""
-    return Row((key,), (frequency,), Frequency.parse(frequency))
+    return UkvsRow((key,), (frequency,), Frequency.parse(frequency))
 
 
 def test_the_sample_map_of_the_paper() -> None:
     """Headers with unquoted names, several of them of one name, and all kinds of frequencies."""
     header, rows, problems = read(SAMPLE.read_bytes())
     assert problems == {}
-    assert header == Header(
+    assert header == UkvsHeader(
         ("https://git.io/mementomap",),
         {"uri": "https://archive.example.org/"},
         meta={"type": "MementoMap", "name": "Example Web Archive", "year": 1996},
@@ -93,7 +93,7 @@ def test_flawed_files(body: bytes, problems: dict[str, int], rows: int) -> None:
 def test_a_bad_frequency_does_not_lose_the_key() -> None:
     """A map never answers "not held" for a key that went into it: its frequency is unknown."""
     _, rows, _ = read(b"a lots\n")
-    assert rows == [Row(("a",), ("lots",), Frequency())]
+    assert rows == [UkvsRow(("a",), ("lots",), Frequency())]
 
 
 def test_a_brace_alone_is_bad_json() -> None:
@@ -128,16 +128,16 @@ FIELDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characte
 ATTRIBUTES = st.none() | st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.booleans()), max_size=3)
 ROWS = st.dictionaries(FIELDS, st.tuples(FREQUENCIES, st.lists(FIELDS, max_size=2), ATTRIBUTES), max_size=8).map(
     lambda found: [
-        Row((key,), (str(frequency), *values), frequency, attributes)
+        UkvsRow((key,), (str(frequency), *values), frequency, attributes)
         for key, (frequency, values, attributes) in sorted(found.items(), key=lambda item: item[0].encode())
     ]
 )
 
 
 @given(ROWS, st.dictionaries(st.text(), st.text() | st.none(), max_size=3), st.lists(st.text(), max_size=2))
-def test_what_is_written_reads_back(rows: list[Row], meta: dict[str, object], context: list[str]) -> None:
+def test_what_is_written_reads_back(rows: list[UkvsRow], meta: dict[str, object], context: list[str]) -> None:
     """Header and rows survive being written, and the same rows make the same bytes."""
-    header = Header(tuple(context), {"uri": "http://a.example/"}, meta=meta)
+    header = UkvsHeader(tuple(context), {"uri": "http://a.example/"}, meta=meta)
     with tempfile.TemporaryDirectory() as folder:
         one, two = Path(folder, "one"), Path(folder, "two")
         write_ukvs(one, header, rows)
@@ -151,20 +151,20 @@ def test_what_is_written_reads_back(rows: list[Row], meta: dict[str, object], co
     [
         [row("b", "1"), row("a", "1")],
         [row("a", "1"), row("a", "1")],
-        [Row(("a b",), ("1",))],
-        [Row(("!a",), ("1",))],
-        [Row(("",), ("1",))],
-        [Row(("a",), ("{1",))],
-        [Row(("a", "b"), ("1",))],
-        [Row(("\ud800",), ("1",))],
+        [UkvsRow(("a b",), ("1",))],
+        [UkvsRow(("!a",), ("1",))],
+        [UkvsRow(("",), ("1",))],
+        [UkvsRow(("a",), ("{1",))],
+        [UkvsRow(("a", "b"), ("1",))],
+        [UkvsRow(("\ud800",), ("1",))],
     ],
 )
-def test_what_could_not_be_read_is_not_written(rows: list[Row], tmp_path: Path) -> None:
+def test_what_could_not_be_read_is_not_written(rows: list[UkvsRow], tmp_path: Path) -> None:
     """Unsorted rows and fields that would be read as something else are refused; the file that was there stays."""
     path = tmp_path / "a.ukvs"
     path.write_text("as it was")
     with pytest.raises(InputError, match="expected"):
-        write_ukvs(path, Header(), rows)
+        write_ukvs(path, UkvsHeader(), rows)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.ukvs", "as it was")]
 
 

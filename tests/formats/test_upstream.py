@@ -13,18 +13,18 @@ from tests.formats.endless import long_line
 from unlost.errors import InputError
 from unlost.formats import Problems
 from unlost.formats.upstream import (
-    KINDS,
-    Answer,
-    Endpoint,
-    Outcome,
-    Reason,
-    answer_line,
-    read_answers,
-    write_answers,
+    UPSTREAM_LOG_PROBLEM_KINDS,
+    UpstreamLogEntry,
+    UpstreamEndpoint,
+    UpstreamOutcome,
+    RoutingReason,
+    format_log_entry,
+    read_upstream_log,
+    write_upstream_log,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
-ANSWER = Answer(
+ANSWER = UpstreamLogEntry(
     "2026-01-31T12:00:00.250Z",
     archive="ia",
     uri="http://a.com/",
@@ -41,23 +41,23 @@ ANSWER = Answer(
 )
 
 
-def read(body: bytes) -> tuple[list[Answer], dict[str, int]]:
+def read(body: bytes) -> tuple[list[UpstreamLogEntry], dict[str, int]]:
     """Return the answers of a log and the problems."""
     problems = Problems()
-    found = list(read_answers(BytesIO(body), problems, "x"))
-    assert set(problems.counts) <= set(KINDS)
+    found = list(read_upstream_log(BytesIO(body), problems, "x"))
+    assert set(problems.counts) <= set(UPSTREAM_LOG_PROBLEM_KINDS)
     return found, problems.counts
 
 
 def changed(**values: object) -> bytes:
     """Return the line of an answer with some fields changed; those that are `...` left out."""
-    made = {**json.loads(answer_line(ANSWER)), **values}
+    made = {**json.loads(format_log_entry(ANSWER)), **values}
     return json.dumps({name: value for name, value in made.items() if value is not ...}).encode() + b"\n"
 
 
 def test_a_line_of_the_log() -> None:
     """The fields, their names and their order are fixed: other programs read them."""
-    assert answer_line(ANSWER) == (
+    assert format_log_entry(ANSWER) == (
         b'{"time":"2026-01-31T12:00:00.250Z","archive":"ia","uri":"http://a.com/","endpoint":"timemap","outcome":"hit",'
         b'"reason":"routed","key":"com,a)/","status":200,"mementos":7,"first":"20010101000000","last":"20140210000001",'
         b'"duration_ms":81.5,"bytes":2048,"from_cache":false}\n'
@@ -67,7 +67,7 @@ def test_a_line_of_the_log() -> None:
 def test_fields_of_later_versions_are_ignored() -> None:
     """Null is the same as nothing, too."""
     assert read(changed(colour="red", status=None, key=...)) == (
-        [Answer(**{**json.loads(answer_line(ANSWER)), "status": None, "key": None})],
+        [UpstreamLogEntry(**{**json.loads(format_log_entry(ANSWER)), "status": None, "key": None})],
         {},
     )
 
@@ -109,7 +109,7 @@ def test_a_value_that_cannot_be_is_counted_and_not_written(name: str, value: obj
     found, problems = read(changed(**{name: value}) + changed())
     assert (found, problems) == ([ANSWER], {"bad-field": 1})
     with pytest.raises(InputError, match=f"expected .* as `{name}`"):
-        answer_line(Answer(**{**json.loads(answer_line(ANSWER)), name: value}))
+        format_log_entry(UpstreamLogEntry(**{**json.loads(format_log_entry(ANSWER)), name: value}))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_other_lines_are_counted_where_they_are(line: bytes) -> None:
     """Truncated lines, rubbish and deep nesting are lost alone."""
     problems = Problems()
     body = changed() + line.rstrip(b"\n") + b"\n\n" + changed()
-    assert list(read_answers(BytesIO(body), problems, "x")) == [ANSWER, ANSWER]
+    assert list(read_upstream_log(BytesIO(body), problems, "x")) == [ANSWER, ANSWER]
     assert problems.counts == {"bad-json": 1}
     assert (problems.first["bad-json"].line, problems.first["bad-json"].offset) == (2, len(changed()))
 
@@ -127,7 +127,7 @@ def test_other_lines_are_counted_where_they_are(line: bytes) -> None:
 def test_a_line_of_100_megabytes_is_one_problem() -> None:
     """The lines around it are read."""
     problems = Problems()
-    found = list(read_answers(long_line(changed() + b'{"uri": "', b'"}\n' + changed()), problems, "x"))
+    found = list(read_upstream_log(long_line(changed() + b'{"uri": "', b'"}\n' + changed()), problems, "x"))
     assert found == [ANSWER, ANSWER]
     assert problems.counts == {"too-long": 1}
 
@@ -136,13 +136,13 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 COUNTS = st.integers(0, 2**53 - 1)
 DATES = st.none() | st.datetimes().map(lambda moment: f"{moment.year:04d}{moment:%m%d%H%M%S}")
 ANSWERS = st.builds(
-    Answer,
+    UpstreamLogEntry,
     time=st.datetimes().map(lambda moment: f"{moment.isoformat(timespec='milliseconds')}Z"),
     archive=TEXTS,
     uri=TEXTS,
-    endpoint=st.sampled_from(get_args(Endpoint)),
-    outcome=st.sampled_from(get_args(Outcome)),
-    reason=st.sampled_from(get_args(Reason)),
+    endpoint=st.sampled_from(get_args(UpstreamEndpoint)),
+    outcome=st.sampled_from(get_args(UpstreamOutcome)),
+    reason=st.sampled_from(get_args(RoutingReason)),
     key=st.none() | TEXTS,
     status=st.none() | st.integers(100, 999),
     mementos=st.none() | COUNTS,
@@ -155,10 +155,10 @@ ANSWERS = st.builds(
 
 
 @given(st.lists(ANSWERS))
-def test_what_is_written_reads_back(answers: list[Answer]) -> None:
+def test_what_is_written_reads_back(answers: list[UpstreamLogEntry]) -> None:
     """Every answer survives, one line for each."""
     file = BytesIO()
-    write_answers(file, answers)
+    write_upstream_log(file, answers)
     assert file.getvalue().count(b"\n") == len(answers)
     assert read(file.getvalue()) == (answers, {})
 
@@ -172,5 +172,10 @@ def test_no_log_is_too_strange(body: bytes) -> None:
 def test_every_field_and_every_word_is_explained() -> None:
     """The page for other programs names all fields, outcomes and reasons."""
     page = PAGE.read_text()
-    names = [*json.loads(answer_line(ANSWER)), *get_args(Endpoint), *get_args(Outcome), *get_args(Reason)]
+    names = [
+        *json.loads(format_log_entry(ANSWER)),
+        *get_args(UpstreamEndpoint),
+        *get_args(UpstreamOutcome),
+        *get_args(RoutingReason),
+    ]
     assert [name for name in names if f"`{name}`" not in page] == []

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from tests.formats.endless import long_line
 from tests.real_data import DATA, urls
 from unlost.formats import Problems
-from unlost.formats.urllist import KINDS, read_urls
+from unlost.formats.urllist import URL_LIST_PROBLEM_KINDS, read_urls
 
 
 def read(body: bytes, column: int | None = None) -> tuple[list[bytes], dict[str, int]]:
     """Return the addresses of a list and the problems."""
     problems = Problems()
     found = [line.text for line in read_urls(BytesIO(body), problems, "x", column=column)]
-    assert set(problems.counts) <= set(KINDS)
+    assert set(problems.counts) <= set(URL_LIST_PROBLEM_KINDS)
     return found, problems.counts
 
 

@@ -14,9 +14,9 @@ from tests.formats.warcs import member, pages, record
 from tests.real_data import DATA
 from unlost.errors import ArchiveFileError
 from unlost.formats import Capture, Problems
-from unlost.formats.wacz import open_record, read_captures
-from unlost.formats.warc import open_record as open_warc
-from unlost.formats.warc import read_captures as read_warc
+from unlost.formats.wacz import open_wacz_record, read_wacz_captures
+from unlost.formats.warc import open_warc_record as open_warc
+from unlost.formats.warc import read_warc_captures as read_warc
 
 WARC = b"".join(member(record(number=number)) for number in range(3))
 
@@ -24,7 +24,7 @@ WARC = b"".join(member(record(number=number)) for number in range(3))
 def read(path: Path) -> tuple[list[Capture], dict[str, int]]:
     """Return the captures of a WACZ and the count of its problems."""
     problems = Problems()
-    return list(read_captures(path, problems)), problems.counts
+    return list(read_wacz_captures(path, problems)), problems.counts
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
@@ -45,7 +45,7 @@ def test_records_are_opened_where_they_are(tmp_path: Path) -> None:
     found, kinds = read(path)
     assert (len(found), kinds) == (5, {"short-block": 1})
     for capture in found:
-        opened = open_record(path, capture.filename or "", capture.offset or 0)
+        opened = open_wacz_record(path, capture.filename or "", capture.offset or 0)
         assert opened.header("WARC-Target-URI") == capture.uri
         assert opened.body.read().startswith(b"<p>hello</p>")
         places = [(problem.kind, problem.file) for problem in opened.problems()]
@@ -66,7 +66,7 @@ def test_records_that_cannot_be_opened(name: str, offset: int, compression: int,
     """The message names the file, the member and what is wrong."""
     path = wacz(tmp_path / "a.wacz", {"archive/a.warc": record(), "archive/z.warc": record()}, compression)
     with pytest.raises(ArchiveFileError, match=message):
-        open_record(path, name, offset)
+        open_wacz_record(path, name, offset)
 
 
 @pytest.mark.real_data
@@ -78,7 +78,7 @@ def test_a_real_crawl_in_a_wacz(tmp_path: Path) -> None:
     assert (len(found), kinds) == (58, {})
     for capture in found:
         place = capture.offset or 0
-        stored, inside = open_warc(path, place), open_record(tmp_path / "a.wacz", path.name, place)
+        stored, inside = open_warc(path, place), open_wacz_record(tmp_path / "a.wacz", path.name, place)
         assert (inside.headers, inside.http_headers) == (stored.headers, stored.http_headers)
         assert inside.body.read() == stored.body.read()
 
@@ -138,12 +138,12 @@ def test_no_change_stops_the_reader(
     path.write_bytes(data[: len(data) - end] if end < len(data) // 2 else data)
     problems = Problems()
     with suppress(ArchiveFileError):
-        found = list(read_captures(path, problems))
+        found = list(read_wacz_captures(path, problems))
         assert len(found) <= 3
         for capture in found:
             assert capture.offset is not None
             with suppress(ArchiveFileError):
-                open_record(path, capture.filename or "", capture.offset).body.read(99)
+                open_wacz_record(path, capture.filename or "", capture.offset).body.read(99)
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", WARC], ids=["nothing", "text", "a WARC"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.formats.test_contentcoding import raw_deflate, zstd
 from tests.formats.warcs import member, record
 from unlost._core import WarcBody, WarcRecord, WarcScanner
-from unlost.archives.bodies.record_body import read_body
+from unlost.archives.bodies.record_body import decode_payload
 from unlost.formats.contentcoding import UndecodableError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def agree(headers: list[tuple[str, str]], body: bytes) -> None:
     digest, size, is_broken = records[0].body
     content, is_cut, is_broken_too = undone(headers, body)
     try:
-        model, model_is_broken = read_body(io.BytesIO(body), headers, LIMIT)
+        model, model_is_broken = decode_payload(io.BytesIO(body), headers, LIMIT)
         with model:
             expected = model.read()
     except UndecodableError:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats.warcs import scan
-from unlost.formats.warc import open_record
+from unlost.formats.warc import open_warc_record
 
 CORPUS = sorted((Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "warc").iterdir())
 
@@ -15,6 +15,6 @@ def test_every_record_found_can_be_opened(path: Path) -> None:
     """Records lie in the file and open again, and are short or not, as the scan said."""
     records, _ = scan(path)
     for record in records:
-        opened = open_record(path, record.offset, record.skip)
+        opened = open_warc_record(path, record.offset, record.skip)
         opened.body.read()
         assert ("short-block" in {problem.kind for problem in opened.problems()}) == record.is_short

@@ -11,7 +11,7 @@ from warcio.warcwriter import WARCWriter
 from tests.formats.warcs import PAGE, captures, member, pages, record, scan
 from unlost.errors import ArchiveFileError
 from unlost.formats import Problems
-from unlost.formats.warc import open_record, read_captures
+from unlost.formats.warc import open_warc_record, read_warc_captures
 
 ARC_1 = b"filedesc://a.arc 0.0.0.0 20010203040506 text/plain 76\n1 0 InternetArchive\n"
 ARC_1 += b"URL IP-address Archive-date Content-type Archive-length\n\n"
@@ -39,7 +39,7 @@ def test_arc(first: bytes, fields: bytes, pack: type, tmp_path: Path) -> None:
         ("20010203040506", 200, "text/html", f"com,example)/{number}") for number in (0, 1)
     ]
     assert kinds == {}
-    opened = open_record(path, found[1].offset or 0)
+    opened = open_warc_record(path, found[1].offset or 0)
     assert (opened.http_line, opened.body.read()) == ("HTTP/1.1 200 OK", b"<p>hello</p>")
     found, kinds = captures(path, data + b"rubbish\n" * 9 + pack(arc_record(2, fields)))
     assert pages(found) == [0, 1, 2]
@@ -81,7 +81,7 @@ def test_zstd(dictionary: bool, tmp_path: Path) -> None:
     assert pages(found) == list(range(8))
     assert kinds == {}
     assert sum(capture.length or 0 for capture in found) + (found[0].offset or 0) == len(data)
-    assert open_record(path, found[5].offset or 0).body.read() == b"<p>hello</p>" + bytes(range(5, 95))
+    assert open_warc_record(path, found[5].offset or 0).body.read() == b"<p>hello</p>" + bytes(range(5, 95))
     found, kinds = captures(path, data[:-20])
     assert pages(found)[:7] == list(range(7))
     assert kinds["truncated-zstd"] == 1
@@ -122,9 +122,9 @@ def test_other_records_on_demand(tmp_path: Path) -> None:
     """Requests, metadata and warcinfo are captures only where they are asked for."""
     path = tmp_path / "a.warc"
     path.write_bytes(b"".join(record(kind=kind) for kind in ("warcinfo", "request", "metadata", "response")))
-    assert len(list(read_captures(path, Problems()))) == 1
+    assert len(list(read_warc_captures(path, Problems()))) == 1
     everything = ["warcinfo", "request", "metadata", "response"]
-    assert len(list(read_captures(path, Problems(), records=everything))) == 4
+    assert len(list(read_warc_captures(path, Problems(), record_types=everything))) == 4
 
 
 def test_a_short_record_is_opened_as_far_as_it_goes(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_short_record_is_opened_as_far_as_it_goes(tmp_path: Path) -> None:
     block = PAGE + bytes(range(256)) * 40
     path = tmp_path / "a.warc.gz"
     path.write_bytes(member(record(block))[:-30])
-    opened = open_record(path, 0)
+    opened = open_warc_record(path, 0)
     assert block.endswith(PAGE[-12:] + bytes(range(256)) * 40)
     assert block.partition(b"\r\n\r\n")[2].startswith(opened.body.read())
     assert {problem.kind for problem in opened.problems()} >= {"truncated-gzip"}
@@ -143,7 +143,9 @@ def test_records_of_a_shared_member_can_be_opened(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
     path.write_bytes(member(b"".join(record(number=number) for number in range(3))))
     for number, found in enumerate(scan(path)[0]):
-        assert open_record(path, found.offset, found.skip).header("warc-target-uri") == f"http://example.com/{number}"
+        assert (
+            open_warc_record(path, found.offset, found.skip).header("warc-target-uri") == f"http://example.com/{number}"
+        )
 
 
 @pytest.mark.parametrize("offset", [1, 10, 10_000])
@@ -152,6 +154,6 @@ def test_no_record_there(offset: int, tmp_path: Path) -> None:
     path = tmp_path / "a.warc"
     path.write_bytes(record())
     with pytest.raises(ArchiveFileError, match=f"expected a record at byte {offset}"):
-        open_record(path, offset)
+        open_warc_record(path, offset)
     with pytest.raises(FileNotFoundError):
-        open_record(tmp_path / "none", 0)
+        open_warc_record(tmp_path / "none", 0)

@@ -8,7 +8,7 @@ import pytest
 from tests.formats.warcs import captures, scan
 from tests.real_data import DATA
 from unlost.formats import Problems
-from unlost.formats.warc import open_record, read_captures
+from unlost.formats.warc import open_warc_record, read_warc_captures
 
 WARCS = DATA / "warc"
 CLIPPED = {"short-block": 1, "truncated-gzip": 1}
@@ -139,9 +139,9 @@ def test_computed_digests_are_those_of_the_writer(name: str, tmp_path: Path) -> 
 def test_every_capture_can_be_opened(name: str) -> None:
     """At each capture's offset is the record that it was read from, with a body of the length that is left."""
     path = WARCS / name
-    for capture in read_captures(path, Problems()):
+    for capture in read_warc_captures(path, Problems()):
         assert capture.offset is not None
-        record = open_record(path, capture.offset)
+        record = open_warc_record(path, capture.offset)
         body = record.body.read()
         assert record.problems() == []
         assert (record.header("WARC-Target-URI") or "").strip("<>") == capture.uri

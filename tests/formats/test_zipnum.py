@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 from tests.formats import strategies
 from unlost.errors import InputError
 from unlost.formats import Problems, cdxj, zipnum
-from unlost.formats.index import find_captures, read_rows
-from unlost.formats.row import Row
-from unlost.formats.zipnum import Block, ZipNum, write_zipnum
+from unlost.formats.index import find_index_captures, read_index_rows
+from unlost.formats.row import IndexRow
+from unlost.formats.zipnum import ZipNumBlock, ZipNumIndex, write_zipnum
 
 
-def lines_of(rows: list[Row]) -> list[bytes]:
+def lines_of(rows: list[IndexRow]) -> list[bytes]:
     """Return the rows as sorted lines."""
-    return sorted(cdxj.write_rows(rows))
+    return sorted(cdxj.write_cdxj(rows))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(strategies.ROWS, min_size=1, max_size=40), size=st.integers(1, 7), wanted=strategies.KEYS)
-def test_every_key_is_found_and_no_other(tmp_path: Path, rows: list[Row], size: int, wanted: str) -> None:
+def test_every_key_is_found_and_no_other(tmp_path: Path, rows: list[IndexRow], size: int, wanted: str) -> None:
     """A look-up finds exactly the lines of a key, or of all that begin with it, wherever blocks begin."""
     lines = lines_of(rows)
     write_zipnum(lines, tmp_path / "a.idx", size)
-    with ZipNum(tmp_path / "a.idx") as index:
+    with ZipNumIndex(tmp_path / "a.idx") as index:
         problems = Problems()
         found = [line.text + b"\n" for block in index.blocks() for line in index.block_lines(block, problems)]
         assert found == lines
@@ -71,8 +71,8 @@ def test_the_dialect_of_wacz_is_read(tmp_path: Path) -> None:
         offset += len(block)
     (tmp_path / "index.idx").write_text("\n".join(listing) + "\n")
     problems = Problems()
-    assert [row.key for row in read_rows(tmp_path / "index.idx", problems)] == ["com,a)/", "com,b)/"]
-    assert [capture.uri for capture in find_captures(tmp_path / "index.idx", "http://www.b.com", problems)] == [
+    assert [row.key for row in read_index_rows(tmp_path / "index.idx", problems)] == ["com,a)/", "com,b)/"]
+    assert [capture.uri for capture in find_index_captures(tmp_path / "index.idx", "http://www.b.com", problems)] == [
         "http://b.com/"
     ]
     assert problems.total == 0
@@ -84,7 +84,7 @@ def test_pages_are_found_under_every_spelling(tmp_path: Path) -> None:
     lines = sorted(f'{key} 2014 {{"url": "{url}"}}\n'.encode() for key, url in pages.items())
     write_zipnum(lines, tmp_path / "a.idx")
     for page in pages.values():
-        assert len(list(find_captures(tmp_path / "a.idx", page, Problems()))) == 1
+        assert len(list(find_index_captures(tmp_path / "a.idx", page, Problems()))) == 1
 
 
 def test_spellings_come_in_the_order_of_the_file_and_blocks_are_read_once(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_spellings_come_in_the_order_of_the_file_and_blocks_are_read_once(tmp_pa
     write_zipnum(lines, tmp_path / "a.idx", 1)
     for page, found in (("http://a.com/", "012"), ("http://a.com/b", "345")):
         problems = Problems()
-        captures = list(find_captures(tmp_path / "a.idx", page, problems))
+        captures = list(find_index_captures(tmp_path / "a.idx", page, problems))
         assert ["http://a.com/" + number for number in found] == [capture.uri for capture in captures]
         assert problems.counts == {}
     listed = (tmp_path / "a.idx").read_bytes().splitlines(keepends=True)
@@ -102,7 +102,7 @@ def test_spellings_come_in_the_order_of_the_file_and_blocks_are_read_once(tmp_pa
         b"rubbish\n".join([b"", *listed]).replace(b"com,a)/ 2012\ta.cdx.gz", b"com,a)/ 2012\tx")
     )
     problems = Problems()
-    assert len(list(find_captures(tmp_path / "a.idx", "http://a.com/", problems))) == 2
+    assert len(list(find_index_captures(tmp_path / "a.idx", "http://a.com/", problems))) == 2
     # The list is read from before the first spelling to behind the last one.
     assert problems.counts == {"bad-block": 6}
 
@@ -172,10 +172,10 @@ def test_bad_lists_and_blocks_lose_themselves_only(tmp_path: Path, line: bytes, 
     good = b"com,a)/ 2014\ta.cdx.gz\t0\t%d\t1\n" % len(BLOCK)
     (tmp_path / "a.idx").write_bytes(good + line + b"\n" + good)
     problems = Problems()
-    assert [row.key for row in read_rows(tmp_path / "a.idx", problems)] == ["com,a)/"] * 2
+    assert [row.key for row in read_index_rows(tmp_path / "a.idx", problems)] == ["com,a)/"] * 2
     assert problems.counts == {"bad-block": 1}
     assert re.search(message, str(problems.first["bad-block"]))
-    with ZipNum(tmp_path / "a.idx") as index, pytest.raises(InputError, match=message):
+    with ZipNumIndex(tmp_path / "a.idx") as index, pytest.raises(InputError, match=message):
         list(index.lines(b"com,a)/"))
 
 
@@ -195,7 +195,7 @@ def test_what_is_no_such_index_is_an_error(tmp_path: Path, name: str, text: byte
     (tmp_path / "a.idx").write_bytes(b"")
     (tmp_path / name).write_bytes(text)
     with pytest.raises(InputError, match=rf"{name} \(byte 0\): expected"):
-        ZipNum(tmp_path / "a.idx")
+        ZipNumIndex(tmp_path / "a.idx")
 
 
 def test_names_of_parts_need_not_be_utf8(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_names_of_parts_need_not_be_utf8(tmp_path: Path) -> None:
     (tmp_path / "a\udcff").write_bytes(BLOCK)
     (tmp_path / "a.loc").write_bytes(b"x\xfe\ta\xff\n")
     (tmp_path / "a.idx").write_bytes(b"com,a)/ 2014\tx\xfe\t0\t%d\t1\n" % len(BLOCK))
-    assert len(list(read_rows(tmp_path / "a.idx", Problems()))) == 1
+    assert len(list(read_index_rows(tmp_path / "a.idx", Problems()))) == 1
 
 
 def test_of_a_damaged_block_the_lines_before_the_damage_are_kept(tmp_path: Path) -> None:
@@ -213,8 +213,8 @@ def test_of_a_damaged_block_the_lines_before_the_damage_are_kept(tmp_path: Path)
     (tmp_path / "a.cdx.gz").write_bytes(block[: len(block) // 2])
     (tmp_path / "a.idx").write_bytes(b"com,a)/0 2014\ta.cdx.gz\t0\t%d\t1\n" % len(block))
     problems = Problems()
-    rows = list(read_rows(tmp_path / "a.idx", problems))
-    assert list(cdxj.write_rows(rows)) == lines[: len(rows)]
+    rows = list(read_index_rows(tmp_path / "a.idx", problems))
+    assert list(cdxj.write_cdxj(rows)) == lines[: len(rows)]
     assert len(rows) > 1000
     assert problems.counts == {"bad-block": 1}
 
@@ -222,9 +222,9 @@ def test_of_a_damaged_block_the_lines_before_the_damage_are_kept(tmp_path: Path)
 def test_a_block_is_cut_into_lines_at_line_feeds_only(tmp_path: Path) -> None:
     """As every other text is: a CR alone ends nothing."""
     (tmp_path / "a.cdx.gz").write_bytes(gzip.compress(b"a 2014 x\ry\r\nb 2014\n"))
-    block = Block(b"a", tmp_path / "a.cdx.gz", 0, 1000)
+    block = ZipNumBlock(b"a", tmp_path / "a.cdx.gz", 0, 1000)
     (tmp_path / "a.idx").write_bytes(b"")
-    with ZipNum(tmp_path / "a.idx") as index:
+    with ZipNumIndex(tmp_path / "a.idx") as index:
         assert [line.text for line in index.block_lines(block)] == [b"a 2014 x\ry", b"b 2014"]
 
 
@@ -232,11 +232,11 @@ def test_a_block_of_nothing_but_line_ends_takes_no_memory(tmp_path: Path) -> Non
     """Lines are made as they are asked for; and a line without end is not waited for."""
     (tmp_path / "a.idx").write_bytes(b"")
     part = tmp_path / "a.cdx.gz"
-    with ZipNum(tmp_path / "a.idx") as index:
+    with ZipNumIndex(tmp_path / "a.idx") as index:
         for text, read in ((b"\n" * (64 << 20), 1000), (b"x" * (64 << 20), 0)):
             part.write_bytes(gzip.compress(text, 1))
             tracemalloc.start()
-            lines = index.block_lines(Block(b"", part, 0, 10**18 - 1), problems := Problems())
+            lines = index.block_lines(ZipNumBlock(b"", part, 0, 10**18 - 1), problems := Problems())
             assert len(list(itertools.islice(lines, 1000))) == read
             assert tracemalloc.get_traced_memory()[1] < 48 << 20
             tracemalloc.stop()
@@ -263,7 +263,7 @@ def test_a_bad_block_costs_itself(tmp_path: Path, part: str, offset: int, length
     )
     (tmp_path / "a.idx").write_text(listing)
     problems = Problems()
-    assert [row.key for row in read_rows(tmp_path / "a.idx", problems)][-rows:] == ["com,a)/", "com,b)/"][-rows:]
+    assert [row.key for row in read_index_rows(tmp_path / "a.idx", problems)][-rows:] == ["com,a)/", "com,b)/"][-rows:]
     assert problems.counts == {"bad-block": 1}
     assert re.search(message, str(problems.first["bad-block"]))
 
@@ -275,7 +275,7 @@ def test_a_block_that_never_ends_is_left(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "a.cdx.gz").write_bytes(bomb)
     (tmp_path / "a.idx").write_text(f"com,a)/ 2014\ta.cdx.gz\t0\t{len(bomb)}\t1\n")
     problems = Problems()
-    assert [row.key for row in read_rows(tmp_path / "a.idx", problems)] == ["com,a)/"]
+    assert [row.key for row in read_index_rows(tmp_path / "a.idx", problems)] == ["com,a)/"]
     assert problems.counts == {"bad-block": 1, "too-long": 1}
     assert problems.first["bad-block"].message.endswith("larger than any index block")
 
@@ -288,10 +288,10 @@ def test_the_first_location_that_exists_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.cdx.gz").rename(tmp_path / "far" / "b.gz")
     for locations in ("far/b.gz", "none.gz\tfar/b.gz", "none.gz\t/none/b.gz\tfar/b.gz\tother.gz", "\tfar/b.gz"):
         (tmp_path / "a.loc").write_text(f"a.cdx.gz\t{locations}\n")
-        with ZipNum(tmp_path / "a.idx") as index:
+        with ZipNumIndex(tmp_path / "a.idx") as index:
             assert [line + b"\n" for line in index.lines(b"com,a)/007")] == [lines[7]]
     (tmp_path / "a.loc").write_text("a.cdx.gz\tnone.gz\tother.gz\n")
-    with ZipNum(tmp_path / "a.idx") as index, pytest.raises(InputError, match=r"none\.gz"):
+    with ZipNumIndex(tmp_path / "a.idx") as index, pytest.raises(InputError, match=r"none\.gz"):
         list(index.lines(b"com,a)/007"))
 
 
@@ -318,5 +318,5 @@ def test_pages_are_found_under_the_keys_of_other_tools(tmp_path: Path, url: str,
     write_zipnum(lines, tmp_path / "a.idx", 1)
     (tmp_path / "a.cdxj").write_bytes(b"".join(lines))
     for name in ("a.idx", "a.cdxj"):
-        found = sorted(capture.uri for capture in find_captures(tmp_path / name, url, Problems()))
+        found = sorted(capture.uri for capture in find_index_captures(tmp_path / name, url, Problems()))
         assert (name, found) == (name, expected)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from unlost._core import WarcRecord, WarcScanner
 from unlost.formats import Capture, Problems
-from unlost.formats.warc import read_captures
+from unlost.formats.warc import read_warc_captures
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=utf-8\r\n\r\n<p>hello</p>"
 
@@ -49,7 +49,7 @@ def captures(path: Path, data: bytes | None = None) -> tuple[list[Capture], dict
     if data is not None:
         path.write_bytes(data)
     problems = Problems()
-    return list(read_captures(path, problems)), problems.counts
+    return list(read_warc_captures(path, problems)), problems.counts
 
 
 def pages(found: list[Capture]) -> list[int]:

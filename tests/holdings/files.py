@@ -10,8 +10,8 @@ from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost.formats import Problems
 from unlost.formats.frequency import Frequency
-from unlost.formats.ukvs import Header, UkvsReader, write_ukvs
-from unlost.formats.ukvs import Row as MapRow
+from unlost.formats.ukvs import UkvsHeader, UkvsReader, write_ukvs
+from unlost.formats.ukvs import UkvsRow as MapRow
 
 
 def _plain(parts: list[bytes]) -> bytes:
@@ -50,7 +50,7 @@ def write_map(path: Path, lines: Lines, *, rolled_up: bool = False) -> Path:
     for line in model.write(lines):
         *keys, frequency = line.split(" ")
         rows.append(MapRow(tuple(keys), (frequency,), Frequency.parse(frequency)))
-    write_ukvs(path, Header(keys=("surt", "datetime")[:width], meta={"rolled_up": True} if rolled_up else {}), rows)
+    write_ukvs(path, UkvsHeader(keys=("surt", "datetime")[:width], meta={"rolled_up": True} if rolled_up else {}), rows)
     return path
 
 

@@ -19,8 +19,8 @@ from tests.models.holdings import Lines
 from unlost import _core
 from unlost.errors import InputError, UsageError
 from unlost.holdings import Compaction, Filter, Map, MapOptions, build_map, compact_map, merge_maps
-from unlost.holdings.budget import Budget, BudgetOptions, Prior, compact_to_budget, published_size
-from unlost.holdings.division import divide, filter_size
+from unlost.holdings.budget import MapBudget, BudgetOptions, MissPrior, compact_to_budget, compressed_size
+from unlost.holdings.division import choose_filter_bits, estimate_filter_bytes
 
 FEWER = settings(max_examples=settings().max_examples // 4)
 ALL_MAPS = st.one_of(strategies.MAPS, strategies.YEARLY_MAPS)
@@ -42,7 +42,7 @@ def width(lines: Lines) -> int:
 
 def scale(path: Path, fields: int = 1, queries: Path | None = None) -> _core.MapScale:
     """Weigh a map in lines, with nothing protected."""
-    prior = Prior()
+    prior = MissPrior()
     return _core.MapScale(
         path,
         fields,
@@ -52,7 +52,7 @@ def scale(path: Path, fields: int = 1, queries: Path | None = None) -> _core.Map
         depths=(8, 9),
         protects=False,
         forced=[],
-        prior=(prior.page_discount, prior.host_discount, prior.host, prior.beside, prior.strength),
+        prior=(prior.page_discount, prior.host_discount, prior.host, prior.unknown_host_rate, prior.strength),
         memory=None,
         progress=_core.Progress(),
     )
@@ -127,8 +127,8 @@ def test_no_page_is_denied_and_the_size_is_kept(lines: Lines, part: float, in_by
     """Whatever the budget, what the map held is held, and no more lines or bytes are written than allowed."""
     with folder() as where:
         path, output = write_map(where / "a.ukvs", lines), where / "b.ukvs"
-        most = published_size(path) + 200 if in_bytes else len(lines)
-        budget = Budget(int(part * most), "bytes" if in_bytes else "lines")
+        most = compressed_size(path) + 200 if in_bytes else len(lines)
+        budget = MapBudget(int(part * most), "bytes" if in_bytes else "lines")
         try:
             report = compact_to_budget(path, output, budget, BudgetOptions(protect_suffixes=protects))
         except UsageError as error:
@@ -140,7 +140,7 @@ def test_no_page_is_denied_and_the_size_is_kept(lines: Lines, part: float, in_by
         for (key, _), frequency in lines.items():
             if frequency.is_held and key != model.TOTAL:
                 assert model.holds(after, key), key
-        written = published_size(output) if in_bytes else len([one for one in body(output) if one[:2] != "* "])
+        written = compressed_size(output) if in_bytes else len([one for one in body(output) if one[:2] != "* "])
         assert report.size == written <= budget.size
 
 
@@ -153,10 +153,10 @@ def test_chains_with_other_ways_deny_nothing(lines: Lines, size: int, how: model
         path = write_map(where / "0.ukvs", lines)
         compact_map(path, where / "1.ukvs", Compaction(how.host_weight, how.path_weight))
         smallest = int(scale(where / "1.ukvs").smallest[0])
-        compact_to_budget(where / "1.ukvs", where / "2.ukvs", Budget(max(size, smallest), "lines"), FREE)
+        compact_to_budget(where / "1.ukvs", where / "2.ukvs", MapBudget(max(size, smallest), "lines"), FREE)
         merge_maps([where / "2.ukvs", path], where / "3.ukvs")
         smallest = int(scale(where / "3.ukvs").smallest[0])
-        compact_to_budget(where / "3.ukvs", where / "4.ukvs", Budget(smallest, "lines"), FREE)
+        compact_to_budget(where / "3.ukvs", where / "4.ukvs", MapBudget(smallest, "lines"), FREE)
         compact_map(where / "4.ukvs", where / "5.ukvs", Compaction(0, 0))
         # Exclusions of the map may deny what its own wildcards hold, before and behind.
         first = Map.load(path)
@@ -173,8 +173,8 @@ def test_the_result_depends_on_nothing_else(lines: Lines, part: float, in_bytes:
         path = write_map(where / "a.ukvs", lines)
         packed = where / "a.ukvs.gz"
         packed.write_bytes(gzip.compress(path.read_bytes()))
-        size = int(part * (published_size(path) + 200)) if in_bytes else int(part * len(lines)) + 1
-        budget = Budget(size, "bytes" if in_bytes else "lines")
+        size = int(part * (compressed_size(path) + 200)) if in_bytes else int(part * len(lines)) + 1
+        budget = MapBudget(size, "bytes" if in_bytes else "lines")
         results = []
         for source, memory in ((path, None), (path, 1024), (packed, None)):
             try:
@@ -208,10 +208,10 @@ def test_what_was_asked_for_is_written_out(tmp_path: Path) -> None:
     source = a_map(tmp_path, held)
     for asked, kept in (("x", "y"), ("y", "x")):
         log = urls(tmp_path / "log.txt", [f"http://a.com/{asked}/no{n}" for n in range(1000)] + ["http:// /", held[0]])
-        report = compact_to_budget(source, tmp_path / "b.ukvs", Budget(11, "lines"), BudgetOptions(queries=[log]))
+        report = compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(11, "lines"), BudgetOptions(queries=[log]))
         assert f"com,a)/{kept}/*" in keys(tmp_path / "b.ukvs")
         assert len(keys(tmp_path / "b.ukvs")) == 11
-        assert (report.asked, report.missed, report.questions.problems.total) == (1001, 1000, 1)
+        assert (report.query_count, report.miss_count, report.query_report.problems.total) == (1001, 1000, 1)
 
 
 def test_logs_of_every_kind_teach_the_same(tmp_path: Path) -> None:
@@ -227,30 +227,30 @@ def test_logs_of_every_kind_teach_the_same(tmp_path: Path) -> None:
     )
     found = []
     for file in (plain, log, upstream):
-        report = compact_to_budget(source, tmp_path / "b.ukvs", Budget(11, "lines"), BudgetOptions(queries=[file]))
-        found.append((report.asked, (tmp_path / "b.ukvs").read_bytes()))
+        report = compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(11, "lines"), BudgetOptions(queries=[file]))
+        found.append((report.query_count, (tmp_path / "b.ukvs").read_bytes()))
     assert len(set(found)) == 1
-    assert report.questions.problems.counts == {"missing-field": 1}
+    assert report.query_report.problems.counts == {"missing-field": 1}
 
 
 def test_public_suffixes_are_protected(tmp_path: Path) -> None:
     """`uk,co` is rolled up only if that is asked for, `uk` never."""
     source = a_map(tmp_path, [f"http://{name}.co.uk/{n}" for name in "abcd" for n in range(3)])
     with pytest.raises(UsageError, match="the smallest possible is 4 lines"):
-        compact_to_budget(source, tmp_path / "b.ukvs", Budget(3, "lines"))
-    compact_to_budget(source, tmp_path / "b.ukvs", Budget(4, "lines"))
+        compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(3, "lines"))
+    compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(4, "lines"))
     assert keys(tmp_path / "b.ukvs") == [f"uk,co,{name})/*" for name in "abcd"]
-    compact_to_budget(source, tmp_path / "b.ukvs", Budget(1, "lines"), FREE)
+    compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(1, "lines"), FREE)
     assert keys(tmp_path / "b.ukvs") == ["uk,co,*"]
     with pytest.raises(UsageError, match="the smallest possible is 1 lines"):
-        compact_to_budget(source, tmp_path / "b.ukvs", Budget(0, "lines"), FREE)
+        compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(0, "lines"), FREE)
 
 
 def test_what_must_be_rolled_up_is(tmp_path: Path) -> None:
     """A forced roll-up is there however large the budget, and the header says what was asked for."""
     source = a_map(tmp_path, [f"http://a.com/{folder}/{n}" for folder in ("x", "y") for n in range(3)])
     options = BudgetOptions(rollup=("com,a)/x/*",))
-    compact_to_budget(source, tmp_path / "b.ukvs", Budget(10**6, "bytes"), options)
+    compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(10**6, "bytes"), options)
     assert keys(tmp_path / "b.ukvs") == ["com,a)/x/*", "com,a)/y/0", "com,a)/y/1", "com,a)/y/2"]
     assert '"budget": "1000000B"' in (tmp_path / "b.ukvs").read_text()
     with pytest.raises(UsageError):
@@ -261,20 +261,20 @@ def test_larger_budgets_of_bytes_lose_less(tmp_path: Path) -> None:
     """Over a made-up map, and nearly all of each budget is used."""
     held = [f"http://{h}.example{d}.com/{p % 7}/{p}" for d in range(30) for h in "ab" for p in range(d * 2)]
     source = a_map(tmp_path, held)
-    whole = published_size(source)
+    whole = compressed_size(source)
     before = math.inf
     for part in (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):
-        report = compact_to_budget(source, tmp_path / "b.ukvs", Budget(int(whole * part), "bytes"))
+        report = compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(int(whole * part), "bytes"))
         assert 0.9 * whole * part <= report.size <= whole * part
-        assert report.expected <= before
-        before = report.expected
+        assert report.expected_error_rate <= before
+        before = report.expected_error_rate
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "100k", "50 megabytes", "-3", "1e6", "5MBit", "²", "9" * 30])
 def test_what_is_no_budget(text: str) -> None:
     """Is told from one, with examples."""
     with pytest.raises(UsageError, match="50MB"):
-        Budget.parse(text)
+        MapBudget.parse(text)
 
 
 def test_questions_that_are_none(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_questions_that_are_none(tmp_path: Path) -> None:
     source = a_map(tmp_path, ["http://a.com/"])
     empty = urls(tmp_path / "empty.txt", [])
     with pytest.raises(InputError, match="no question in it"):
-        compact_to_budget(source, tmp_path / "b.ukvs", Budget(1, "lines"), BudgetOptions(queries=[empty]))
+        compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(1, "lines"), BudgetOptions(queries=[empty]))
     assert not (tmp_path / "b.ukvs").exists()
 
 
@@ -291,10 +291,10 @@ def test_questions_that_are_none(tmp_path: Path) -> None:
 
 def test_bytes_are_divided_where_they_do_most() -> None:
     """A filter once the map is as small as it gets; none if it does not fit; the map takes what is left."""
-    assert divide(1000, 10_000, 900, lambda size: 1 - size / 1e6) == 0
-    assert divide(filter_size(10_000, 8) + 900, 10_000, 900, lambda _: 1.0) == 8
-    assert divide(10**9, 10_000, 900, lambda size: 0.0 if size > 10**6 else 1.0) == 0
-    assert divide(10**9, 10_000, 900, lambda _: 1.0) == 16
+    assert choose_filter_bits(1000, 10_000, 900, lambda size: 1 - size / 1e6) == 0
+    assert choose_filter_bits(estimate_filter_bytes(10_000, 8) + 900, 10_000, 900, lambda _: 1.0) == 8
+    assert choose_filter_bits(10**9, 10_000, 900, lambda size: 0.0 if size > 10**6 else 1.0) == 0
+    assert choose_filter_bits(10**9, 10_000, 900, lambda _: 1.0) == 16
 
 
 @given(st.integers(1000, 10**7), st.integers(1, 10**6), st.floats(0.1, 10))
@@ -304,11 +304,11 @@ def test_no_other_division_is_better(budget: int, count: int, steepness: float) 
     def loss_at(size: float) -> float:
         return math.exp(-steepness * size / 10**6)
 
-    best = divide(budget, count, 500, loss_at)
+    best = choose_filter_bits(budget, count, 500, loss_at)
     wrong = {
-        bits: loss_at(budget - filter_size(count, bits)) / 2**bits
+        bits: loss_at(budget - estimate_filter_bytes(count, bits)) / 2**bits
         for bits in range(17)
-        if not bits or budget - filter_size(count, bits) >= 500
+        if not bits or budget - estimate_filter_bytes(count, bits) >= 500
     }
     assert wrong[best] == min(wrong.values())
 
@@ -318,10 +318,10 @@ def test_a_filter_needs_bytes_and_pages(tmp_path: Path) -> None:
     source = a_map(tmp_path, [f"http://a.com/{n}" for n in range(100)])
     options = BudgetOptions(with_filter=tmp_path / "a.filter")
     with pytest.raises(UsageError, match="a filter has no lines"):
-        compact_to_budget(source, tmp_path / "b.ukvs", Budget(50, "lines"), options)
+        compact_to_budget(source, tmp_path / "b.ukvs", MapBudget(50, "lines"), options)
     compact_map(source, tmp_path / "c.ukvs", Compaction(0, 0))
     with pytest.raises(InputError, match="has wildcards"):
-        compact_to_budget(tmp_path / "c.ukvs", tmp_path / "b.ukvs", Budget(10**6, "bytes"), options)
+        compact_to_budget(tmp_path / "c.ukvs", tmp_path / "b.ukvs", MapBudget(10**6, "bytes"), options)
     assert not (tmp_path / "b.ukvs").exists()
 
 
@@ -329,12 +329,12 @@ def test_a_filter_that_leaves_too_little_is_made_smaller(tmp_path: Path, monkeyp
     """How small a map can be is estimated when bytes are divided; where that was wrong, the filter gives way."""
     source = a_map(tmp_path, [f"http://a{host}.com/{n}" for host in range(20) for n in range(10)])
     output, beside = tmp_path / "b.ukvs", tmp_path / "a.filter"
-    monkeypatch.setattr("unlost.holdings.budget.divide", lambda *_: 16)
-    report = compact_to_budget(source, output, Budget(700, "bytes"), BudgetOptions(with_filter=beside))
-    assert 0 < report.bits < 16
+    monkeypatch.setattr("unlost.holdings.budget.choose_filter_bits", lambda *_: 16)
+    report = compact_to_budget(source, output, MapBudget(700, "bytes"), BudgetOptions(with_filter=beside))
+    assert 0 < report.filter_bits < 16
     assert report.filter_bytes == beside.stat().st_size
-    assert published_size(output) + report.filter_bytes <= 700
-    assert Map.open(output).header.meta["filter_bits"] == report.bits
+    assert compressed_size(output) + report.filter_bytes <= 700
+    assert Map.open(output).header.meta["filter_bits"] == report.filter_bits
 
 
 def test_questions_and_filters_go_by_the_rules_of_the_map(tmp_path: Path) -> None:
@@ -343,16 +343,16 @@ def test_questions_and_filters_go_by_the_rules_of_the_map(tmp_path: Path) -> Non
     urls.write_text("".join(f"http://a.com/{n}/\n" for n in range(2000)))
     build_map([urls], source, MapOptions(kind="urls", rules="papers"))
     options = BudgetOptions(with_filter=tmp_path / "a.filter", queries=[urls])
-    assert compact_to_budget(source, output, Budget(3000, "bytes"), options).bits
+    assert compact_to_budget(source, output, MapBudget(3000, "bytes"), options).filter_bits
     held = Filter.open(tmp_path / "a.filter", rules="papers")
     assert all(held.lookup(f"http://a.com/{n}/") for n in range(2000))
     source.write_text("".join(f'com,a)/{n} 1 {{"a": 1}}\n' for n in range(1000, 3000)))
-    assert compact_to_budget(source, output, Budget(3000, "bytes"), options).bits
+    assert compact_to_budget(source, output, MapBudget(3000, "bytes"), options).filter_bits
     assert Filter.open(tmp_path / "a.filter").lookup("http://a.com/2999")
     source.write_text('!meta {"rules": "others"}\ncom,a)/ 1\n')
     for unknown in (options, BudgetOptions(queries=[urls])):
         with pytest.raises(InputError, match="made by unknown rules, 'others'"):
-            compact_to_budget(source, output, Budget(3000, "bytes"), unknown)
+            compact_to_budget(source, output, MapBudget(3000, "bytes"), unknown)
 
 
 @pytest.mark.parametrize("rows", ["com,a)/ 1\ncom,a+b)/ 1\ncom,a,b)/ 1\n", "com,)/ 1\ncom,* 1\ncom,,a)/ 1\n"])
@@ -363,6 +363,6 @@ def test_hosts_without_a_place_in_the_tree_are_refused(rows: str, tmp_path: Path
     with pytest.raises(InputError, match=r"a\.ukvs: the host of com,.* is not as keys have it"):
         compact_map(source, output, Compaction(0, 0))
     with pytest.raises(InputError, match=r"a\.ukvs: the host of com,.* is not as keys have it"):
-        compact_to_budget(source, output, Budget(2, "lines"))
+        compact_to_budget(source, output, MapBudget(2, "lines"))
     build_map([source], tmp_path / "c.ukvs")
     compact_map(tmp_path / "c.ukvs", output, Compaction(0, 0))

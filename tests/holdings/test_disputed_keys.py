@@ -9,9 +9,9 @@ from tests.cli.run import unlost
 from tests.neighbours import surt as neighbour
 from tests.uri import hostile
 from tests.uri.test_agreement import HOSTILE_KINDS, KINDS, LOST
-from unlost.aggregate.grounds import Grounds
-from unlost.aggregate.hit_rates import Ground
-from unlost.holdings import Filter, FilterOptions, Holdings, Map, MapOptions, build_filter, build_map
+from unlost.aggregate.grounds import HoldingsLookup
+from unlost.aggregate.hit_rates import Evidence
+from unlost.holdings import Filter, FilterOptions, ArchiveHoldings, Map, MapOptions, build_filter, build_map
 
 ROWS = [
     ("com,a):8080/x", "http://a.com:8080/x"),
@@ -55,8 +55,8 @@ def test_every_row_is_found_by_its_url(tmp_path: Path, cdx: bool, weight: float 
         assert filtered.repaired == REPAIRED
         pages = Filter.open(tmp_path / "filter")
         assert pages.lookup_many(urls) == [pages.lookup(url) for url in urls] == [True] * len(ROWS)
-        both = Holdings(opened, [pages])
-        assert all(both.lookup(url).is_worth_asking for url in urls)
+        both = ArchiveHoldings(opened, [pages])
+        assert all(both.lookup(url).should_query for url in urls)
 
 
 def test_rows_read_whole_are_repaired_as_well(tmp_path: Path) -> None:
@@ -104,21 +104,21 @@ def test_the_aggregator_tries_both(tmp_path: Path) -> None:
     build_map([index], tmp_path / "map")
     build_filter([index], tmp_path / "filter", FilterOptions(bits=16))
     known = {
-        "map": Holdings(Map.load(tmp_path / "map")),
-        "filter": Holdings(None, [Filter.load(tmp_path / "filter")]),
+        "map": ArchiveHoldings(Map.load(tmp_path / "map")),
+        "filter": ArchiveHoldings(None, [Filter.load(tmp_path / "filter")]),
     }
 
     class Known:
-        def all(self) -> dict[str, Holdings]:
+        def holdings(self) -> dict[str, ArchiveHoldings]:
             return known
 
-        def set_aside(self, archive: str, problem: str) -> None:
+        def mark_damaged(self, archive: str, problem: str) -> None:
             raise AssertionError(archive, problem)
 
-    grounds = Grounds(Known())
+    grounds = HoldingsLookup(Known())
     for _, url in ROWS:
-        assert grounds.of(url, {}) == {"map": Ground.LISTED, "filter": Ground.FILTER}, url
-    assert grounds.of("http://straßen.de/", {}) == {"map": Ground.DENIED, "filter": Ground.DENIED}
+        assert grounds.find_evidence(url, {}) == {"map": Evidence.LISTED, "filter": Evidence.FILTER}, url
+    assert grounds.find_evidence("http://straßen.de/", {}) == {"map": Evidence.DENIED, "filter": Evidence.DENIED}
 
 
 def test_keys_with_a_default_port_are_found_as_the_index_has_them(tmp_path: Path) -> None:

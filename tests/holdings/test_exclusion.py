@@ -16,7 +16,7 @@ from tests.holdings.strategies import Row, captures
 from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UsageError
-from unlost.formats.upstream import Answer, write_answers
+from unlost.formats.upstream import UpstreamLogEntry, write_upstream_log
 from unlost.holdings import (
     Compaction,
     ExclusionOptions,
@@ -217,10 +217,10 @@ def test_an_exclusion_ends(tmp_path: Path) -> None:
     outcomes = {"renewed": "miss", "found": "hit", "forever": "miss", "later": "miss"}
     with log.open("wb") as file:
         answers = [
-            Answer("2026-11-15T12:00:00Z", "ia", f"http://a.com/{name}", "timemap", outcome, "routed")  # type: ignore[arg-type]
+            UpstreamLogEntry("2026-11-15T12:00:00Z", "ia", f"http://a.com/{name}", "timemap", outcome, "routed")  # type: ignore[arg-type]
             for name, outcome in outcomes.items()
         ]
-        write_answers(file, answers)
+        write_upstream_log(file, answers)
     report = exclude_map(source, output, OPTIONS, [log])
     assert (report.expired, report.renewed, report.outweighed, report.added) == (1, 1, 1, 0)
     assert body(output) == [
@@ -246,10 +246,10 @@ def test_only_misses_of_the_archive_count(tmp_path: Path) -> None:
         ("2026-10-01", "ia", "hit", "both?q"),
     ]
     with log.open("wb") as file:
-        write_answers(
+        write_upstream_log(
             file,
             [
-                Answer(f"{day}T12:00:00Z", archive, f"http://a.com/{name}", "timemap", outcome, "routed")  # type: ignore[arg-type]
+                UpstreamLogEntry(f"{day}T12:00:00Z", archive, f"http://a.com/{name}", "timemap", outcome, "routed")  # type: ignore[arg-type]
                 for day, archive, outcome, name in told
             ],
         )
@@ -331,7 +331,7 @@ def test_maps_by_year_are_refused(tmp_path: Path) -> None:
 def test_days_that_cannot_be_meant_are_refused(expires: date | int) -> None:
     """In the past, or past the end of all calendars."""
     with pytest.raises(UsageError):
-        ExclusionOptions(today=TODAY, expires=expires).expiry()
+        ExclusionOptions(today=TODAY, expires=expires).expiry_date()
 
 
 def test_a_map_of_nothing_but_what_expired(tmp_path: Path) -> None:

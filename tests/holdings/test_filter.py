@@ -21,12 +21,12 @@ from tests.models import filter as model
 from unlost import uri
 from unlost.errors import UriError
 from unlost.holdings import Filter, FilterOptions, add_to_filter, build_filter, build_map, compact_filter
-from unlost.holdings.filter import KeyKind
+from unlost.holdings.filter import FilterKeyKind
 
 FEWER = settings(max_examples=settings().max_examples // 4)
 TINY_MEMORY = 256  # bytes: sixteen hashes
 BITS = st.integers(1, 16)
-KINDS: st.SearchStrategy[KeyKind] = st.sampled_from(["hxpx", "urir"])
+KINDS: st.SearchStrategy[FilterKeyKind] = st.sampled_from(["hxpx", "urir"])
 FORMS = st.sampled_from(["cdxj", "cdx", "cdx with header"])
 FILES = Path(__file__).parent / "files"
 
@@ -61,7 +61,7 @@ def pages(path: Path, count: int, name: str = "a") -> Path:
 
 
 @given(strategies.ROWS, FORMS, BITS, KINDS)
-def test_what_went_in_is_held(rows: list[Row], form: str, bits: int, kind: KeyKind) -> None:
+def test_what_went_in_is_held(rows: list[Row], form: str, bits: int, kind: FilterKeyKind) -> None:
     """In every width and with either kind of key; the header counts keys and tells the dates."""
     with folder() as where:
         index, file = write_index(where / "index", rows, form), where / "a.filter"
@@ -69,13 +69,13 @@ def test_what_went_in_is_held(rows: list[Row], form: str, bits: int, kind: KeyKi
         opened = assert_held(file, rows)
         keys, dates = keys_of(rows, kind), [date for _, date in captures(rows)]
         assert (report.keys, opened.keys, opened.bits, opened.key) == (len(keys), len(keys), bits, kind)
-        assert (opened.earliest, opened.latest, opened.made) == (min(dates), max(dates), None)
+        assert (opened.earliest, opened.latest, opened.built_at) == (min(dates), max(dates), None)
         assert file.stat().st_size <= 1.2 * bits * len(keys) / 8 + 1024
 
 
 @FEWER
 @given(strategies.ROWS, BITS, KINDS, st.lists(strategies.KEYS, max_size=20))
-def test_the_file_says_what_the_docs_say(rows: list[Row], bits: int, kind: KeyKind, others: list[str]) -> None:
+def test_the_file_says_what_the_docs_say(rows: list[Row], bits: int, kind: FilterKeyKind, others: list[str]) -> None:
     """A reader that was written from docs/filter.md gives the same answers, right and wrong ones."""
     with folder() as where:
         file = where / "a.filter"
@@ -87,7 +87,7 @@ def test_the_file_says_what_the_docs_say(rows: list[Row], bits: int, kind: KeyKi
 
 @FEWER
 @given(strategies.ROWS, st.lists(BITS, min_size=2, max_size=4), KINDS)
-def test_chains_lose_nothing(rows: list[Row], widths: list[int], kind: KeyKind) -> None:
+def test_chains_lose_nothing(rows: list[Row], widths: list[int], kind: FilterKeyKind) -> None:
     """What is added in pieces is held as well, whatever the widths; compacted from all, there is one layer again."""
     assume(len(rows) >= len(widths))  # adding nothing is refused
     with folder() as where:
@@ -112,7 +112,7 @@ def test_chains_lose_nothing(rows: list[Row], widths: list[int], kind: KeyKind) 
 @FEWER
 @given(strategies.ROWS, BITS, KINDS, st.randoms(use_true_random=False))
 def test_a_filter_depends_on_nothing_but_the_rows(
-    rows: list[Row], bits: int, kind: KeyKind, random_: random.Random
+    rows: list[Row], bits: int, kind: FilterKeyKind, random_: random.Random
 ) -> None:
     """Not on threads, memory, order, compression, or on how the rows are split over files: the same bytes."""
     fixed = FilterOptions(bits=bits, key=kind)
@@ -158,7 +158,7 @@ def test_many_partitions_do_not_depend_on_memory_either(tmp_path: Path) -> None:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("kind", ["hxpx", "urir"])
-def test_no_real_page_is_denied(tmp_path: Path, kind: KeyKind) -> None:
+def test_no_real_page_is_denied(tmp_path: Path, kind: FilterKeyKind) -> None:
     """1.2 million addresses, whatever they look like; those that are none are errors on both sides."""
     urls, file = tmp_path / "urls", tmp_path / "a.filter"
     asked = real_data.urls()
@@ -222,7 +222,7 @@ def test_the_rows_that_count_are_kept_in_the_header(tmp_path: Path) -> None:
     """So that what is added later is chosen in the same way."""
     index, file = FILES / "pages.cdxj", tmp_path / "a.filter"
     chosen = FilterOptions(
-        status=frozenset({"200", "301"}), exclude=frozenset({"robots"}), rules="papers", made="20240101000000"
+        status=frozenset({"200", "301"}), exclude=frozenset({"robots"}), rules="papers", built_at="20240101000000"
     )
     build_filter([index], file, chosen)
     add_to_filter(file, [index])
@@ -232,8 +232,8 @@ def test_the_rows_that_count_are_kept_in_the_header(tmp_path: Path) -> None:
     assert {(layer.status, layer.exclude, layer.rules) for layer in (first, second, whole)} == {
         (frozenset({"200", "301"}), frozenset({"robots"}), "papers")
     }
-    assert (first.made, second.made, second.keys, whole.keys) == ("20240101000000", None, 0, first.keys)
-    assert Filter.open(file).made == "20240101000000"
+    assert (first.built_at, second.built_at, second.keys, whole.keys) == ("20240101000000", None, 0, first.keys)
+    assert Filter.open(file).built_at == "20240101000000"
 
 
 @pytest.mark.parametrize(

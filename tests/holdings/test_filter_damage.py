@@ -145,8 +145,8 @@ def test_maps_that_do_not_list_pages_are_refused(
     [
         FilterOptions(bits=0),
         FilterOptions(bits=17),
-        FilterOptions(made="yesterday"),
-        FilterOptions(made="20141332000000"),
+        FilterOptions(built_at="yesterday"),
+        FilterOptions(built_at="20141332000000"),
         FilterOptions(mime=frozenset({"text/" + "x" * 10_000})),
         FilterOptions(exclude=frozenset({"pdf"})),
         FilterOptions(status=frozenset({"2 0"})),

@@ -7,7 +7,7 @@ import pytest
 from unlost.errors import InputError
 from unlost.holdings.build import build_map
 from unlost.holdings.compaction import Compaction
-from unlost.holdings.fit import fit_index, fit_power_law
+from unlost.holdings.fit import fit_compaction, fit_decay_curve
 
 HOST_MEANS = [8.53, 8.95, 7.77, 6.28, 3.42, 4.55, 1.00]
 """The second paper's Table 8, mean children at H3 to H9."""
@@ -18,8 +18,8 @@ PATH_MEANS = [25.00, 7.25, 4.96, 3.26, 3.29, 2.70, 2.48, 2.09, 2.01]
 
 def test_the_papers_table_gives_the_papers_parameters() -> None:
     """Hosts over H3 to H9 with x one less than the children's depth, paths over P1 to P9."""
-    hosts = fit_power_law(list(enumerate(HOST_MEANS, 2)))
-    paths = fit_power_law(list(enumerate(PATH_MEANS, 1)))
+    hosts = fit_decay_curve(list(enumerate(HOST_MEANS, 2)))
+    paths = fit_decay_curve(list(enumerate(PATH_MEANS, 1)))
     assert hosts == pytest.approx((Compaction().host_a, Compaction().host_k), rel=1e-3)
     assert paths == pytest.approx((Compaction().path_a, Compaction().path_k), rel=1e-3)
 
@@ -35,9 +35,9 @@ def test_an_index_is_fitted(tmp_path: Path) -> None:
     ]
     file = tmp_path / "urls.txt"
     file.write_text("\n".join(urls))
-    fitted = fit_index(file, Compaction(host_weight=7))
-    assert (fitted.host_a, fitted.host_k) == pytest.approx(fit_power_law([(2, 4.0), (3, 2.0)]))
-    assert (fitted.path_a, fitted.path_k) == pytest.approx(fit_power_law([(1, 6.0), (2, 3.0), (3, 1.0)]))
+    fitted = fit_compaction(file, Compaction(host_weight=7))
+    assert (fitted.host_a, fitted.host_k) == pytest.approx(fit_decay_curve([(2, 4.0), (3, 2.0)]))
+    assert (fitted.path_a, fitted.path_k) == pytest.approx(fit_decay_curve([(1, 6.0), (2, 3.0), (3, 1.0)]))
     assert fitted.host_weight == 7
 
 
@@ -46,7 +46,7 @@ def test_a_flat_index_cannot_be_fitted(tmp_path: Path) -> None:
     file = tmp_path / "urls.txt"
     file.write_text("http://a.com/\nhttp://b.com/\n")
     with pytest.raises(InputError, match="too few depths"):
-        fit_index(file, Compaction())
+        fit_compaction(file, Compaction())
 
 
 def test_an_index_that_branches_more_below_has_a_flat_curve(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_an_index_that_branches_more_below_has_a_flat_curve(tmp_path: Path) -> N
     file = tmp_path / "urls.txt"
     urls = [f"http://{deep}.{sub}.a.com/x/{deep}/" for sub in "ab" for deep in "cdefghij"]
     file.write_text("\n".join(urls))
-    fitted = fit_index(file, Compaction())
+    fitted = fit_compaction(file, Compaction())
     assert (fitted.host_a, fitted.host_k) == pytest.approx((5.0, 0.0), abs=1e-6)
 
 
@@ -67,4 +67,6 @@ def test_maps_are_fitted_to_as_they_are(tmp_path: Path) -> None:
     header = '!fields {"keys": ["surt", "datetime"], "values": ["frequency"]}\n!meta {"rules": "papers"}\n'
     rows = [line.split() for line in plain.read_text().splitlines() if ")" in line]
     years.write_text(header + "".join(f"{key} 2014 {count}\n" for key, count in rows))
-    assert fit_index(years, Compaction()) == fit_index(plain, Compaction()) == fit_index(urls, Compaction())
+    assert (
+        fit_compaction(years, Compaction()) == fit_compaction(plain, Compaction()) == fit_compaction(urls, Compaction())
+    )

@@ -14,21 +14,21 @@ from tests.models import lookup
 from tests.models import panel as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UsageError
-from unlost.holdings import Filter, FilterOptions, Holdings, Map, Reason, build_filter
-from unlost.holdings.panel import Finding, Panel
+from unlost.holdings import Filter, FilterOptions, ArchiveHoldings, Map, RoutingReason, build_filter
+from unlost.holdings.panel import HoldingsMatch, MultiLookup
 from unlost.uri import key
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
 
 _REASONS = {
-    Reason.UNCOVERED: {Finding.UNCOVERED},
-    Reason.EXCLUDED: {Finding.EXCLUDED},
-    Reason.FILTER: {Finding.IN_FILTERS},
-    Reason.BOTH: {Finding.IN_BOTH},
-    Reason.MAP: {Finding.LISTED, Finding.WILDCARD},
-    Reason.LISTED: {Finding.LISTED_ONLY},
-    Reason.OLD_FILTER: {Finding.WILDCARD_ONLY},
-    Reason.FILTERED: {Finding.WILDCARD_ONLY, Finding.NOT_IN_FILTERS},
+    RoutingReason.UNCOVERED: {HoldingsMatch.UNCOVERED},
+    RoutingReason.EXCLUDED: {HoldingsMatch.EXCLUDED},
+    RoutingReason.FILTER: {HoldingsMatch.IN_FILTERS},
+    RoutingReason.BOTH: {HoldingsMatch.IN_BOTH},
+    RoutingReason.MAP: {HoldingsMatch.LISTED, HoldingsMatch.WILDCARD},
+    RoutingReason.LISTED: {HoldingsMatch.LISTED_ONLY},
+    RoutingReason.OLD_FILTER: {HoldingsMatch.WILDCARD_ONLY},
+    RoutingReason.FILTERED: {HoldingsMatch.WILDCARD_ONLY, HoldingsMatch.NOT_IN_FILTERS},
 }
 
 
@@ -36,7 +36,7 @@ def of_pages(folder: Path, name: str, *addresses: str) -> Filter:
     """Return a filter of these pages."""
     listed = folder / f"{name}.urls"
     listed.write_text("".join(f"{address}\n" for address in addresses))
-    build_filter([listed], folder / name, FilterOptions(bits=16, kind="urls", made="20240301000000"))
+    build_filter([listed], folder / name, FilterOptions(bits=16, kind="urls", built_at="20240301000000"))
     return Filter.load(folder / name)
 
 
@@ -48,21 +48,23 @@ def test_a_panel_says_what_each_archive_says(maps: list[Lines], listed: list[str
         folder = Path(name)
         held = of_pages(folder, "filter", *(url(each) for each in listed))
         pages = {key(url(each)).partition("?")[0] for each in listed}
-        holdings = [Holdings(None, [held], now=lambda: DAY)]
+        holdings = [ArchiveHoldings(None, [held], now=lambda: DAY)]
         expected: list[tuple[dict[str, list[str]] | None, set[str] | None]] = [(None, pages)]
         for number, lines in enumerate(maps):
             path = write_map(folder / f"{number}.ukvs", lines)
             for rows in (Map.load(path), Map.open(path)):
-                holdings += [Holdings(rows), Holdings(rows, [held], now=lambda: DAY)]
+                holdings += [ArchiveHoldings(rows), ArchiveHoldings(rows, [held], now=lambda: DAY)]
                 expected += [(lookup.rows(path.read_text()), None), (lookup.rows(path.read_text()), pages)]
-        panel = Panel(holdings)
+        panel = MultiLookup(holdings)
         for page in [*listed, *asked]:
             found = panel.lookup_key(key(url(page)))
             for each, known, number in zip(holdings, expected, found, strict=True):
-                assert Finding(number).name == model.finding(*known, key(url(page))).upper().replace(" ", "_"), page
+                assert HoldingsMatch(number).name == model.finding(*known, key(url(page))).upper().replace(" ", "_"), (
+                    page
+                )
                 ruling = each.lookup(url(page))
                 assert each.lookup_key(key(url(page))) == ruling
-                assert Finding(number) in _REASONS[ruling.reason], (page, ruling)
+                assert HoldingsMatch(number) in _REASONS[ruling.reason], (page, ruling)
 
 
 def test_a_damaged_part_says_so_instead_of_no(tmp_path: Path) -> None:
@@ -76,11 +78,15 @@ def test_a_damaged_part_says_so_instead_of_no(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(data)
     damaged = Filter.load(tmp_path / "f")
     holdings = [
-        Holdings(Map.open(tmp_path / "sound.ukvs")),
-        Holdings(Map.open(tmp_path / "odd.ukvs")),
-        Holdings(Map.open(tmp_path / "sound.ukvs"), [damaged]),
+        ArchiveHoldings(Map.open(tmp_path / "sound.ukvs")),
+        ArchiveHoldings(Map.open(tmp_path / "odd.ukvs")),
+        ArchiveHoldings(Map.open(tmp_path / "sound.ukvs"), [damaged]),
     ]
-    assert list(Panel(holdings).lookup_key("com,example)/x")) == [Finding.WILDCARD, Finding.DAMAGED, Finding.DAMAGED]
+    assert list(MultiLookup(holdings).lookup_key("com,example)/x")) == [
+        HoldingsMatch.WILDCARD,
+        HoldingsMatch.DAMAGED,
+        HoldingsMatch.DAMAGED,
+    ]
     for each in holdings[1:]:
         with pytest.raises(InputError):
             each.lookup_key("com,example)/x")
@@ -91,11 +97,11 @@ def test_only_holdings_of_the_same_rules_are_asked_together(tmp_path: Path) -> N
     """One key serves all of them; and there must be somebody."""
     (tmp_path / "a.ukvs").write_text("com,example)/* 1\n")
     (tmp_path / "b.ukvs").write_text('!meta {"rules": "papers"}\ncom,example)/* 1\n')
-    both = [Holdings(Map.load(tmp_path / f"{name}.ukvs")) for name in "ab"]
-    assert Panel(both[1:]).rules == "papers"
+    both = [ArchiveHoldings(Map.load(tmp_path / f"{name}.ukvs")) for name in "ab"]
+    assert MultiLookup(both[1:]).rules == "papers"
     for wrong in (both, []):
         with pytest.raises(UsageError):
-            Panel(wrong)
+            MultiLookup(wrong)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])

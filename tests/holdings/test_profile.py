@@ -16,12 +16,12 @@ from unlost import _core, uri
 from unlost.errors import InputError, UriError
 from unlost.formats.problems import Problems
 from unlost.holdings.profile import (
-    Holding,
-    Profile,
+    ProfileLookupResult,
+    UriKeyProfile,
     ProfileHeader,
     build_profiles,
     check_profile,
-    counter,
+    create_profile_counter,
     write_profiles,
 )
 
@@ -103,12 +103,12 @@ def test_the_papers_keys(tmp_path: Path) -> None:
 
 def test_the_papers_profile_is_read() -> None:
     """The sample of the first paper: look-ups, and the sum of what lies under a part of a key."""
-    profile = Profile.open(PAPER)
+    profile = UriKeyProfile.open(PAPER)
     assert (profile.header.policy, profile.header.name) == ("H3P1", "UKWA 1996 Collection")
-    assert profile.lookup("http://bbc.co.uk/images/x/y?z") == Holding("uk,co,bbc)/images", 152, 3, 1)
-    assert profile.lookup("http://bbc.co.uk/") == Holding("uk,co,bbc)/", 0, 0, 0)
-    assert profile.lookup_key("uk,") == Holding("uk,", 276, 3, 2)
-    assert profile.lookup_key("") == Holding("", 293, 3, 4)
+    assert profile.lookup("http://bbc.co.uk/images/x/y?z") == ProfileLookupResult("uk,co,bbc)/images", 152, 3, 1)
+    assert profile.lookup("http://bbc.co.uk/") == ProfileLookupResult("uk,co,bbc)/", 0, 0, 0)
+    assert profile.lookup_key("uk,") == ProfileLookupResult("uk,", 276, 3, 2)
+    assert profile.lookup_key("") == ProfileLookupResult("", 293, 3, 4)
     assert check_profile(PAPER).is_sound
 
 
@@ -142,7 +142,7 @@ def test_json_is_one_document(tmp_path: Path) -> None:
         assert found["about"] == header.about
         assert {key: (value["frequency"], value["spread"]) for key, value in found["profile"].items()} == read(lines)
         with pytest.raises(InputError, match="JSON document is for other programs"):
-            Profile.open(document)
+            UriKeyProfile.open(document)
 
 
 def test_keys_are_found_wherever_they_are(tmp_path: Path) -> None:
@@ -152,15 +152,17 @@ def test_keys_are_found_wherever_they_are(tmp_path: Path) -> None:
     packed = tmp_path / "p.gz"
     packed.write_bytes(gzip.compress(file.read_bytes()))
     counts = read(file)
-    plain = Profile.open(file)
+    plain = UriKeyProfile.open(file)
     assert file.stat().st_size > 4 * 64 << 10
     for key in [*[*counts][:: len(counts) // 300], [*counts][-1]]:
-        assert plain.lookup(key) == Holding(key, *counts[key], 1)
-        assert plain.lookup(f"{key}/none") == Holding(f"{key}/none", 0, 0, 0)
-    compressed = Profile.open(packed)
+        assert plain.lookup(key) == ProfileLookupResult(key, *counts[key], 1)
+        assert plain.lookup(f"{key}/none") == ProfileLookupResult(f"{key}/none", 0, 0, 0)
+    compressed = UriKeyProfile.open(packed)
     for beginning in ["", "com,", "com,h1", "com,h10)/", "uk,co,large)/a", "zz", "!", "com,h299"]:
         expected = [value for key, value in counts.items() if key.startswith(beginning)]
-        total = Holding(beginning, sum(frequency for frequency, _ in expected), min(1, len(expected)), len(expected))
+        total = ProfileLookupResult(
+            beginning, sum(frequency for frequency, _ in expected), min(1, len(expected)), len(expected)
+        )
         assert plain.lookup_key(beginning) == total
         assert compressed.lookup_key(beginning) == total
 
@@ -168,7 +170,7 @@ def test_keys_are_found_wherever_they_are(tmp_path: Path) -> None:
 def test_what_is_no_address_is_not_looked_up() -> None:
     """It is an error, not a page that is not held."""
     with pytest.raises(UriError):
-        Profile.open(PAPER).lookup("http://a b/")
+        UriKeyProfile.open(PAPER).lookup("http://a b/")
 
 
 def test_bad_lines_are_counted_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -187,7 +189,7 @@ def test_bad_lines_are_counted_and_the_rest_goes_on(tmp_path: Path) -> None:
 
 def test_a_run_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     """Neither profiles nor parts of them."""
-    builder = counter()
+    builder = create_profile_counter()
     progress = _core.Progress()
     builder.add_file(write_index(tmp_path / "a.cdxj", many_keys(1000)), progress)
     progress.cancel()

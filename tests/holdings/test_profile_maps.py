@@ -14,7 +14,7 @@ from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import UkvsReader
-from unlost.holdings.profile import ProfileHeader, counter, profiles_to_map, write_profiles
+from unlost.holdings.profile import ProfileHeader, create_profile_counter, profiles_to_map, write_profiles
 
 
 @given(LISTS, st.lists(st.sampled_from([*uri.POLICIES, "H2Px", "H1P1"]), min_size=1, max_size=3, unique=True))
@@ -61,12 +61,12 @@ def test_wildcards_cannot_be_counted_by_page(tmp_path: Path) -> None:
     """A map can feed the counter as long as its keys are pages."""
     file, out = tmp_path / "map.ukvs", tmp_path / "out"
     file.write_text("com,a)/ 7\ncom,b)/ 0\n")
-    builder = counter()
+    builder = create_profile_counter()
     builder.add_map(file, 1, MAX_LINE_BYTES, True, _core.Progress())
     write_profiles(builder, {"HxP0": out}, ProfileHeader("HxP0"))
     assert read(out) == {"com,a)/": (7, 1)}
     file.write_text("com,a)/* 7\n")
-    builder = counter()
+    builder = create_profile_counter()
     builder.add_map(file, 1, MAX_LINE_BYTES, True, _core.Progress())
     with pytest.raises(InputError, match=r"wildcard com,a\)/\*: build it from the index"):
         write_profiles(builder, {"HxP0": out, "HxP1": tmp_path / "two"}, ProfileHeader("HxP0"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.holdings.profiles import EXAMPLES, LISTS, build, many_keys, read
 from tests.models import profile as model
 from unlost.errors import InputError
-from unlost.holdings.profile import Profile, check_profile, merge_profiles, profiles_to_map
+from unlost.holdings.profile import UriKeyProfile, check_profile, merge_profiles, profiles_to_map
 
 
 @given(st.lists(LISTS, min_size=1, max_size=4), st.sampled_from(["H3P1", "HxPx", "DDom", "DIni", "URIR"]))
@@ -129,7 +129,7 @@ def test_what_is_no_profile(tmp_path: Path, text: bytes, message: str) -> None:
     file = tmp_path / "p"
     file.write_bytes(text)
     with pytest.raises(InputError, match=message) as raised:
-        Profile.open(file)
+        UriKeyProfile.open(file)
     assert str(file) in str(raised.value)
     with pytest.raises(InputError, match=message):
         check_profile(file)
@@ -148,4 +148,4 @@ def test_a_part_of_a_compressed_profile_is_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="truncated"):
         check_profile(file)
     with pytest.raises(InputError, match="truncated"):
-        Profile.open(file).lookup_key("zzz")
+        UriKeyProfile.open(file).lookup_key("zzz")

@@ -12,22 +12,22 @@ from unlost.errors import InputError, UsageError
 from unlost.formats.media_types import group_of
 from unlost.formats.problems import Problems
 from unlost.holdings.profile import (
-    Profile,
+    UriKeyProfile,
     ProfileHeader,
     build_profiles,
     check_profile,
     merge_profiles,
     profiles_to_map,
 )
-from unlost.holdings.profile_parts import Field, build_parted_profiles
-from unlost.holdings.synth import Plan, write_index
+from unlost.holdings.profile_parts import PartField, build_profiles_by_part
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     """Write a made-up index of 600 captures, and one whose row says nothing."""
     path = tmp_path / "a.cdxj"
-    write_index(Plan(600, seed=8), path, Problems())
+    write_synthetic_index(SynthIndexOptions(600, seed=8), path, Problems())
     text = path.read_text() + 'zz,last:81)/ 20140101000000 {"url": "http://last.zz:81/"}\n'
     path.write_text(text)
     return path
@@ -35,12 +35,12 @@ def index(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("by", [("year",), ("mime",), ("year", "mime"), ("mime", "year")])
 @pytest.mark.parametrize("policy", ["DDom", "H3P1", "URIR"])
-def test_every_part_is_what_rows_say(tmp_path: Path, index: Path, policy: str, by: tuple[Field, ...]) -> None:
+def test_every_part_is_what_rows_say(tmp_path: Path, index: Path, policy: str, by: tuple[PartField, ...]) -> None:
     """And keys, frequencies and ports are those of the profile without parts."""
     plain, parted = tmp_path / "plain", tmp_path / "parted"
     header = ProfileHeader(policy, "An archive")
     build_profiles([index], {policy: plain}, header, Problems())
-    assert build_parted_profiles([index], {policy: parted}, header, Problems(), by) == 601
+    assert build_profiles_by_part([index], {policy: parted}, header, Problems(), by) == 601
     policies = uri.KeyPolicies([policy])
     wanted: Counter[tuple[str, str]] = Counter()
     for line in index.read_text().splitlines():
@@ -67,8 +67,8 @@ def test_looking_up_by_year_and_type(tmp_path: Path) -> None:
     rows = [("2013", "text/html"), ("2014", "text/html"), ("2014", "image/png"), ("2014", "image/png")]
     row = 'com,a)/x {}0101000000 {{"url": "http://a.com/x", "mime": "{}", "status": "200"}}\n'
     index.write_text("".join(row.format(year, mime) for year, mime in rows))
-    build_parted_profiles([index], {"HxP1": made}, ProfileHeader("HxP1"), Problems(), ["year", "mime"])
-    profile = Profile.open(made)
+    build_profiles_by_part([index], {"HxP1": made}, ProfileHeader("HxP1"), Problems(), ["year", "mime"])
+    profile = UriKeyProfile.open(made)
     assert profile.lookup("http://a.com/x").frequency == 4
     assert profile.lookup("http://a.com/x", year="2014").frequency == 3
     assert profile.lookup("http://a.com/x", mime="HTML").frequency == 2
@@ -76,9 +76,9 @@ def test_looking_up_by_year_and_type(tmp_path: Path) -> None:
     nothing = profile.lookup("http://a.com/x", year="2012")
     assert (nothing.frequency, nothing.keys) == (0, 0)
     assert profile.lookup_key("com,", year="2013").frequency == 1
-    build_parted_profiles([index], {"HxP1": made}, ProfileHeader("HxP1"), Problems(), ["year"])
+    build_profiles_by_part([index], {"HxP1": made}, ProfileHeader("HxP1"), Problems(), ["year"])
     with pytest.raises(UsageError, match="does not tell by mime"):
-        Profile.open(made).lookup("http://a.com/x", mime="HTML")
+        UriKeyProfile.open(made).lookup("http://a.com/x", mime="HTML")
 
 
 def test_what_parts_cannot_do(tmp_path: Path, index: Path) -> None:
@@ -86,13 +86,13 @@ def test_what_parts_cannot_do(tmp_path: Path, index: Path) -> None:
     listed, made = tmp_path / "list.txt", tmp_path / "made"
     listed.write_text("http://a.com/\n")
     with pytest.raises(InputError, match="has no dates and media types"):
-        build_parted_profiles([listed], {"DDom": made}, ProfileHeader("DDom"), Problems(), ["year"])
+        build_profiles_by_part([listed], {"DDom": made}, ProfileHeader("DDom"), Problems(), ["year"])
     assert not made.exists()
-    twice: list[list[Field]] = [[], ["year", "year"]]
+    twice: list[list[PartField]] = [[], ["year", "year"]]
     for wrong in twice:
         with pytest.raises(UsageError, match="each once"):
-            build_parted_profiles([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), wrong)
-    build_parted_profiles([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), ["year"])
+            build_profiles_by_part([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), wrong)
+    build_profiles_by_part([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), ["year"])
     plain = tmp_path / "plain"
     build_profiles([index], {"DDom": plain}, ProfileHeader("DDom"), Problems())
     with pytest.raises(InputError, match=r"tells its parts by nothing, but .* by year"):
@@ -110,9 +110,9 @@ def test_merged_parts_are_those_of_all_rows(tmp_path: Path, index: Path, policy:
     for number in range(3):
         piece, made = tmp_path / f"{number}.cdxj", tmp_path / f"{number}.profile"
         piece.write_text("".join(lines[number::3]))
-        build_parted_profiles([piece], {policy: made}, header, Problems(), ["year", "mime"])
+        build_profiles_by_part([piece], {policy: made}, header, Problems(), ["year", "mime"])
         names.append(made)
-    build_parted_profiles([index], {policy: tmp_path / "whole"}, header, Problems(), ["year", "mime"])
+    build_profiles_by_part([index], {policy: tmp_path / "whole"}, header, Problems(), ["year", "mime"])
     merge_profiles(names, tmp_path / "merged")
     merge_profiles(names[:2], tmp_path / "some")
     merge_profiles([tmp_path / "some", names[2]], tmp_path / "again")
@@ -123,7 +123,7 @@ def test_merged_parts_are_those_of_all_rows(tmp_path: Path, index: Path, policy:
     objects = [{key: {**json.loads(rest), "spread": 1} for key, rest in each} for each in rows]
     assert objects[0] == objects[1]
     assert check_profile(tmp_path / "merged").is_sound
-    assert Profile.open(tmp_path / "merged").lookup_key("zz,", year="2014").frequency == 1
+    assert UriKeyProfile.open(tmp_path / "merged").lookup_key("zz,", year="2014").frequency == 1
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_map_says_when_and_from_what_it_was_made(tmp_path: Path, weight: float
     index = write_index(tmp_path / "a", ["20130102030405", "20110102030405", "20120102030405"])
     with index.open("a") as file:
         file.write(ROW.format(n=9, date="20200101000000", status="404"))
-    options = MapOptions(made=DAY, status=frozenset({"200"}), path_weight=weight, by_year=by_year)
+    options = MapOptions(built_at=DAY, status=frozenset({"200"}), path_weight=weight, by_year=by_year)
     build_map([index], tmp_path / "map", options)
     found = meta(tmp_path / "map")
     assert (found["version"], found["updated_at"]) == (2, "2024-02-03T04:05:06Z")
@@ -79,7 +79,7 @@ def test_a_header_of_another_length_than_expected_spoils_no_row(tmp_path: Path) 
     urls.write_text("".join(f"http://a.com/{n}\n" for n in range(20_000)))
     for number, source in enumerate((index, urls)):
         for block in (None, 4096):
-            build_map([source], tmp_path / f"{number}", MapOptions(made=DAY, block=block))
+            build_map([source], tmp_path / f"{number}", MapOptions(built_at=DAY, block=block))
             assert meta(tmp_path / f"{number}")["updated_at"] == "2024-02-03T04:05:06Z"
     assert rows(tmp_path / "0") == rows(tmp_path / "1")
     assert "captures" not in meta(tmp_path / "1")
@@ -87,7 +87,7 @@ def test_a_header_of_another_length_than_expected_spoils_no_row(tmp_path: Path) 
 
 def test_digests_cover_the_ends_of_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a small file all of it; the order of files does not matter; many files have one digest."""
-    monkeypatch.setattr(provenance, "END_BYTES", 8)
+    monkeypatch.setattr(provenance, "DIGEST_END_BYTES", 8)
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(b"x" * 16)
     large.write_bytes(b"begins- and this is not read -ends-at")
@@ -97,7 +97,7 @@ def test_digests_cover_the_ends_of_large_files(tmp_path: Path, monkeypatch: pyte
     assert isinstance(found, list)
     assert sorted(map(json.dumps, found)) == sorted(map(json.dumps, [of_small, of_large]))
     assert provenance.input_digests([large, small]) == found
-    monkeypatch.setattr(provenance, "MAX_INPUTS", 1)
+    monkeypatch.setattr(provenance, "MAX_INPUT_DIGESTS", 1)
     many = provenance.input_digests([small, large])
     assert isinstance(many, dict)
     assert (many["files"], many["bytes"], len(str(many["sha256_of_digests"]))) == (2, 53, 64)
@@ -107,7 +107,7 @@ def test_digests_cover_the_ends_of_large_files(tmp_path: Path, monkeypatch: pyte
 def test_merging_takes_the_oldest_date_and_all_captures(tmp_path: Path) -> None:
     """And neither if a map does not say so: it may be of any age, and have captures of any age."""
     for name, made, date in (("a", DAY, "20130101000000"), ("b", "20200101000000", "20110101000000")):
-        build_map([write_index(tmp_path / "index", [date])], tmp_path / name, MapOptions(made=made, name=name))
+        build_map([write_index(tmp_path / "index", [date])], tmp_path / name, MapOptions(built_at=made, name=name))
     merge_maps([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
     found = meta(tmp_path / "c")
     assert (found["updated_at"], found["merged"]) == ("2020-01-01T00:00:00Z", ["a", "b"])
@@ -120,7 +120,7 @@ def test_merging_takes_the_oldest_date_and_all_captures(tmp_path: Path) -> None:
 def test_compacting_and_excluding_keep_it(tmp_path: Path) -> None:
     """What was made of a map is as old as the map."""
     index = write_index(tmp_path / "index", [f"2013{n:02}01000000" for n in range(1, 13)])
-    build_map([index], tmp_path / "a", MapOptions(made=DAY))
+    build_map([index], tmp_path / "a", MapOptions(built_at=DAY))
     whole = meta(tmp_path / "a")
     compact_map(tmp_path / "a", tmp_path / "b", Compaction(path_weight=0.0))
     done = unlost("map", "compact", str(tmp_path / "a"), "-o", str(tmp_path / "c"), "--budget", "1")
@@ -135,14 +135,14 @@ def test_compacting_and_excluding_keep_it(tmp_path: Path) -> None:
 
 def test_what_is_made_of_a_map_is_no_younger(tmp_path: Path) -> None:
     """Neither a map nor a filter, whatever day it is."""
-    build_map([write_index(tmp_path / "index", ["20130101000000"])], tmp_path / "a", MapOptions(made=DAY))
-    build_map([tmp_path / "a", tmp_path / "index"], tmp_path / "b", MapOptions(made="20250101000000", kind=None))
+    build_map([write_index(tmp_path / "index", ["20130101000000"])], tmp_path / "a", MapOptions(built_at=DAY))
+    build_map([tmp_path / "a", tmp_path / "index"], tmp_path / "b", MapOptions(built_at="20250101000000", kind=None))
     assert meta(tmp_path / "b")["updated_at"] == "2024-02-03T04:05:06Z"
     assert meta(tmp_path / "b")["captures"]["first"] == "2013-01-01T00:00:00Z"
-    build_filter([tmp_path / "a"], tmp_path / "f", FilterOptions(made="20250101000000"))
-    assert Filter.open(tmp_path / "f").made == DAY
-    build_filter([tmp_path / "a"], tmp_path / "f", FilterOptions(made="20230101000000"))
-    assert Filter.open(tmp_path / "f").made == "20230101000000"
+    build_filter([tmp_path / "a"], tmp_path / "f", FilterOptions(built_at="20250101000000"))
+    assert Filter.open(tmp_path / "f").built_at == DAY
+    build_filter([tmp_path / "a"], tmp_path / "f", FilterOptions(built_at="20230101000000"))
+    assert Filter.open(tmp_path / "f").built_at == "20230101000000"
 
 
 def test_builds_are_reproducible(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_rows_do_not_depend_on_what_the_header_says(tmp_path: Path) -> None:
     packed = tmp_path / "a.gz"
     packed.write_bytes(gzip.compress(index.read_bytes()))
     for source, output in ((index, "1"), (packed, "2")):
-        build_map([source], tmp_path / output, MapOptions(made=DAY))
+        build_map([source], tmp_path / output, MapOptions(built_at=DAY))
     assert meta(tmp_path / "1")["inputs"] != meta(tmp_path / "2")["inputs"]
     assert rows(tmp_path / "1") == rows(tmp_path / "2")
 
@@ -182,7 +182,7 @@ def test_the_reference_and_older_maps_are_read(tmp_path: Path) -> None:
     names = [f"{letter}{n}" for letter in "abc" for n in range(9)]
     urls = tmp_path / "urls"
     urls.write_text("".join(f"http://{name}.com/p\n" for name in names))
-    build_map([urls], tmp_path / "map", MapOptions(made=DAY, kind="urls"))
+    build_map([urls], tmp_path / "map", MapOptions(built_at=DAY, kind="urls"))
     surts = tmp_path / "surts"
     asked = [f"com,{name})/p" for name in names[1:-1]]
     surts.write_text("".join(f"{surt}\n" for surt in asked))

@@ -14,11 +14,11 @@ from unlost.errors import InputError, UriError, UsageError
 from unlost.holdings import (
     Filter,
     FilterOptions,
-    Holdings,
+    ArchiveHoldings,
     Map,
     MapOptions,
-    Reason,
-    Verdict,
+    RoutingReason,
+    RoutingDecision,
     build_filter,
     build_map,
 )
@@ -34,7 +34,7 @@ def write_filter(folder: Path, pages: tuple[str, ...] = PAGES, made: str | None 
     listed, output = folder / "urls", folder / f"{len(list(folder.iterdir()))}.filter"
     listed.write_text("".join(f"{page}\n" for page in pages))
     date = made and f"{made:0<14}"
-    build_filter([listed], output, FilterOptions(bits=16, made=date, kind="urls", **options))  # type: ignore[arg-type]
+    build_filter([listed], output, FilterOptions(bits=16, built_at=date, kind="urls", **options))  # type: ignore[arg-type]
     return Filter.open(output)
 
 
@@ -48,22 +48,22 @@ def write_map(folder: Path, rows: str = ROWS) -> Map:
 @pytest.mark.parametrize(
     ("page", "days", "verdict", "reason"),
     [
-        ("http://example.com/a", 0, Verdict.HELD, Reason.BOTH),
-        ("http://example.com/a", 1000, Verdict.HELD, Reason.BOTH),
-        ("http://example.com/new", 6, Verdict.NOT_HELD, Reason.FILTERED),
-        ("http://example.com/new", 8, Verdict.PERHAPS_NEWER, Reason.OLD_FILTER),
-        ("http://example.com/listed", 0, Verdict.PERHAPS_NEWER, Reason.LISTED),
-        ("http://example.com/not/this", 1000, Verdict.NOT_HELD, Reason.EXCLUDED),
-        ("http://unknown.net/", 1000, Verdict.NOT_HELD, Reason.UNCOVERED),
+        ("http://example.com/a", 0, RoutingDecision.HELD, RoutingReason.BOTH),
+        ("http://example.com/a", 1000, RoutingDecision.HELD, RoutingReason.BOTH),
+        ("http://example.com/new", 6, RoutingDecision.NOT_HELD, RoutingReason.FILTERED),
+        ("http://example.com/new", 8, RoutingDecision.PERHAPS_NEWER, RoutingReason.OLD_FILTER),
+        ("http://example.com/listed", 0, RoutingDecision.PERHAPS_NEWER, RoutingReason.LISTED),
+        ("http://example.com/not/this", 1000, RoutingDecision.NOT_HELD, RoutingReason.EXCLUDED),
+        ("http://unknown.net/", 1000, RoutingDecision.NOT_HELD, RoutingReason.UNCOVERED),
     ],
 )
-def test_each_case(page: str, days: int, verdict: Verdict, reason: Reason, tmp_path: Path) -> None:
+def test_each_case(page: str, days: int, verdict: RoutingDecision, reason: RoutingReason, tmp_path: Path) -> None:
     """The map and the filter, young or old."""
-    holdings = Holdings(write_map(tmp_path), [write_filter(tmp_path)], now=lambda: DAY + timedelta(days))
+    holdings = ArchiveHoldings(write_map(tmp_path), [write_filter(tmp_path)], now=lambda: DAY + timedelta(days))
     ruling = holdings.lookup(page)
-    assert (ruling.verdict, ruling.reason) == (verdict, reason)
-    assert ruling.is_worth_asking == (verdict is not Verdict.NOT_HELD)
-    assert ruling.answer == holdings.map.lookup(page)  # type: ignore[union-attr]
+    assert (ruling.decision, ruling.reason) == (verdict, reason)
+    assert ruling.should_query == (verdict is not RoutingDecision.NOT_HELD)
+    assert ruling.map_result == holdings.map.lookup(page)  # type: ignore[union-attr]
     assert holdings.lookup_many([page]) == [ruling]
 
 
@@ -75,13 +75,13 @@ def test_a_filter_is_as_old_as_its_last_capture_unless_it_says_when_it_was_made(
     build_filter([index], dated)
     rows = write_map(tmp_path)
     for filters, days, verdict in (
-        ([Filter.open(dated)], 4, Verdict.NOT_HELD),
-        ([Filter.open(dated)], 6, Verdict.PERHAPS_NEWER),
-        ([write_filter(tmp_path, made=None)], 0, Verdict.PERHAPS_NEWER),
-        ([Filter.open(dated), write_filter(tmp_path, made=None)], 0, Verdict.PERHAPS_NEWER),
+        ([Filter.open(dated)], 4, RoutingDecision.NOT_HELD),
+        ([Filter.open(dated)], 6, RoutingDecision.PERHAPS_NEWER),
+        ([write_filter(tmp_path, made=None)], 0, RoutingDecision.PERHAPS_NEWER),
+        ([Filter.open(dated), write_filter(tmp_path, made=None)], 0, RoutingDecision.PERHAPS_NEWER),
     ):
-        holdings = Holdings(rows, filters, now=lambda days=days: DAY + timedelta(days))  # type: ignore[misc]
-        assert holdings.lookup("http://example.com/new").verdict is verdict
+        holdings = ArchiveHoldings(rows, filters, now=lambda days=days: DAY + timedelta(days))  # type: ignore[misc]
+        assert holdings.lookup("http://example.com/new").decision is verdict
 
 
 @pytest.mark.parametrize("date", ["20140231000000", "00000101000000", "99981231000000"])
@@ -90,27 +90,27 @@ def test_captures_of_days_that_never_were_do_not_keep_a_filter_young(date: str, 
     index, output = tmp_path / "a.cdxj", tmp_path / "a.filter"
     index.write_text(f'com,example)/a {date} {{"url": "http://example.com/a"}}\n')
     build_filter([index], output)
-    holdings = Holdings(write_map(tmp_path), [Filter.open(output)], now=lambda: DAY)
-    assert holdings.lookup("http://example.com/a").verdict is Verdict.HELD
-    assert holdings.lookup("http://example.com/new").verdict is Verdict.PERHAPS_NEWER
+    holdings = ArchiveHoldings(write_map(tmp_path), [Filter.open(output)], now=lambda: DAY)
+    assert holdings.lookup("http://example.com/a").decision is RoutingDecision.HELD
+    assert holdings.lookup("http://example.com/new").decision is RoutingDecision.PERHAPS_NEWER
 
 
 def test_any_age_may_be_allowed(tmp_path: Path) -> None:
     """Also one that reaches back before all dates."""
     filters = [write_filter(tmp_path)]
-    holdings = Holdings(write_map(tmp_path), filters, max_age=timedelta.max, now=lambda: DAY + timedelta(9000))
-    assert holdings.lookup("http://example.com/new").verdict is Verdict.NOT_HELD
+    holdings = ArchiveHoldings(write_map(tmp_path), filters, max_age=timedelta.max, now=lambda: DAY + timedelta(9000))
+    assert holdings.lookup("http://example.com/new").decision is RoutingDecision.NOT_HELD
 
 
 def test_a_page_that_any_filter_has_is_held(tmp_path: Path) -> None:
     """They may be of parts of an archive, with queries or without."""
     one, other = write_filter(tmp_path, PAGES[:1], key="urir"), write_filter(tmp_path, PAGES[1:])
     for filters in ([one, other], [other, one]):
-        holdings = Holdings(write_map(tmp_path), filters, now=lambda: DAY)
+        holdings = ArchiveHoldings(write_map(tmp_path), filters, now=lambda: DAY)
         found = holdings.lookup_many([*PAGES, "http://example.com/a"])
-        assert [ruling.verdict for ruling in found if not isinstance(ruling, UriError)] == [
-            *[Verdict.HELD] * 3,
-            Verdict.NOT_HELD,
+        assert [ruling.decision for ruling in found if not isinstance(ruling, UriError)] == [
+            *[RoutingDecision.HELD] * 3,
+            RoutingDecision.NOT_HELD,
         ]
 
 
@@ -118,14 +118,19 @@ def test_a_map_or_filters_alone(tmp_path: Path) -> None:
     """What there is answers."""
     rows, pages = write_map(tmp_path), write_filter(tmp_path)
     asked = ["http://example.com/a", "http://example.com/new?x", "http://", "http://unknown.net/"]
-    alone = Holdings(rows).lookup_many(asked)
-    assert [getattr(ruling, "reason", None) for ruling in alone] == [Reason.MAP, Reason.MAP, None, Reason.UNCOVERED]
-    alone = Holdings(None, [pages]).lookup_many(asked)
+    alone = ArchiveHoldings(rows).lookup_many(asked)
     assert [getattr(ruling, "reason", None) for ruling in alone] == [
-        Reason.FILTER,
-        Reason.FILTERED,
+        RoutingReason.MAP,
+        RoutingReason.MAP,
         None,
-        Reason.FILTERED,
+        RoutingReason.UNCOVERED,
+    ]
+    alone = ArchiveHoldings(None, [pages]).lookup_many(asked)
+    assert [getattr(ruling, "reason", None) for ruling in alone] == [
+        RoutingReason.FILTER,
+        RoutingReason.FILTERED,
+        None,
+        RoutingReason.FILTERED,
     ]
     assert [getattr(ruling, "key", None) for ruling in alone] == [
         "com,example)/a",
@@ -135,16 +140,16 @@ def test_a_map_or_filters_alone(tmp_path: Path) -> None:
     ]
     assert isinstance(alone[2], UriError)
     with pytest.raises(UriError):
-        Holdings(rows, [pages]).lookup("http://")
+        ArchiveHoldings(rows, [pages]).lookup("http://")
     with pytest.raises(UsageError, match="neither a map nor a filter"):
-        Holdings(None)
+        ArchiveHoldings(None)
 
 
 def test_other_rules_are_refused(tmp_path: Path) -> None:
     """Their keys would not meet."""
     rows = write_map(tmp_path, '!meta {"rules": "papers"}\n' + ROWS)
     with pytest.raises(InputError, match=r"filter: made by other rules \(wayback\) than .*a.ukvs \(papers\)"):
-        Holdings(rows, [write_filter(tmp_path)])
+        ArchiveHoldings(rows, [write_filter(tmp_path)])
 
 
 @given(st.data())
@@ -164,10 +169,10 @@ def deny_nothing(data: st.DataObject, held: list[str], folder: Path) -> None:
     build_filter([index], folder / "a.filter", FilterOptions(bits=data.draw(st.integers(1, 16))))
     days = data.draw(st.integers(0, 100))
     rows, pages = Map.open(folder / "a.ukvs"), Filter.open(folder / "a.filter")
-    holdings = Holdings(rows, [pages], now=lambda: DAY + timedelta(days))
+    holdings = ArchiveHoldings(rows, [pages], now=lambda: DAY + timedelta(days))
     for ruling in holdings.lookup_many(held):
         assert not isinstance(ruling, UriError)
-        assert ruling.verdict is Verdict.HELD
+        assert ruling.decision is RoutingDecision.HELD
 
 
 @pytest.mark.parametrize(
@@ -181,11 +186,11 @@ def test_a_map_of_pages_costs_no_requests_beside_an_exact_filter(
     """The map lists a page whatever its queries are; the filter of whole URLs knows which of them are held."""
     listed = tmp_path / "urls"
     listed.write_text("http://a.com/x?q=1\nhttp://a.com/y\n")
-    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", made="20240301000000", kind="urls"))
-    build_map([listed], tmp_path / "m", MapOptions(made="20240301001500", kind="urls"))
+    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", built_at="20240301000000", kind="urls"))
+    build_map([listed], tmp_path / "m", MapOptions(built_at="20240301001500", kind="urls"))
     exact, now = Filter.open(tmp_path / "f"), lambda: DAY + timedelta(days)
-    alone, both = Holdings(None, [exact], now=now), Holdings(Map.open(tmp_path / "m"), [exact], now=now)
-    assert alone.lookup(page).is_worth_asking == both.lookup(page).is_worth_asking == is_held
+    alone, both = ArchiveHoldings(None, [exact], now=now), ArchiveHoldings(Map.open(tmp_path / "m"), [exact], now=now)
+    assert alone.lookup(page).should_query == both.lookup(page).should_query == is_held
     assert both.lookup_key(key(page)) == both.lookup(page)
 
 
@@ -193,25 +198,25 @@ def test_a_map_that_is_newer_than_an_exact_filter_speaks_for_what_is_new(tmp_pat
     """A page that it lists may have been captured since the filter was made."""
     listed = tmp_path / "urls"
     listed.write_text("http://a.com/x?q=1\n")
-    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", made="20240301000000", kind="urls"))
+    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", built_at="20240301000000", kind="urls"))
     listed.write_text("http://a.com/x?q=1\nhttp://a.com/new\n")
-    build_map([listed], tmp_path / "m", MapOptions(made="20240303000000", kind="urls"))
-    holdings = Holdings(Map.open(tmp_path / "m"), [Filter.open(tmp_path / "f")], now=lambda: DAY)
-    assert holdings.lookup("http://a.com/new").verdict is Verdict.PERHAPS_NEWER
+    build_map([listed], tmp_path / "m", MapOptions(built_at="20240303000000", kind="urls"))
+    holdings = ArchiveHoldings(Map.open(tmp_path / "m"), [Filter.open(tmp_path / "f")], now=lambda: DAY)
+    assert holdings.lookup("http://a.com/new").decision is RoutingDecision.PERHAPS_NEWER
 
 
-@pytest.mark.parametrize(("days", "verdict"), [(6, Verdict.NOT_HELD), (8, Verdict.PERHAPS_NEWER)])
+@pytest.mark.parametrize(("days", "verdict"), [(6, RoutingDecision.NOT_HELD), (8, RoutingDecision.PERHAPS_NEWER)])
 def test_an_old_exact_filter_of_the_day_of_its_map_denies_no_later_capture(
-    days: int, verdict: Verdict, tmp_path: Path
+    days: int, verdict: RoutingDecision, tmp_path: Path
 ) -> None:
     """A wildcard covers pages that are captured after both were made: the map alone finds them."""
     listed = tmp_path / "urls"
     listed.write_text("".join(f"http://a.com/{n}\n" for n in range(50)))
-    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", made="20240301000000", kind="urls"))
-    build_map([listed], tmp_path / "m", MapOptions(made="20240301000000", kind="urls", path_weight=0))
+    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", built_at="20240301000000", kind="urls"))
+    build_map([listed], tmp_path / "m", MapOptions(built_at="20240301000000", kind="urls", path_weight=0))
     rows = Map.open(tmp_path / "m")
     assert rows.lookup("http://a.com/new").matched == "com,a)/*"
-    holdings = Holdings(rows, [Filter.open(tmp_path / "f")], now=lambda: DAY + timedelta(days))
+    holdings = ArchiveHoldings(rows, [Filter.open(tmp_path / "f")], now=lambda: DAY + timedelta(days))
     assert holdings.has_deciding_filters
-    assert holdings.lookup("http://a.com/new").verdict is verdict
-    assert holdings.lookup("http://a.com/7").verdict is Verdict.HELD
+    assert holdings.lookup("http://a.com/new").decision is verdict
+    assert holdings.lookup("http://a.com/7").decision is RoutingDecision.HELD

@@ -22,15 +22,15 @@ from unlost import dates, uri
 from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
-from unlost.holdings.synth import Plan, write_index, write_index_to
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
 
 SHAPE = 300_000  # lines: enough for the shape of paths, few for that of hosts
 
 
-def made(plan: Plan, problems: Problems | None = None) -> list[bytes]:
+def made(plan: SynthIndexOptions, problems: Problems | None = None) -> list[bytes]:
     """Return the lines of an index."""
     file = BytesIO()
-    write_index_to(plan, file, problems or Problems())
+    write_synthetic_index_to(plan, file, problems or Problems())
     return file.getvalue().splitlines(keepends=True)
 
 
@@ -48,7 +48,7 @@ def url(line: bytes) -> str:
 @pytest.fixture(scope="module")
 def lines() -> list[bytes]:
     """Return an index to look at."""
-    return made(Plan(SHAPE, seed=1))
+    return made(SynthIndexOptions(SHAPE, seed=1))
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +63,15 @@ def test_the_same_plan_makes_the_same_bytes() -> None:
     Whoever changes the generator on purpose changes this, and says so in the changelog: benches before and after
     cannot be compared.
     """
-    index = b"".join(made(Plan(5_000, seed=42)))
+    index = b"".join(made(SynthIndexOptions(5_000, seed=42)))
     assert hashlib.sha256(index).hexdigest() == "7f4212cbd33e77e26f440518e6921ce403ababb8cd220ea8c60dab90657946a2"
-    assert index != b"".join(made(Plan(5_000, seed=43)))
+    assert index != b"".join(made(SynthIndexOptions(5_000, seed=43)))
 
 
 @pytest.mark.parametrize("count", [1, 2, 26, 27, 1_000, 12_345])
 def test_there_are_exactly_as_many_lines_as_asked_for(count: int) -> None:
     """Also fewer than there are top-level domains."""
-    assert len(made(Plan(count, seed=count))) == count
+    assert len(made(SynthIndexOptions(count, seed=count))) == count
 
 
 def test_lines_are_sorted_and_different(lines: list[bytes]) -> None:
@@ -102,7 +102,7 @@ def test_rows_have_what_pywb_writes(lines: list[bytes]) -> None:
 def test_index_check_finds_nothing_wrong(tmp_path: Path) -> None:
     """Our own reader reads every line."""
     file = tmp_path / "a.cdxj"
-    write_index(Plan(20_000), file, Problems())
+    write_synthetic_index(SynthIndexOptions(20_000), file, Problems())
     done = unlost("index", "check", str(file))
     assert (done.returncode, done.stdout) == (0, b"20000 captures, 0 of them not web pages\nsorted\n")
 
@@ -166,7 +166,7 @@ class HostsOnly:
 def test_hosts_branch_as_the_papers_say() -> None:
     """Mean children of Table 8, roughly: three million lines have some two hundred domains with hosts below them."""
     file = HostsOnly()
-    write_index_to(Plan(3_000_000, seed=1), file, Problems())
+    write_synthetic_index_to(SynthIndexOptions(3_000_000, seed=1), file, Problems())
     assert len(file.hosts) == pytest.approx(3_000_000 / 2.77 * 0.706 / 195, rel=0.3)
     _, h3, h4, *_ = mean_children(host.split(",") for host in file.hosts)
     assert h3 == pytest.approx(8.53, rel=0.4)
@@ -184,7 +184,7 @@ def test_byte_order_and_tree_order_differ(pages: Counter[str]) -> None:
 @pytest.mark.parametrize(("lines_wanted", "size"), [(20_000, 1), (20_000, 5_000), (20_000, 20_000), (60_000, 9_000)])
 def test_the_largest_host_has_the_keys_asked_for(lines_wanted: int, size: int) -> None:
     """So many different pages without query, whatever else there is."""
-    index = made(Plan(lines_wanted, seed=5, largest_host=size))
+    index = made(SynthIndexOptions(lines_wanted, seed=5, largest_host=size))
     assert len(index) == lines_wanted
     assert all(a < b for a, b in pairwise(index))
     keys = {key(line).split("?")[0] for line in index}
@@ -196,8 +196,8 @@ def test_the_largest_host_has_the_keys_asked_for(lines_wanted: int, size: int) -
 
 def test_unsorted_is_the_same_lines_in_another_order() -> None:
     """A permutation, and not a mild one; also where more lines come than wait."""
-    index = made(Plan(300_000, seed=3))
-    shuffled = made(Plan(300_000, seed=3, shuffled=True))
+    index = made(SynthIndexOptions(300_000, seed=3))
+    shuffled = made(SynthIndexOptions(300_000, seed=3, shuffled=True))
     assert sorted(shuffled) == index
     assert sum(a > b for a, b in pairwise(shuffled)) > 100_000
 
@@ -218,7 +218,7 @@ def test_a_list_is_captured(tmp_path: Path, count: int) -> None:
     file = tmp_path / "list.txt"
     file.write_text(LIST)
     problems = Problems()
-    index = made(Plan(count, seed=1, urls=file), problems)
+    index = made(SynthIndexOptions(count, seed=1, urls=file), problems)
     assert len(index) == count
     assert all(a < b for a, b in pairwise(index))
     assert [uri.surt(url(line)) for line in index] == [key(line) for line in index]
@@ -236,7 +236,7 @@ def test_a_list_may_be_a_column_and_compressed(tmp_path: Path) -> None:
     file = tmp_path / "list.tsv.gz"
     file.write_bytes(gzip.compress(b"1\tx\thttp://a.com/\n2\tx\n3\ty\thttp://b.com/\n4\ty\t\x01\n"))
     problems = Problems()
-    index = made(Plan(100, urls=file, column=3), problems)
+    index = made(SynthIndexOptions(100, urls=file, column=3), problems)
     assert {key(line) for line in index} == {"com,a)/", "com,b)/"}
     assert problems.counts == {"no-column": 1, "bad-uri": 1}
 
@@ -245,7 +245,7 @@ def test_a_short_index_of_a_long_list_is_a_sample(tmp_path: Path) -> None:
     """Pages from all over the list, with as many captures as usual."""
     file = tmp_path / "list.txt"
     file.write_text("".join(f"http://host{n:05}.com/\n" for n in range(10_000)))
-    index = made(Plan(2_770, seed=1, urls=file))
+    index = made(SynthIndexOptions(2_770, seed=1, urls=file))
     hosts = sorted({int(key(line)[8:13]) for line in index})
     assert len(hosts) == 1_000
     assert (hosts[0] < 100, hosts[-1] > 9_900) == (True, True)
@@ -254,7 +254,7 @@ def test_a_short_index_of_a_long_list_is_a_sample(tmp_path: Path) -> None:
 @pytest.mark.real_data
 def test_a_real_list_is_captured_with_its_keys() -> None:
     """833,509 addresses of whole hosts: every page is there, and every key is its address's."""
-    index = made(Plan(2_500_000, seed=1, urls=DATA / "urls" / "eot2024-hosts.txt.gz"))
+    index = made(SynthIndexOptions(2_500_000, seed=1, urls=DATA / "urls" / "eot2024-hosts.txt.gz"))
     sample = index[::25]
     assert uri.surt_many([url(line) for line in sample]) == [key(line) for line in sample]
     expected = {made_key for made_key in uri.surt_many(urls()[:833_509]) if isinstance(made_key, str)}
@@ -278,7 +278,7 @@ def test_a_real_list_is_captured_with_its_keys() -> None:
 def test_impossible_plans_are_refused(wrong: dict[str, Any]) -> None:
     """Before anything is made, as a mistake in what was asked for."""
     with pytest.raises(UsageError):
-        Plan(**wrong)
+        SynthIndexOptions(**wrong)
 
 
 def test_a_list_without_addresses_is_refused(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_a_list_without_addresses_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("# nothing\n")
     for name in ("none", "empty"):
         with pytest.raises(InputError):
-            write_index(Plan(5, urls=tmp_path / name), tmp_path / "out", Problems())
+            write_synthetic_index(SynthIndexOptions(5, urls=tmp_path / name), tmp_path / "out", Problems())
     assert not (tmp_path / "out").exists()
 
 
@@ -303,7 +303,7 @@ def test_the_ending_tells_the_compression(tmp_path: Path, name: str) -> None:
     """The same lines, in fewer bytes."""
     done = unlost("synth", "index", "--lines", "5000", "--seed", "42", "-o", str(tmp_path / name))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    plain = made(Plan(5_000, seed=42))
+    plain = made(SynthIndexOptions(5_000, seed=42))
     assert list(text_of(tmp_path / name)) == plain
     assert ((tmp_path / name).stat().st_size < sum(map(len, plain)) / 2) == (name != "a.cdxj")
 
@@ -311,7 +311,7 @@ def test_the_ending_tells_the_compression(tmp_path: Path, name: str) -> None:
 def test_the_command_writes_to_standard_output() -> None:
     """With `-o -`, not compressed."""
     done = unlost("synth", "index", "--lines", "100", "--largest-host", "7", "--unsorted", "-o", "-")
-    assert done.stdout.splitlines(keepends=True) == made(Plan(100, largest_host=7, shuffled=True))
+    assert done.stdout.splitlines(keepends=True) == made(SynthIndexOptions(100, largest_host=7, shuffled=True))
 
 
 def test_the_command_says_what_a_list_lacks(tmp_path: Path) -> None:

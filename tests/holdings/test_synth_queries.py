@@ -8,15 +8,15 @@ from tests.cli.run import unlost
 from unlost import uri
 from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problems
-from unlost.holdings.synth import Plan, write_index
-from unlost.holdings.synth_queries import MadeQueries, QueryPlan, write_queries
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.holdings.synth_queries import SynthQueryCounts, SynthQueryOptions, write_synthetic_queries
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     """Write a made-up index of 500 captures."""
     path = tmp_path / "a.cdxj"
-    write_index(Plan(500, seed=2), path, Problems())
+    write_synthetic_index(SynthIndexOptions(500, seed=2), path, Problems())
     return path
 
 
@@ -28,8 +28,8 @@ def keys(index: Path) -> set[str]:
 def test_shares_are_exact(tmp_path: Path, index: Path) -> None:
     """So many are whole addresses of the index; of the others no page is; near-misses share hosts, strangers do not."""
     out = tmp_path / "asked.txt"
-    made = write_queries([index], QueryPlan(count=1000, held=0.3, near=0.5, seed=4), out, Problems())
-    assert made == MadeQueries(300, 500, 200)
+    made = write_synthetic_queries([index], SynthQueryOptions(count=1000, held=0.3, near=0.5, seed=4), out, Problems())
+    assert made == SynthQueryCounts(300, 500, 200)
     asked = [uri.key(line) for line in out.read_text().splitlines()]
     assert len(asked) == 1000
     pages = {key.partition("?")[0] for key in keys(index)}
@@ -45,7 +45,7 @@ def test_the_same_plan_makes_the_same_bytes(tmp_path: Path, index: Path) -> None
     texts = []
     for number, seed in enumerate((1, 1, 2)):
         out = tmp_path / f"{number}.txt"
-        write_queries([index], QueryPlan(count=900, held=1.0, near=0.0, seed=seed), out, Problems())
+        write_synthetic_queries([index], SynthQueryOptions(count=900, held=1.0, near=0.0, seed=seed), out, Problems())
         texts.append(out.read_text())
     assert texts[0] == texts[1] != texts[2]
     lines = texts[0].splitlines()
@@ -60,24 +60,26 @@ def test_lists_of_hidden_pages_and_strangers(tmp_path: Path, index: Path) -> Non
     hidden.write_text(f"{held}\n" + "".join(f"http://hidden.example/{n}\n" for n in range(5)) + "http:// bad/\n")
     strangers.write_text("".join(f"http://stranger.example/{n}\n" for n in range(5)))
     out = tmp_path / "asked.txt"
-    plan = QueryPlan(count=10, held=0.0, near=0.5, hidden=hidden, strangers=strangers)
-    write_queries([index], plan, out, Problems())
+    plan = SynthQueryOptions(count=10, held=0.0, near=0.5, near_urls=hidden, unrelated_urls=strangers)
+    write_synthetic_queries([index], plan, out, Problems())
     wanted = [f"http://{kind}.example/{n}" for kind in ("hidden", "stranger") for n in range(5)]
     assert sorted(out.read_text().splitlines()) == wanted
     with pytest.raises(InputError, match="has 5 addresses that the index does not hold: expected 10"):
-        write_queries([index], QueryPlan(count=20, held=0.0, near=0.5, hidden=hidden), out, Problems())
+        write_synthetic_queries(
+            [index], SynthQueryOptions(count=20, held=0.0, near=0.5, near_urls=hidden), out, Problems()
+        )
 
 
 def test_what_cannot_be_made_is_refused(tmp_path: Path) -> None:
     """Shares beyond one, no question, an empty index."""
     with pytest.raises(UsageError, match="at most 1 together"):
-        QueryPlan(count=1, held=0.6, near=0.6)
+        SynthQueryOptions(count=1, held=0.6, near=0.6)
     with pytest.raises(UsageError, match="count"):
-        QueryPlan(count=0)
+        SynthQueryOptions(count=0)
     empty = tmp_path / "empty.txt"
     empty.touch()
     with pytest.raises(InputError, match="nothing in it"):
-        write_queries([empty], QueryPlan(count=1), tmp_path / "out", Problems())
+        write_synthetic_queries([empty], SynthQueryOptions(count=1), tmp_path / "out", Problems())
     assert not (tmp_path / "out").exists()
 
 

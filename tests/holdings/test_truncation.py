@@ -12,7 +12,7 @@ import pytest
 from tests.cli.run import unlost
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
-from unlost.holdings.budget import Budget, compact_to_budget
+from unlost.holdings.budget import MapBudget, compact_to_budget
 from unlost.holdings.build import MapOptions, build_map
 from unlost.holdings.checking import check_map
 from unlost.holdings.compaction import Compaction, compact_map
@@ -28,7 +28,7 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "load": lambda source, _: Map.load(source),
     "build": lambda source, out: build_map([source], out),
     "compact": compact_map,
-    "budget": lambda source, out: compact_to_budget(source, out, Budget.parse("1KB")),
+    "budget": lambda source, out: compact_to_budget(source, out, MapBudget.parse("1KB")),
     "merge": lambda source, out: merge_maps([source], out),
     "exclude": lambda source, out: exclude_map(source, out, ExclusionOptions(today=date(2024, 1, 1))),
     "filter": lambda source, out: build_filter([source], out, FilterOptions(key="hxpx")),
@@ -39,7 +39,7 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
     """Return a map."""
-    build_map([PAGES], tmp_path / "a.ukvs", MapOptions(made="20240201000000"))
+    build_map([PAGES], tmp_path / "a.ukvs", MapOptions(built_at="20240201000000"))
     return tmp_path / "a.ukvs"
 
 
@@ -63,7 +63,7 @@ def test_every_writer_declares_the_size_of_the_rows(made: Path, tmp_path: Path) 
         lambda: build_map([PAGES], out, MapOptions(status=frozenset({"299"}), allow_empty=True)),
         lambda: compact_map(made, out, Compaction(path_weight=0)),
         lambda: merge_maps([made, made], out),
-        lambda: compact_to_budget(made, out, Budget.parse("1KB")),
+        lambda: compact_to_budget(made, out, MapBudget.parse("1KB")),
         lambda: exclude_map(made, out, ExclusionOptions(today=date(2024, 1, 1))),
     ]
     for write in writers:

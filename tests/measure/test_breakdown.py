@@ -4,25 +4,25 @@ import pytest
 
 from tests.measure.dissertation import TABLE_16, Site
 from tests.measure.made_sites import MadeSite, resource
-from unlost.measure.breakdown import Row, breakdowns
-from unlost.measure.comparison import Comparison, Likeness, compare
-from unlost.measure.resource import Resource
+from unlost.measure.breakdown import BreakdownRow, breakdowns
+from unlost.measure.comparison import Comparison, TextSimilarity, compare_sites
+from unlost.measure.resource import SiteResource
 
 TYPES = {"HTML": "text/html", "images": "image/gif", "other": "application/pdf"}
 
 
-def tables(original: list[Resource], recovered: list[Resource]) -> dict[str, dict[str, Row]]:
+def tables(original: list[SiteResource], recovered: list[SiteResource]) -> dict[str, dict[str, BreakdownRow]]:
     """Return the rows of each table by their labels; half of every changed text is the same."""
-    found = compare(MadeSite(original), MadeSite(recovered), lambda _, __: Likeness(0.5), similar_at=0.5)
+    found = compare_sites(MadeSite(original), MadeSite(recovered), lambda _, __: TextSimilarity(0.5), similar_at=0.5)
     return by_label(found)
 
 
-def by_label(comparison: Comparison) -> dict[str, dict[str, Row]]:
+def by_label(comparison: Comparison) -> dict[str, dict[str, BreakdownRow]]:
     """Return the rows of each table by their labels."""
     return {table.name: {row.label: row for row in table.rows} for table in breakdowns(comparison)}
 
 
-def of_table_16(site: Site) -> tuple[list[Resource], list[Resource]]:
+def of_table_16(site: Site) -> tuple[list[SiteResource], list[SiteResource]]:
     """Return a site with as many resources of each group as the paper counted, and as many that came back."""
     original, recovered = [], []
     for group, (all_of, back) in zip(TYPES, (site.html, site.images, site.other), strict=True):
@@ -39,11 +39,11 @@ def test_the_24_sites_by_group(site: Site) -> None:
     430 of 432 is printed as 99 %, where rounding gives 100: nothing is called whole that is not, and so it is here.
     """
     groups = tables(*of_table_16(site))["group"]
-    rows = [groups.get(name, Row(name)) for name in TYPES]
+    rows = [groups.get(name, BreakdownRow(name)) for name in TYPES]
     counted = [(row.original, row.recovered) for row in rows]
     assert counted == [site.html, site.images, site.other]
     assert (sum(row.original for row in rows), sum(row.recovered for row in rows)) == site.total
-    for row, percent in zip([*rows, Row("all", site.total[1], missing=site.total[0] - site.total[1])],
+    for row, percent in zip([*rows, BreakdownRow("all", site.total[1], missing=site.total[0] - site.total[1])],
                             [*site.percents[1:], site.percents[0]], strict=True):  # fmt: skip
         assert (row.share is None) is (percent is None)
         if row.share is not None:
@@ -58,8 +58,8 @@ def test_what_is_in_a_row() -> None:
     recovered += [resource("a.example/p", b"2", "text/html")]
     types = tables(original, recovered)["type"]
     assert types == {
-        "text/html": Row("text/html", identical=1, changed=1, similar=1, missing=3, canonical=1, migrated=1),
-        "application/pdf": Row("application/pdf", changed=1, similar=1, migrated=1),
+        "text/html": BreakdownRow("text/html", identical=1, changed=1, similar=1, missing=3, canonical=1, migrated=1),
+        "application/pdf": BreakdownRow("application/pdf", changed=1, similar=1, migrated=1),
     }
     assert list(types) == ["text/html", "application/pdf"], "the most frequent first"
 

@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.measure.made_sites import MadeSite, resource
-from unlost.measure.comparison import Comparison, Likeness, Outcome, compare
+from unlost.measure.comparison import Comparison, TextSimilarity, ComparisonOutcome, compare_sites
 from unlost.measure.penalty_rules import PenaltyRules
-from unlost.measure.resource import Resource
+from unlost.measure.resource import SiteResource
 
 NAMES = st.sampled_from([f"a.example/{letter}" for letter in "ABCDEFG"])
 CONTENTS = st.dictionaries(NAMES, st.sampled_from([b"one", b"two", b"three"]))
 
 
-def halves(_: Resource, __: Resource) -> Likeness:
+def halves(_: SiteResource, __: SiteResource) -> TextSimilarity:
     """Find every pair half alike."""
-    return Likeness(0.5)
+    return TextSimilarity(0.5)
 
 
 def site(contents: dict[str, bytes]) -> MadeSite:
@@ -37,7 +37,7 @@ def test_the_small_site() -> None:
     original = {f"a.example/{letter}": letter.encode() for letter in "ABCDEF"}
     recovered = {f"a.example/{letter}": letter.encode() for letter in "AEG"}
     recovered |= {"a.example/B": b"older", "a.example/C": b"older"}
-    found = compare(site(original), site(recovered), halves)
+    found = compare_sites(site(original), site(recovered), halves)
     words = ("identical", "changed", "changed", "missing", "identical", "missing", "added")
     assert outcomes(found) == dict(zip("ABCDEFG", words, strict=True))
     assert (found.difference.changed, found.difference.missing, found.difference.added) == (2 / 6, 2 / 6, 1 / 5)
@@ -50,7 +50,7 @@ def test_the_small_site() -> None:
 def test_what_is_almost_identical(share: float, at: float, is_similar: bool) -> None:
     """From the given share on; and it counts as unchanged from s3 on."""
     first, second = site({"a.example/A": b"one"}), site({"a.example/A": b"two"})
-    found = compare(first, second, lambda _, __: Likeness(share), similar_at=at)
+    found = compare_sites(first, second, lambda _, __: TextSimilarity(share), similar_at=at)
     assert next(found.resources()).similar is is_similar
     assert found.almost_identical == (1.0 if is_similar else 0.0)
     assert [level.success for level in found.levels][1:3] == [1.0, 0.0 if is_similar else 1.0]
@@ -84,12 +84,12 @@ def test_only_changed_texts_are_looked_at() -> None:
     )
     looked_at: list[str] = []
 
-    def likeness(first: Resource, second: Resource) -> Likeness:
+    def likeness(first: SiteResource, second: SiteResource) -> TextSimilarity:
         assert first.name == second.name
         looked_at.append(first.name.partition("/")[2])
-        return Likeness(None, "no-text")
+        return TextSimilarity(None, "no-text")
 
-    found = compare(original, recovered, likeness)
+    found = compare_sites(original, recovered, likeness)
     assert sorted(looked_at) == ["file.doc", "page", "paper", "untold"]
     assert found.changed_texts == 4
     assert found.almost_identical == 0.0
@@ -109,7 +109,9 @@ def test_formats() -> None:
     ]
     original = MadeSite(resource(f"a.example/{row[0]}", b"1", row[1]) for row in rows)
     recovered = MadeSite(resource(f"a.example/{row[0]}", row[2], row[3], migrated=row[4]) for row in rows)
-    found = {each.name.partition("/")[2]: each.migrated for each in compare(original, recovered, halves).resources()}
+    found = {
+        each.name.partition("/")[2]: each.migrated for each in compare_sites(original, recovered, halves).resources()
+    }
     assert found == {row[0]: row[5] for row in rows}
 
 
@@ -117,7 +119,7 @@ def test_what_an_archive_holds() -> None:
     """Missing, listed by an archive and never fetched: from s5 on it counts as recovered."""
     original = site({"a.example/A": b"", "a.example/B": b"", "a.example/C": b"", "a.example/D": b""})
     recovered = MadeSite([resource("a.example/A")], listed=["a.example/A", "a.example/B", "a.example/Z"])
-    found = compare(original, recovered, halves)
+    found = compare_sites(original, recovered, halves)
     assert [each.name for each in found.resources() if each.held] == ["a.example/B"]
     assert [level.success for level in found.levels][3:] == [0.75, 0.5]
 
@@ -126,10 +128,10 @@ def test_efficiency() -> None:
     """Recovered resources for each request, with and without added ones; nothing without requests."""
     original = site({"a.example/A": b"1", "a.example/B": b"1"})
     recovered = [resource("a.example/A", b"1"), resource("a.example/Y"), resource("a.example/Z")]
-    found = compare(original, MadeSite(recovered, requests=10), halves)
+    found = compare_sites(original, MadeSite(recovered, requests=10), halves)
     assert (found.efficiency, found.efficiency_without_added) == (0.3, 0.1)
     for requests in (None, 0):
-        found = compare(original, MadeSite(recovered, requests=requests), halves)
+        found = compare_sites(original, MadeSite(recovered, requests=requests), halves)
         assert (found.efficiency, found.efficiency_without_added) == (None, None)
 
 
@@ -137,23 +139,23 @@ def test_penalties_for_single_resources() -> None:
     """The original's type and address count; of what was added, its own."""
     original = MadeSite([resource("a.example/A", b"1", "application/pdf"), resource("a.example/B", b"1")])
     recovered = MadeSite([resource("a.example/A", b"2"), resource("a.example/old/C", b"1", "image/png")])
-    found = compare(original, recovered, halves)
-    rules = PenaltyRules().by_type("application/pdf=0.5,1,1").by_uri("/old/=1,1,0.2")
-    weighed = found.weighed(rules)
+    found = compare_sites(original, recovered, halves)
+    rules = PenaltyRules().with_type_rule("application/pdf=0.5,1,1").with_uri_rule("/old/=1,1,0.2")
+    weighed = found.weigh(rules)
     assert (weighed.changed, weighed.missing, weighed.added) == (0.25, 0.5, 0.1)
-    assert found.weighed(PenaltyRules()) == found.difference
+    assert found.weigh(PenaltyRules()) == found.difference
 
 
 def test_no_texts_at_all() -> None:
     """The share of almost identical ones is not known, rather than 0 or 1."""
-    assert compare(site({}), site({}), halves).almost_identical is None
-    assert compare(site({}), site({}), halves).difference.success == 0
+    assert compare_sites(site({}), site({}), halves).almost_identical is None
+    assert compare_sites(site({}), site({}), halves).difference.success == 0
 
 
 @given(CONTENTS, CONTENTS)
 def test_roles(first: dict[str, bytes], second: dict[str, bytes]) -> None:
     """Whichever is the original: what is missing one way is added the other way; the rest stays what it is."""
-    there, back = compare(site(first), site(second), halves), compare(site(second), site(first), halves)
+    there, back = compare_sites(site(first), site(second), halves), compare_sites(site(second), site(first), halves)
     assert (there.counts.missing, there.counts.added) == (back.counts.added, back.counts.missing)
     assert (there.counts.identical, there.counts.changed) == (back.counts.identical, back.counts.changed)
     swapped = {"missing": "added", "added": "missing"}
@@ -165,7 +167,7 @@ def test_roles(first: dict[str, bytes], second: dict[str, bytes]) -> None:
 @given(CONTENTS, CONTENTS)
 def test_everything_is_somewhere(first: dict[str, bytes], second: dict[str, bytes]) -> None:
     """Each name of either site comes up once, in order."""
-    found = compare(site(first), site(second), halves)
+    found = compare_sites(site(first), site(second), halves)
     assert [each.name for each in found.resources()] == sorted({*first, *second})
 
 
@@ -176,13 +178,13 @@ def test_order_does_not_depend_on_threads() -> None:
     recovered = MadeSite(resource(name, b"two") for name in reversed(names))
     threads: set[str] = set()
 
-    def likeness(first: Resource, _: Resource) -> Likeness:
+    def likeness(first: SiteResource, _: SiteResource) -> TextSimilarity:
         threads.add(threading.current_thread().name)
-        return Likeness(int(first.name[-4:]) / 500)
+        return TextSimilarity(int(first.name[-4:]) / 500)
 
     told: list[tuple[int, int]] = []
-    found = compare(original, recovered, likeness, on_pair=lambda done, of: told.append((done, of)))
-    shares = [each.likeness.share for each in found.resources() if each.likeness]
+    found = compare_sites(original, recovered, likeness, on_pair=lambda done, of: told.append((done, of)))
+    shares = [each.similarity.share for each in found.resources() if each.similarity]
     assert shares == [number / 500 for number in range(500)]
     assert found.similar == 125
     assert told == [(number, 500) for number in range(1, 501)]
@@ -194,9 +196,9 @@ def test_an_interrupt_ends_it() -> None:
     names = [f"a.example/{number:04d}" for number in range(5_000)]
     looked_at: list[str] = []
 
-    def likeness(first: Resource, _: Resource) -> Likeness:
+    def likeness(first: SiteResource, _: SiteResource) -> TextSimilarity:
         looked_at.append(first.name)
-        return Likeness(1.0)
+        return TextSimilarity(1.0)
 
     def interrupt(_: int, __: int) -> None:
         raise KeyboardInterrupt
@@ -204,7 +206,7 @@ def test_an_interrupt_ends_it() -> None:
     original = MadeSite(resource(name, b"one") for name in names)
     recovered = MadeSite(resource(name, b"two") for name in names)
     with pytest.raises((KeyboardInterrupt, CancelledError)):
-        compare(original, recovered, likeness, on_pair=interrupt)
+        compare_sites(original, recovered, likeness, on_pair=interrupt)
     assert len(looked_at) < 200
 
 
@@ -213,17 +215,17 @@ def test_an_interrupt_waits_for_nothing() -> None:
     go_on = threading.Event()
     names = [f"a.example/{number}" for number in range(3)]
 
-    def likeness(first: Resource, _: Resource) -> Likeness:
+    def likeness(first: SiteResource, _: SiteResource) -> TextSimilarity:
         if first.name == names[0]:
             raise KeyboardInterrupt  # reaches whoever waits for it, as that of a user does
-        return Likeness(1.0 if go_on.wait(60) else None)
+        return TextSimilarity(1.0 if go_on.wait(60) else None)
 
     original = MadeSite(resource(name, b"one") for name in names)
     recovered = MadeSite(resource(name, b"two") for name in names)
     begun = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            compare(original, recovered, likeness)
+            compare_sites(original, recovered, likeness)
         assert time.monotonic() - begun < 30
     finally:
         go_on.set()
@@ -232,6 +234,6 @@ def test_an_interrupt_waits_for_nothing() -> None:
 def test_sizes_count() -> None:
     """Two bodies with one digest and different sizes are no match, whatever a file says of its digests."""
     one = resource("a.example/A", b"one")
-    other = Resource(one.name, one.uri, None, None, one.mime, one.digest, 4, None, b"four")
-    found = compare(MadeSite([one]), MadeSite([other]), halves)
-    assert next(found.resources()).outcome is Outcome.CHANGED
+    other = SiteResource(one.name, one.uri, None, None, one.mime, one.digest, 4, None, b"four")
+    found = compare_sites(MadeSite([one]), MadeSite([other]), halves)
+    assert next(found.resources()).outcome is ComparisonOutcome.CHANGED

@@ -9,8 +9,8 @@ from playwright.sync_api import Browser, Page
 from tests.measure.made_sites import MadeSite, made_comparison, resource
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance, ratio
 from unlost.measure import comparison_page as renderer
-from unlost.measure.comparison import Comparison, Likeness, compare
-from unlost.measure.comparison_page import comparison_page
+from unlost.measure.comparison import Comparison, TextSimilarity, compare_sites
+from unlost.measure.comparison_page import render_comparison_page
 from unlost.measure.penalty_rules import PenaltyRules
 
 pytestmark = pytest.mark.browser
@@ -28,16 +28,16 @@ def mixed() -> Comparison:
     recovered += [resource(f"a.example/{name}", b"2") for name in names[2:9]]
     recovered += [resource(f"a.example/new/{name}", b"2") for name in names]
 
-    def likeness(first: object, _: object) -> Likeness:
-        return Likeness(None, "encrypted") if "paper" in str(first) else Likeness(0.8, partial=True)
+    def likeness(first: object, _: object) -> TextSimilarity:
+        return TextSimilarity(None, "encrypted") if "paper" in str(first) else TextSimilarity(0.8, partial=True)
 
     site = MadeSite(recovered, listed=["a.example/scan.pdf"], requests=40)
-    return compare(MadeSite(original), site, likeness)
+    return compare_sites(MadeSite(original), site, likeness)
 
 
 def html_of(comparison: Comparison) -> str:
     """Return the page of a comparison."""
-    return comparison_page(comparison, f"/home/{EVIL}", f"b{HIDDEN}.warc", comparison.weighed(PenaltyRules()))
+    return render_comparison_page(comparison, f"/home/{EVIL}", f"b{HIDDEN}.warc", comparison.weigh(PenaltyRules()))
 
 
 def test_it_stands_alone(page: Page, tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ def test_hostile_names_are_shown_as_text(page: Page, tmp_path: Path, monkeypatch
     assert LONG not in text
     assert not visit.is_harmed()
     assert page.locator("a").count() == 0, "addresses may lead to whoever took over the domain"
-    made = renderer._templates()
+    made = renderer._make_environment()
     made.autoescape = False
-    monkeypatch.setattr(renderer, "_templates", lambda: made)
+    monkeypatch.setattr(renderer, "_make_environment", lambda: made)
     assert Visit(page, tmp_path / "raw.html", html_of(mixed())).is_harmed()
 
 

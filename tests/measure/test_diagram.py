@@ -9,15 +9,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from unlost.measure.diagram import reconstruction_diagram
-from unlost.measure.difference import Counts
+from unlost.measure.difference import ResourceCounts
 
 SVG = "{http://www.w3.org/2000/svg}"
 COUNT = st.one_of(st.just(0), st.integers(1, 50), st.integers(1, 100_000))
-COUNTS = st.builds(Counts, COUNT, COUNT, COUNT, COUNT)
+COUNTS = st.builds(ResourceCounts, COUNT, COUNT, COUNT, COUNT)
 STEPS = 500
 
 
-def drawn(counts: Counts) -> ET.Element:
+def drawn(counts: ResourceCounts) -> ET.Element:
     """Return the picture as a tree."""
     return ET.fromstring(reconstruction_diagram(counts))  # noqa: S314  our own
 
@@ -61,8 +61,8 @@ def arc(begin: tuple[float, float], end: tuple[float, float], numbers: list[floa
 
 
 @given(COUNTS)
-@example(Counts(1, 54051, 1, 0))
-def test_areas_are_proportional_to_numbers(counts: Counts) -> None:
+@example(ResourceCounts(1, 54051, 1, 0))
+def test_areas_are_proportional_to_numbers(counts: ResourceCounts) -> None:
     """Every shape, the hole and the crust too, has its share of the whole."""
     all_of = counts.original + counts.added
     assume(all_of)
@@ -77,7 +77,7 @@ def test_areas_are_proportional_to_numbers(counts: Counts) -> None:
 
 def test_the_measurement_sees_a_picture_that_lies() -> None:
     """With radii in the place of areas, as such pictures are often drawn, it fails."""
-    lying = reconstruction_diagram(Counts(identical=50, missing=50)).replace("70.7107", "50")
+    lying = reconstruction_diagram(ResourceCounts(identical=50, missing=50)).replace("70.7107", "50")
     found = areas(ET.fromstring(lying))  # noqa: S314
     assert found["missing"] / (pi * 100**2) != pytest.approx(0.5, rel=0.01)
 
@@ -85,19 +85,19 @@ def test_the_measurement_sees_a_picture_that_lies() -> None:
 @pytest.mark.parametrize(
     ("counts", "shapes"),
     [
-        (Counts(), ["missing"]),
-        (Counts(identical=3), ["identical"]),
-        (Counts(changed=3), ["changed"]),
-        (Counts(missing=3), ["missing"]),
-        (Counts(added=3), ["added"]),
-        (Counts(identical=3, changed=1), ["identical", "changed"]),
-        (Counts(changed=1, missing=1), ["changed", "missing"]),
-        (Counts(missing=1, added=1), ["added", "missing"]),
-        (Counts(1, 1, 1, 1), ["added", "identical", "changed", "missing"]),
-        (Counts(identical=1_000_000, changed=1), ["identical", "changed"]),
+        (ResourceCounts(), ["missing"]),
+        (ResourceCounts(identical=3), ["identical"]),
+        (ResourceCounts(changed=3), ["changed"]),
+        (ResourceCounts(missing=3), ["missing"]),
+        (ResourceCounts(added=3), ["added"]),
+        (ResourceCounts(identical=3, changed=1), ["identical", "changed"]),
+        (ResourceCounts(changed=1, missing=1), ["changed", "missing"]),
+        (ResourceCounts(missing=1, added=1), ["added", "missing"]),
+        (ResourceCounts(1, 1, 1, 1), ["added", "identical", "changed", "missing"]),
+        (ResourceCounts(identical=1_000_000, changed=1), ["identical", "changed"]),
     ],
 )
-def test_corner_cases(counts: Counts, shapes: list[str]) -> None:
+def test_corner_cases(counts: ResourceCounts, shapes: list[str]) -> None:
     """Only what there is is drawn, and nothing has numbers that are none."""
     text = reconstruction_diagram(counts)
     assert [shape.attrib["class"] for shape in drawn(counts).iter() if "class" in shape.attrib] == shapes
@@ -108,7 +108,7 @@ def test_corner_cases(counts: Counts, shapes: list[str]) -> None:
 
 def test_whoever_cannot_see_it_is_told() -> None:
     """The picture has a title and a text with all numbers, which says that areas are equal."""
-    picture = drawn(Counts(1, 2000, 3, 4))
+    picture = drawn(ResourceCounts(1, 2000, 3, 4))
     assert picture.attrib["role"] == "img"
     labels = {element.attrib["id"]: element.text for element in picture if "id" in element.attrib}
     assert picture.attrib["aria-labelledby"].split() == list(labels)
@@ -119,4 +119,4 @@ def test_whoever_cannot_see_it_is_told() -> None:
 
 def test_it_is_always_the_same() -> None:
     """Equal counts give equal bytes."""
-    assert reconstruction_diagram(Counts(5, 4, 3, 2)) == reconstruction_diagram(Counts(5, 4, 3, 2))
+    assert reconstruction_diagram(ResourceCounts(5, 4, 3, 2)) == reconstruction_diagram(ResourceCounts(5, 4, 3, 2))

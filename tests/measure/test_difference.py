@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tests.measure.dissertation import TABLE_16, TABLE_19_ADDED, TABLE_19_RECOVERED, TABLE_24, TABLES_17_18, Site
 from unlost.errors import UsageError
-from unlost.measure.difference import Counts, Difference, Penalties, levels, weighed
+from unlost.measure.difference import ResourceCounts, SiteDifference, Penalties, success_levels, weigh_difference
 
 COUNT = st.integers(0, 10_000)
 WEIGHT = st.floats(0, 1)
-COUNTS = st.builds(Counts, COUNT, COUNT, COUNT, COUNT)
+COUNTS = st.builds(ResourceCounts, COUNT, COUNT, COUNT, COUNT)
 
 
-def vector(difference: Difference) -> tuple[float, float, float]:
+def vector(difference: SiteDifference) -> tuple[float, float, float]:
     """Return it with three digits, as papers print it."""
     return round(difference.changed, 3), round(difference.missing, 3), round(difference.added, 3)
 
@@ -26,23 +26,23 @@ def test_the_small_site() -> None:
 
     The paper prints (2/6, 1/6, 1/5), which cannot be: it says itself that neither D nor F came back.
     """
-    counts = Counts(identical=2, changed=2, missing=2, added=1)
-    assert vector(Difference.of(counts)) == (0.333, 0.333, 0.2)
-    found = {level.name: round(level.success, 3) for level in levels(counts, similar=0, held=0)}
+    counts = ResourceCounts(identical=2, changed=2, missing=2, added=1)
+    assert vector(SiteDifference.of(counts)) == (0.333, 0.333, 0.2)
+    found = {level.name: round(level.success, 3) for level in success_levels(counts, similar=0, held=0)}
     assert found == {"s1": 0.867, "s2": 0.667, "s3": 0.667, "s4": 0.333, "s5": 0.333}
 
 
 def test_a_perfect_and_a_lost_site() -> None:
     """Nothing differs; or nothing came back. Of nothing, nothing differs."""
-    assert vector(Difference.of(Counts(identical=7))) == (0, 0, 0)
-    assert vector(Difference.of(Counts(missing=7))) == (0, 1, 0)
-    assert vector(Difference.of(Counts())) == (0, 0, 0)
-    assert vector(Difference.of(Counts(added=7))) == (0, 0, 1)
+    assert vector(SiteDifference.of(ResourceCounts(identical=7))) == (0, 0, 0)
+    assert vector(SiteDifference.of(ResourceCounts(missing=7))) == (0, 1, 0)
+    assert vector(SiteDifference.of(ResourceCounts())) == (0, 0, 0)
+    assert vector(SiteDifference.of(ResourceCounts(added=7))) == (0, 0, 1)
 
 
 def test_harding() -> None:
     """73 original, 47 recovered, 8 added."""
-    difference = Difference.of(Counts(identical=15, changed=32, missing=26, added=8))
+    difference = SiteDifference.of(ResourceCounts(identical=15, changed=32, missing=26, added=8))
     assert vector(difference) == (0.438, 0.356, 0.145)
 
 
@@ -53,21 +53,23 @@ def test_the_24_sites(site: Site) -> None:
     changed, missing, added = site.vector
     some_changed = round(changed * original)
     some_added = round(added * recovered / (1 - added))
-    counts = Counts(recovered - some_changed, some_changed, original - recovered, some_added)
+    counts = ResourceCounts(recovered - some_changed, some_changed, original - recovered, some_added)
     assert counts.original == original
     assert counts.back == recovered
-    found = Difference.of(counts)
+    found = SiteDifference.of(counts)
     assert found.missing == pytest.approx(missing, abs=0.00051)
     assert found.changed == pytest.approx(changed, abs=0.00051)
     assert found.added == pytest.approx(added, abs=0.00051)
-    by_level = {level.name: level.success for level in levels(counts, similar=0, held=0)}
+    by_level = {level.name: level.success for level in success_levels(counts, similar=0, held=0)}
     assert 1 - by_level["s4"] == pytest.approx(recovered / original)
     assert by_level["s1"] == pytest.approx(changed + missing + added, abs=0.0016)
 
 
 def test_the_mean_of_the_24_sites() -> None:
     """68 % came back on average, 72 % in the middle."""
-    shares = [100 * (1 - Difference.of(Counts(s.total[1], 0, s.total[0] - s.total[1])).missing) for s in TABLE_16]
+    shares = [
+        100 * (1 - SiteDifference.of(ResourceCounts(s.total[1], 0, s.total[0] - s.total[1])).missing) for s in TABLE_16
+    ]
     assert (round(mean(shares)), round(median(shares))) == (68, 72)
 
 
@@ -86,7 +88,7 @@ def test_the_three_policies(policy: int) -> None:
 
 def test_a_site_that_was_truly_lost() -> None:
     """Of techlocker.com one page was left; 2,244 resources came back, and it is printed as (0, 0, 1.000)."""
-    assert vector(Difference.of(Counts(identical=1, added=2243))) == (0, 0, 1)
+    assert vector(SiteDifference.of(ResourceCounts(identical=1, added=2243))) == (0, 0, 1)
 
 
 def test_ten_digital_libraries() -> None:
@@ -106,16 +108,16 @@ def test_ten_digital_libraries() -> None:
 
 def test_pdfs_that_came_back_as_html() -> None:
     """75 % of PDFs came back in another format, which is minded by half: .625, weighed as a whole or one by one."""
-    counts = Counts(changed=75, missing=25)
+    counts = ResourceCounts(changed=75, missing=25)
     penalties = Penalties.parse(".5,1,0")
-    assert Difference.of(counts, penalties).success == pytest.approx(0.625)
-    assert weighed([0.5] * 75, [1.0] * 25, [], counts).success == pytest.approx(0.625)
+    assert SiteDifference.of(counts, penalties).success == pytest.approx(0.625)
+    assert weigh_difference([0.5] * 75, [1.0] * 25, [], counts).success == pytest.approx(0.625)
 
 
 def test_penalties_for_some() -> None:
     """PDFs of pictures alone are minded fully, the others by half."""
-    counts = Counts(changed=75, missing=25, added=100)
-    found = weighed([0.5] * 50 + [1.0] * 25, [1.0] * 25, [0.2] * 100, counts)
+    counts = ResourceCounts(changed=75, missing=25, added=100)
+    found = weigh_difference([0.5] * 50 + [1.0] * 25, [1.0] * 25, [0.2] * 100, counts)
     assert (found.changed, found.missing, found.added) == pytest.approx((0.5, 0.25, 0.2 * 100 / 175))
 
 
@@ -127,9 +129,9 @@ def test_penalties_that_are_none(text: str) -> None:
 
 
 @given(COUNTS, st.builds(Penalties, WEIGHT, WEIGHT, WEIGHT))
-def test_bounds(counts: Counts, penalties: Penalties) -> None:
+def test_bounds(counts: ResourceCounts, penalties: Penalties) -> None:
     """Every part is between 0 and 1, changed and missing together too, and all together at most 2."""
-    for difference in (Difference.of(counts), Difference.of(counts, penalties)):
+    for difference in (SiteDifference.of(counts), SiteDifference.of(counts, penalties)):
         for part in (difference.changed, difference.missing, difference.added):
             assert 0 <= part <= 1
         assert difference.changed + difference.missing <= 1
@@ -137,25 +139,25 @@ def test_bounds(counts: Counts, penalties: Penalties) -> None:
 
 
 @given(COUNTS, st.data())
-def test_levels_are_ever_more_lax(counts: Counts, data: st.DataObject) -> None:
+def test_levels_are_ever_more_lax(counts: ResourceCounts, data: st.DataObject) -> None:
     """None is higher than the one before it, whatever is similar and held."""
     similar = data.draw(st.integers(0, counts.changed))
     held = data.draw(st.integers(0, counts.missing))
-    found = levels(counts, similar, held)
+    found = success_levels(counts, similar, held)
     assert [level.name for level in found] == ["s1", "s2", "s3", "s4", "s5"]
     assert all(stricter.success >= laxer.success for stricter, laxer in pairwise(found))
 
 
 @given(COUNTS, st.builds(Penalties, WEIGHT, WEIGHT, WEIGHT))
-def test_equal_penalties_one_by_one_are_those_of_the_whole(counts: Counts, penalties: Penalties) -> None:
+def test_equal_penalties_one_by_one_are_those_of_the_whole(counts: ResourceCounts, penalties: Penalties) -> None:
     """Equations 21 and 22 agree where all resources have the same penalties."""
-    one_by_one = weighed(
+    one_by_one = weigh_difference(
         [penalties.changed] * counts.changed,
         [penalties.missing] * counts.missing,
         [penalties.added] * counts.added,
         counts,
     )
-    whole = Difference.of(counts, penalties)
+    whole = SiteDifference.of(counts, penalties)
     assert (one_by_one.changed, one_by_one.missing, one_by_one.added) == pytest.approx(
         (whole.changed, whole.missing, whole.added)
     )

@@ -8,10 +8,10 @@ from tests.measure.availability.made import NOW, standing
 from tests.measure.factors.planted import write_state
 from tests.measure.made_sites import resource
 from tests.measure.test_breakdown import tables
-from unlost.measure.availability.figures import figures_of
-from unlost.measure.factors.reading import COLUMNS, Known, gather
-from unlost.measure.factors.rows import Rows
-from unlost.uri.naming import name_of
+from unlost.measure.availability.figures import compute_check_stats
+from unlost.measure.factors.reading import FACTOR_COLUMNS, ExternalFactorData, read_factor_rows
+from unlost.measure.factors.rows import ColumnFile
+from unlost.uri.naming import page_name
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ from unlost.uri.naming import name_of
 )
 def test_every_command_counts_the_same_path_depth(path: str, depth: int, tmp_path: Path) -> None:
     """Segments count, a folder's index page is as deep as the folder, and queries do not count."""
-    name = name_of(f"http://site.example/{path}")
+    name = page_name(f"http://site.example/{path}")
     assert list(tables([resource(name)], [])["depth"]) == [str(depth)]
 
-    [table] = [each for each in figures_of([standing(path)], NOW).tables if each.name == "depth"]
+    [table] = [each for each in compute_check_stats([standing(path)], NOW).tables if each.name == "depth"]
     assert [row.label for row in table.rows] == [str(depth)]
 
     write_state(tmp_path / "recovery", "site.example", [(1, f"http://{name}", 1, True, "20200101000000")], [], [[]])
-    with Rows(len(COLUMNS)) as rows:
-        gather([tmp_path / "recovery"], rows, Known())
-        assert list(rows.blocks([COLUMNS.index("path depth")])) == [[[float(depth)]]]
+    with ColumnFile(len(FACTOR_COLUMNS)) as rows:
+        read_factor_rows([tmp_path / "recovery"], rows, ExternalFactorData())
+        assert list(rows.blocks([FACTOR_COLUMNS.index("path depth")])) == [[[float(depth)]]]

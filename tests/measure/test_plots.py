@@ -12,11 +12,11 @@ from tests.cli.test_overlap import overlap, place
 from tests.measure.factors.planted import plant
 from tests.neighbours import chromium
 from unlost.errors import UsageError
-from unlost.measure.availability.states import State
-from unlost.measure.plots import check_plot, plot_watch
-from unlost.measure.visits.history import Ended
-from unlost.measure.watching.page import Watched
-from unlost.measure.watching.survey import Survey
+from unlost.measure.availability.states import AvailabilityState
+from unlost.measure.plots import validate_plot_path, plot_watch
+from unlost.measure.visits.history import FinishedVisit
+from unlost.measure.watching.page import WatchedSite
+from unlost.measure.watching.survey import SiteSurvey
 
 __all__ = ["place"]
 STARTS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -37,15 +37,21 @@ def test_an_overlap_is_drawn_and_twice_the_same(place: Path, ending: str) -> Non
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def watched(name: str) -> list[Watched]:
+def watched(name: str) -> list[WatchedSite]:
     """Return a site of a name after some visits."""
     visits = [
-        Ended(
-            day, 1e9 + day * 86_400, day != 2, Counter({State.REPLICATED: 3 + day, State.VULNERABLE: 2}), 0, "fine", ""
+        FinishedVisit(
+            day,
+            1e9 + day * 86_400,
+            day != 2,
+            Counter({AvailabilityState.REPLICATED: 3 + day, AvailabilityState.VULNERABLE: 2}),
+            0,
+            "fine",
+            "",
         )
         for day in range(5)
     ]
-    return [Watched(name, Survey(visits, [], None, None), [])]
+    return [WatchedSite(name, SiteSurvey(visits, [], None, None), [])]
 
 
 @pytest.mark.browser
@@ -74,11 +80,11 @@ def test_coefficients_of_factors_are_drawn(tmp_path: Path) -> None:
 def test_what_cannot_be_drawn_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another format, and a machine without matplotlib: the message says what to install."""
     with pytest.raises(UsageError, match=r"\.png, \.pdf or \.svg"):
-        check_plot(tmp_path / "x.gif")
+        validate_plot_path(tmp_path / "x.gif")
     monkeypatch.setattr("unlost.measure.plots.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"unlost\[plots\]"):
-        check_plot(tmp_path / "x.png")
-    check_plot(None)
+        validate_plot_path(tmp_path / "x.png")
+    validate_plot_path(None)
 
 
 def test_matplotlib_is_imported_by_plots_only() -> None:

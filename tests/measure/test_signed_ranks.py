@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.measure import signed_ranks as module
-from unlost.measure.signed_ranks import EXACT, signed_ranks
+from unlost.measure.signed_ranks import MAX_EXACT_PAIRS, wilcoxon_signed_rank
 
 # The largest smaller sum at which the test for both sides says 0.05, and 0.01; as tables in textbooks print it.
 CRITICAL = [
@@ -33,7 +33,9 @@ def test_the_printed_tables(pairs: int, five: int, one: int | None) -> None:
     for level, least in ((0.05, five), (0.01, one)):
         if least is None:
             continue
-        inside, outside = (signed_ranks(with_smaller_sum(pairs, each), [0.0] * pairs) for each in (least, least + 1))
+        inside, outside = (
+            wilcoxon_signed_rank(with_smaller_sum(pairs, each), [0.0] * pairs) for each in (least, least + 1)
+        )
         assert inside.below == least
         assert inside.p <= level < outside.p
 
@@ -41,7 +43,7 @@ def test_the_printed_tables(pairs: int, five: int, one: int | None) -> None:
 def test_heights_of_plants() -> None:
     """Darwin's crossed and selfed maize, the example that most implementations are shown with."""
     differences = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
-    found = signed_ranks(differences, [0] * 15)
+    found = wilcoxon_signed_rank(differences, [0] * 15)
     assert (found.pairs, found.above, found.below, found.p) == (15, 96, 24, 0.041259765625)
 
 
@@ -63,26 +65,26 @@ def by_all_signs(first: list[float], second: list[float]) -> float:
 def test_ties_and_equal_pairs(pairs: list[tuple[int, int]]) -> None:
     """The share of all ways to give signs is counted exactly, also where differences are equal or none."""
     first, second = [float(one) for one, _ in pairs], [float(other) for _, other in pairs]
-    found = signed_ranks(first, second)
+    found = wilcoxon_signed_rank(first, second)
     assert found.p == pytest.approx(by_all_signs(first, second))
-    back = signed_ranks(second, first)
+    back = wilcoxon_signed_rank(second, first)
     assert (back.pairs, back.above, back.below, back.p) == (found.pairs, found.below, found.above, found.p)
 
 
 def test_many_pairs_are_near_the_exact() -> None:
     """Where the normal distribution takes over, it says about the same."""
-    ranks = [2 * rank for rank in range(1, EXACT + 1)]
+    ranks = [2 * rank for rank in range(1, MAX_EXACT_PAIRS + 1)]
     for least in range(400, 1200, 50):
-        assert module._normal(ranks, least) == pytest.approx(module._exact(ranks, least), abs=0.005)
-    assert signed_ranks(list(range(1, EXACT + 12)), [0] * (EXACT + 11)).p < 1e-9
+        assert module._normal_p_value(ranks, least) == pytest.approx(module._exact_p_value(ranks, least), abs=0.005)
+    assert wilcoxon_signed_rank(list(range(1, MAX_EXACT_PAIRS + 12)), [0] * (MAX_EXACT_PAIRS + 11)).p < 1e-9
 
 
 def test_what_differs_by_rounding_is_equal() -> None:
     """Shares that were added up in another order are not larger or smaller."""
-    assert signed_ranks([0.1 + 0.2], [0.3]).pairs == 0
+    assert wilcoxon_signed_rank([0.1 + 0.2], [0.3]).pairs == 0
 
 
 def test_pairs_must_match() -> None:
     """A measurement that is missing is not passed over."""
     with pytest.raises(ValueError, match="zip"):
-        signed_ranks([1.0], [1.0, 2.0])
+        wilcoxon_signed_rank([1.0], [1.0, 2.0])

@@ -5,9 +5,9 @@ from study.lost import bodies
 
 from tests.measure.made_sites import MadeSite, resource
 from unlost.measure import texts as glue
-from unlost.measure.comparison import Likeness, compare
-from unlost.measure.resource import Body, Resource
-from unlost.measure.texts import Texts
+from unlost.measure.comparison import TextSimilarity, compare_sites
+from unlost.measure.resource import ResourceBody, SiteResource
+from unlost.measure.texts import TextComparer
 
 WORDS = " ".join(f"word{number}" for number in range(100))
 OTHER = " ".join(f"other{number}" for number in range(100))
@@ -26,25 +26,27 @@ def pdf(text: str) -> bytes:
     return bodies.pdf(lines)
 
 
-def likeness(first: bytes, first_mime: str | None, second: bytes, second_mime: str | None, end: str = "") -> Likeness:
+def likeness(
+    first: bytes, first_mime: str | None, second: bytes, second_mime: str | None, end: str = ""
+) -> TextSimilarity:
     """Return how much two bodies have in common."""
     one = resource(f"a.example/x{end}", first, first_mime)
     other = resource(f"a.example/x{end}", second, second_mime)
-    with Texts(MadeSite([one]), MadeSite([other])) as texts:
-        return texts.likeness(one, other)
+    with TextComparer(MadeSite([one]), MadeSite([other])) as texts:
+        return texts.similarity(one, other)
 
 
 def test_markup_does_not_count() -> None:
     """The same words in other tags are the same text."""
     found = likeness(f"<p>{WORDS}".encode(), "text/html", f"<body><b>{WORDS}</b>".encode(), "text/html")
-    assert found == Likeness(1.0)
+    assert found == TextSimilarity(1.0)
 
 
 def test_charsets_do_not_count() -> None:
     """The same words in other bytes are the same text."""
     text = " ".join(f"wört{number}" for number in range(50))
     first = f'<meta charset="iso-8859-1"><p>{text}'.encode("latin-1")
-    assert likeness(first, "text/html", f'<meta charset="utf-8"><p>{text}'.encode(), "text/html") == Likeness(1.0)
+    assert likeness(first, "text/html", f'<meta charset="utf-8"><p>{text}'.encode(), "text/html") == TextSimilarity(1.0)
 
 
 def test_half_of_it() -> None:
@@ -67,8 +69,8 @@ def test_a_document_by_its_ending() -> None:
     """A server that says nothing about its documents does not hide their text."""
     one = resource("a.example/x.pdf", pdf(WORDS), "application/octet-stream")
     other = resource("a.example/x.pdf", pdf(HALF), "application/octet-stream")
-    with Texts(MadeSite([one]), MadeSite([other])) as texts:
-        found = compare(MadeSite([one]), MadeSite([other]), texts.likeness)
+    with TextComparer(MadeSite([one]), MadeSite([other])) as texts:
+        found = compare_sites(MadeSite([one]), MadeSite([other]), texts.similarity)
     assert found.changed_texts == 1
     assert found.unread == {}
 
@@ -83,32 +85,32 @@ def test_a_document_by_its_ending() -> None:
 )
 def test_what_has_no_text_to_compare(body: bytes, mime: str, reason: str) -> None:
     """The reason is said, whichever of the two it is."""
-    assert likeness(WORDS.encode(), "text/plain", body, mime) == Likeness(None, reason)
-    assert likeness(body, mime, WORDS.encode(), "text/plain") == Likeness(None, reason)
+    assert likeness(WORDS.encode(), "text/plain", body, mime) == TextSimilarity(None, reason)
+    assert likeness(body, mime, WORDS.encode(), "text/plain") == TextSimilarity(None, reason)
 
 
 def test_no_words_are_not_alike() -> None:
     """Two pages of pictures alone may be anything; one with words and one without share nothing."""
-    assert likeness(b"<img src=a>", "text/html", b"<img src=b>", "text/html") == Likeness(None, "no-words")
-    assert likeness(b"<p>--- ***", "text/html", b"<p>...", "text/html") == Likeness(None, "no-words")
-    assert likeness(b"<img src=a>", "text/html", WORDS.encode(), "text/html") == Likeness(0.0)
+    assert likeness(b"<img src=a>", "text/html", b"<img src=b>", "text/html") == TextSimilarity(None, "no-words")
+    assert likeness(b"<p>--- ***", "text/html", b"<p>...", "text/html") == TextSimilarity(None, "no-words")
+    assert likeness(b"<img src=a>", "text/html", WORDS.encode(), "text/html") == TextSimilarity(0.0)
 
 
 def test_what_is_too_big_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """A body beyond the limit is never asked for, and one that proves to be longer than was said is not used."""
-    monkeypatch.setattr(glue, "_MOST_BYTES", 100)
+    monkeypatch.setattr(glue, "_MAX_BODY_BYTES", 100)
     one = resource("a.example/x", b"word " * 100, "text/plain")
     other = resource("a.example/x", b"word", "text/plain")
 
     class Site(MadeSite):
-        def body(self, resource: Resource, most: int) -> Body:
+        def body(self, resource: SiteResource, most: int) -> ResourceBody:
             raise AssertionError(f"nobody should read {most} bytes of {resource.name}")
 
-    with Texts(Site([one]), MadeSite([other])) as texts:
-        assert texts.likeness(one, other) == Likeness(None, "too-big")
+    with TextComparer(Site([one]), MadeSite([other])) as texts:
+        assert texts.similarity(one, other) == TextSimilarity(None, "too-big")
     lying = type(one)(one.name, one.uri, None, None, one.mime, one.digest, 5, None, one.place)
-    with Texts(MadeSite([lying]), MadeSite([other])) as texts:
-        assert texts.likeness(lying, other) == Likeness(None, "too-big")
+    with TextComparer(MadeSite([lying]), MadeSite([other])) as texts:
+        assert texts.similarity(lying, other) == TextSimilarity(None, "too-big")
 
 
 def test_many_pairs_at_once() -> None:
@@ -121,6 +123,6 @@ def test_many_pairs_at_once() -> None:
         original.append(resource(name, made(WORDS), mime))
         recovered.append(resource(name, made(WORDS + " end" if number % 2 else OTHER), mime))
     first, second = MadeSite(original), MadeSite(recovered)
-    with Texts(first, second) as texts:
-        found = compare(first, second, texts.likeness)
+    with TextComparer(first, second) as texts:
+        found = compare_sites(first, second, texts.similarity)
     assert [each.similar for each in found.resources()] == [bool(number % 2) for number in range(60)]

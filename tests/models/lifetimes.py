@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from unlost.measure.watching.lifetimes import Sight
+from unlost.measure.watching.lifetimes import Observation
 
 
-def slow_life(sights: Sequence[Sight]) -> dict[str, float | bool | None]:
+def slow_life(sights: Sequence[Observation]) -> dict[str, float | bool | None]:
     """Return what is so at every whole second, and read all figures off that. Times of sights are whole numbers."""
     end = int(sights[-1].time)
     seconds = range(int(sights[0].time), end + 1)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from tests.cli.run import unlost
 from tests.neighbours.process import running
-from unlost.archives.archive import Archive, Kind
-from unlost.demo.pywb import config_of, entry_of, environment
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.demo.pywb import pywb_config, pywb_registry_entry, pywb_environment
 
 ROOT = Path(__file__).parents[2]
 WAYBACK = ROOT / ".neighbours" / "pywb" / "bin" / "wayback"
@@ -32,9 +32,9 @@ class Pywb:
     def __init__(self, port: int) -> None:
         self.port = port
 
-    def archive(self, name: str, kind: Kind = Kind.PYWB, rows_per_page: int = 100_000) -> Archive:
+    def archive(self, name: str, kind: ArchiveKind = ArchiveKind.PYWB, rows_per_page: int = 100_000) -> Archive:
         """Return its entry in a registry."""
-        return entry_of(self.port, name, name, kind, rows_per_page)
+        return pywb_registry_entry(self.port, name, name, kind, rows_per_page)
 
     def fetch(self, datetime: str, uri: str) -> Answer:
         """Return a capture raw.
@@ -93,7 +93,7 @@ def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
     """Serve an index and the folder of the WARCs that it names."""
     if not WAYBACK.exists():
         raise FileNotFoundError(f"{WAYBACK}: run `make test`, which installs it")
-    (folder / "config.yaml").write_text(config_of(warcs, index))
+    (folder / "config.yaml").write_text(pywb_config(warcs, index))
     with _running(folder) as server:
         yield server
 
@@ -106,7 +106,7 @@ def serving_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[P
     """
     for arguments in (["init", "t"], ["add", "--unpack-wacz", "t", str(wacz)]):
         command = [str(WAYBACK.with_name("wb-manager")), *arguments]
-        done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False, timeout=60)
+        done = subprocess.run(command, cwd=folder, env=pywb_environment(), capture_output=True, check=False, timeout=60)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.decode())
     if not framed:
@@ -120,7 +120,7 @@ def _running(folder: Path) -> Iterator[Pywb]:
     def command(port: int) -> list[str | Path]:
         return [WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", folder]
 
-    with running(command, _answers, folder, environment()) as port:
+    with running(command, _answers, folder, pywb_environment()) as port:
         yield Pywb(port)
 
 

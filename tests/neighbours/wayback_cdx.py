@@ -12,7 +12,7 @@ from aiohttp import web
 
 from tests.neighbours.listening import listening
 from unlost import dates, uri
-from unlost.archives.archive import Archive, Figure, Kind, Limit, Lister, Work
+from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, RateLimit, PrefixListing, RequestKind
 from unlost.clock import Clock, SystemClock
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
@@ -64,27 +64,27 @@ class FakeWayback:
     excluded: dict[str, str] = field(default_factory=dict)
     cap: int = 150_000
     instead: bytes | None = None
-    minute: dict[Work, int] = field(default_factory=dict)
+    minute: dict[RequestKind, int] = field(default_factory=dict)
     base: str = ""
-    asked: list[tuple[float, Work, str]] = field(default_factory=list)
+    asked: list[tuple[float, RequestKind, str]] = field(default_factory=list)
     refused: int = 0
-    _answered: dict[Work, deque[float]] = field(default_factory=dict)
+    _answered: dict[RequestKind, deque[float]] = field(default_factory=dict)
 
     def archive(self, rows_per_page: int = 1_000, cap: int | None = None) -> Archive:
         """Return its entry in a registry."""
         source = "what the test says"
         matches = ("exact", "prefix", "host", "domain")
         return Archive(
-            "fake.wayback", "Fake Wayback", Kind.WAYBACK,
+            "fake.wayback", "Fake Wayback", ArchiveKind.WAYBACK,
             timemap=f"{self.base}/web/timemap/link/",
             timegate=f"{self.base}/web/",
             cdx=f"{self.base}/cdx/search/cdx",
             replay=f"{self.base}/web/{{datetime}}id_/{{uri}}",
-            lister=Lister(matches, Figure(rows_per_page, source), Figure(cap, source) if cap else None),
-            limits=tuple(Limit(number, 60, (work,), source) for work, number in self.minute.items()),
+            lister=PrefixListing(matches, SourcedNumber(rows_per_page, source), SourcedNumber(cap, source) if cap else None),
+            limits=tuple(RateLimit(number, 60, (work,), source) for work, number in self.minute.items()),
         )  # fmt: skip
 
-    def paths(self, work: Work) -> list[str]:
+    def paths(self, work: RequestKind) -> list[str]:
         """Return what it was asked of one kind."""
         return [path for _, each, path in self.asked if each == work]
 
@@ -92,7 +92,7 @@ class FakeWayback:
         """Answer one request."""
         path = request.raw_path
         is_index = path.startswith(("/cdx/", "/web/timemap/"))
-        work = Work.INDEX if is_index else Work.REPLAY
+        work = RequestKind.INDEX if is_index else RequestKind.REPLAY
         now = self.clock.now()
         self.asked.append((now, work, path))
         if self._is_too_much(work, now):
@@ -108,7 +108,7 @@ class FakeWayback:
             return self._timemap(path.removeprefix("/web/timemap/link/"))
         return self._replay(path)
 
-    def _is_too_much(self, work: Work, now: float) -> bool:
+    def _is_too_much(self, work: RequestKind, now: float) -> bool:
         if work not in self.minute:
             return False
         answered = self._answered.setdefault(work, deque())

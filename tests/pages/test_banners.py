@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.pages.banners import cleaned
+from unlost.pages.banners import remove_archive_toolbar
 
 WAYBACK = "https://web.archive.org/web/20140102030405/http://a.example/"
 PYWB = "http://127.0.0.1:8080/site/20140102030405mp_/http://a.example/"
@@ -40,7 +40,7 @@ def test_the_wayback_machine() -> None:
     """Scripts, toolbar and notes go, links are what they were, and not a byte else is changed."""
     page = shown(PAGE, b"/web/20140102030405/")
     page = page.replace(b"<head>", b"<head>" + SCRIPTS).replace(b"<body class=x>", b"<body class=x>" + TOOLBAR) + NOTES
-    found = cleaned(page, WAYBACK)
+    found = remove_archive_toolbar(page, WAYBACK)
     assert found.body == PAGE
     assert (found.banners, found.links) == (4, 1)
 
@@ -51,7 +51,7 @@ def test_its_early_years() -> None:
         b'<SCRIPT language="Javascript">\n<!--\n\n// FILE ARCHIVED ON 20050102030405 AND RETRIEVED FROM THE\n'
         b"// INTERNET ARCHIVE ON 20060102030405.\nfunction x(){}\n-->\n</SCRIPT>\n"
     )
-    assert cleaned(PAGE + script, WAYBACK).body == PAGE
+    assert remove_archive_toolbar(PAGE + script, WAYBACK).body == PAGE
 
 
 def test_pywb() -> None:
@@ -61,15 +61,15 @@ def test_pywb() -> None:
         b"<script src='http://127.0.0.1:8080/static/wombat.js'> </script>\n<!-- End WB Insert -->"
     )
     page = shown(PAGE, b"http://127.0.0.1:8080/site/20140102030405mp_/").replace(b"<head>", b"<head>" + insert)
-    assert cleaned(page, PYWB).body == PAGE
+    assert remove_archive_toolbar(page, PYWB).body == PAGE
 
 
 def test_archive_today() -> None:
     """Its header is an element that ends where it ends, whatever is in it."""
     header = b'<div id="HEADER" style="x"><div><form><div>search</div></form></div><div>saved from</div></div>'
     page = shown(PAGE, b"https://archive.ph/o/AbC12/").replace(b"<body class=x>", b"<body class=x>" + header)
-    assert cleaned(page, TODAY).body == PAGE
-    assert cleaned(page, WAYBACK).banners == 0
+    assert remove_archive_toolbar(page, TODAY).body == PAGE
+    assert remove_archive_toolbar(page, WAYBACK).banners == 0
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_archive_today() -> None:
 )  # fmt: skip
 def test_links_are_what_they_were(rewritten: bytes, original: bytes) -> None:
     """In attributes, in lists of them and in style sheets, with and without the archive's host."""
-    assert cleaned(rewritten, WAYBACK).body == original
+    assert remove_archive_toolbar(rewritten, WAYBACK).body == original
 
 
 @pytest.mark.parametrize(
@@ -111,20 +111,24 @@ def test_links_are_what_they_were(rewritten: bytes, original: bytes) -> None:
 )
 def test_what_is_the_pages_own_stays(body: bytes) -> None:
     """Where nothing is an archive's for sure, every byte stays."""
-    assert cleaned(body, WAYBACK) == cleaned(body, "http://x.example/") == type(cleaned(b"", ""))(body, 0, 0)
+    assert (
+        remove_archive_toolbar(body, WAYBACK)
+        == remove_archive_toolbar(body, "http://x.example/")
+        == type(remove_archive_toolbar(b"", ""))(body, 0, 0)
+    )
 
 
 @given(st.binary(max_size=400), st.sampled_from([WAYBACK, PYWB, TODAY, "", "http://["]))
 def test_bytes_without_an_archives_marks_stay(body: bytes, source: str) -> None:
     """Whatever else is in a body, it comes back as it was."""
-    assert cleaned(body, source).body == body
+    assert remove_archive_toolbar(body, source).body == body
 
 
 @given(st.lists(st.sampled_from([b"<p>text", TOOLBAR, b"<div id=x>", NOTES, b"</div>", b"<a href='/x'>"]), max_size=12))
 def test_only_insertions_go(pieces: list[bytes]) -> None:
     """What is left are the pieces that are no insertions, in their order."""
     left = b"\n".join(piece for piece in pieces if piece not in (TOOLBAR, NOTES))
-    assert cleaned(b"\n".join(pieces), WAYBACK).body.split() == left.split()
+    assert remove_archive_toolbar(b"\n".join(pieces), WAYBACK).body.split() == left.split()
 
 
 @pytest.mark.parametrize(
@@ -141,5 +145,5 @@ def test_hostile_pages_take_little_time(piece: bytes) -> None:
     """Megabytes of beginnings without an end take a moment."""
     start = time.process_time()
     for source in (WAYBACK, TODAY):
-        cleaned(piece * (2_000_000 // len(piece)), source)
+        remove_archive_toolbar(piece * (2_000_000 // len(piece)), source)
     assert time.process_time() - start < 5

@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.recover.kept import capture, copy, opened
-from unlost.pages.banners import cleaned
-from unlost.pages.links import links
+from unlost.pages.banners import remove_archive_toolbar
+from unlost.pages.links import extract_links
 
 PAGE = (
     b'<!DOCTYPE html>\n<html><head>\n<meta charset="utf-8"><title>The mill</title>\n'
@@ -40,9 +40,9 @@ def test_pages_that_pywb_shows(tmp_path: Path) -> None:
             shown = connection.getresponse().read()
             connection.close()
             assert b"WB Insert" in shown
-            found = cleaned(shown, f"http://127.0.0.1:{server.port}{path}")
+            found = remove_archive_toolbar(shown, f"http://127.0.0.1:{server.port}{path}")
             assert found.banners == 1
-            assert links(found.body, "text/html", address) == links(body, "text/html", address)
-            assert links(shown, "text/html", address) != links(body, "text/html", address)
+            assert extract_links(found.body, "text/html", address) == extract_links(body, "text/html", address)
+            assert extract_links(shown, "text/html", address) != extract_links(body, "text/html", address)
             if body is PAGE:
                 assert found.body == body

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.errors import UsageError
-from unlost.pages.link import Use
-from unlost.pages.rewriting import Directory, rewrite
-from unlost.recover.export.local_address import relative
+from unlost.pages.link import LinkKind
+from unlost.pages.rewriting import LinkDirectory, rewrite_links
+from unlost.recover.export.local_address import relative_to_page
 
 BASE = "http://h.example/d/"
 paths = st.lists(st.sampled_from(["a", "b", "url", "=x", "a&b", "c,d"]), min_size=1, max_size=4).map("/".join)
@@ -27,22 +27,22 @@ def test_known_or_asked_is_the_same(links: list[tuple[str, str]], files: dict[st
         return f"<{name}='url(/{path})'>" if name == "x style" else f"<{name}='/{path}'>"
 
     body = "".join(tag(name, path) for name, path in links).encode()
-    known = Directory(1 << 20)
+    known = LinkDirectory(1 << 20)
     asked: list[str] = []
 
-    def replaced(uri: str, use: Use) -> str | None:  # noqa: ARG001
+    def replaced(uri: str, use: LinkKind) -> str | None:  # noqa: ARG001
         file = files.get(uri.removeprefix("http://h.example/"))
-        return None if file is None else relative(file, page)
+        return None if file is None else relative_to_page(file, page)
 
-    def taught(uri: str, use: Use) -> str | None:
+    def taught(uri: str, use: LinkKind) -> str | None:
         asked.append(uri)
         known.add(uri, use, files.get(uri.removeprefix("http://h.example/")), group=2)
         return replaced(uri, use)
 
-    expected = rewrite(body, "text/html", BASE, None, replaced)
-    first = rewrite(body, "text/html", BASE, None, taught, directory=known, page=page)
+    expected = rewrite_links(body, "text/html", BASE, None, replaced)
+    first = rewrite_links(body, "text/html", BASE, None, taught, directory=known, page=page)
     number = len(asked)
-    again = rewrite(body, "text/html", BASE, None, taught, directory=known, page=page)
+    again = rewrite_links(body, "text/html", BASE, None, taught, directory=known, page=page)
     assert first == expected
     assert len(asked) == number
     assert again == expected._replace(groups=(0, 0, number) if number else ())
@@ -50,40 +50,40 @@ def test_known_or_asked_is_the_same(links: list[tuple[str, str]], files: dict[st
 
 def test_only_what_may_be_written_is_remembered() -> None:
     """An address is refused as `rewrite` refuses it; so is one that becomes too long on a page."""
-    known = Directory(1 << 20)
+    known = LinkDirectory(1 << 20)
     for address in ("a b", "\u00e9", "a\n", "x" * 9_000):
         with pytest.raises(UsageError, match="a new address must have"):
-            known.add("http://h.example/x", Use.PAGE, address)
-    known.add("http://h.example/x", Use.PAGE, "x" * 7_990)
+            known.add("http://h.example/x", LinkKind.PAGE, address)
+    known.add("http://h.example/x", LinkKind.PAGE, "x" * 7_990)
     with pytest.raises(UsageError, match="a new address must have"):
-        rewrite(b"<a href=/x>", "text/html", BASE, None, lambda *_: None, directory=known, page="a/" * 10)
+        rewrite_links(b"<a href=/x>", "text/html", BASE, None, lambda *_: None, directory=known, page="a/" * 10)
 
 
 def test_memory_is_bounded() -> None:
     """What does not fit any more is asked for."""
-    known = Directory(1_000)
+    known = LinkDirectory(1_000)
     for nth in range(100):
-        known.add(f"http://h.example/{nth}", Use.PAGE, f"file-{nth}")
+        known.add(f"http://h.example/{nth}", LinkKind.PAGE, f"file-{nth}")
     body = b"".join(b"<a href=/%d>" % nth for nth in range(100))
     asked: list[str] = []
-    done = rewrite(body, "text/html", BASE, None, lambda uri, _: asked.append(uri), directory=known)
+    done = rewrite_links(body, "text/html", BASE, None, lambda uri, _: asked.append(uri), directory=known)
     assert 0 < done.groups[0] < 20
     assert done.groups[0] + len(asked) == 100
 
 
 def test_several_threads_teach_one_directory() -> None:
     """Long pages are read while others run; none waits for the other without end."""
-    known = Directory(1 << 24)
+    known = LinkDirectory(1 << 24)
     body = b"<p>".join(b"<a href=/%d>" % nth for nth in range(5_000))
 
-    def taught(uri: str, use: Use) -> str:
+    def taught(uri: str, use: LinkKind) -> str:
         known.add(uri, use, "x")
         return "x"
 
     results: list[bytes] = []
 
     def work() -> None:
-        results.append(rewrite(body, "text/html", BASE, None, taught, directory=known).body)
+        results.append(rewrite_links(body, "text/html", BASE, None, taught, directory=known).body)
 
     threads = [Thread(target=work) for _ in range(4)]
     for thread in threads:

@@ -4,8 +4,8 @@ import gzip
 
 import pytest
 
-from unlost.pages.link import Link, Use
-from unlost.pages.links import links
+from unlost.pages.link import Link, LinkKind
+from unlost.pages.links import extract_links
 
 BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"
@@ -14,7 +14,9 @@ FOLDER = "http://h.example/d/"
 def found(body: str | bytes, mime: str | None = "text/html", base: str = BASE, charset: str | None = None) -> str:
     """Return the links in one line: `p`, `r` or `l` for the use, and the address, those of the folder without it."""
     data = body.encode() if isinstance(body, str) else body
-    return " ".join(f"{link.use.value[0]}:{link.uri.removeprefix(FOLDER)}" for link in links(data, mime, base, charset))
+    return " ".join(
+        f"{link.kind.value[0]}:{link.uri.removeprefix(FOLDER)}" for link in extract_links(data, mime, base, charset)
+    )
 
 
 ELEMENTS = {
@@ -330,7 +332,9 @@ def test_styles_in_another_charset() -> None:
 
 def test_a_link_says_what_it_is_for() -> None:
     """A link has its address and its use, and each is found once."""
-    assert links(b"<a href=x><a href=x#y><a href=./x>", "text/html", BASE) == [Link(f"{FOLDER}x", Use.PAGE)]
+    assert extract_links(b"<a href=x><a href=x#y><a href=./x>", "text/html", BASE) == [
+        Link(f"{FOLDER}x", LinkKind.PAGE)
+    ]
 
 
 def test_without_a_base_of_the_web() -> None:

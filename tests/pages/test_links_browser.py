@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 
 from tests.models import pages as model
-from unlost.pages.links import links
+from unlost.pages.links import extract_links
 
 pytestmark = pytest.mark.browser
 
@@ -94,7 +94,11 @@ def test_a_browser_finds_the_same(browser: Browser, charset: str) -> None:
     assert all(found.values())
     # What is in a template is in no document, but may well come into one.
     hidden = {urljoin(found["links"][0], "hidden")}
-    ours = {(link.uri, link.use.value) for link in links(body, "text/html", BASE, charset) if link.uri not in hidden}
+    ours = {
+        (link.uri, link.kind.value)
+        for link in extract_links(body, "text/html", BASE, charset)
+        if link.uri not in hidden
+    }
     pages = {(uri, "page") for name in ("links", "frames") for uri in found[name]}
     requisites = {(uri, "requisite") for name in found if name not in {"links", "frames"} for uri in found[name]}
     assert sorted(ours) == sorted(pages | requisites)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.models import pages as model
 from unlost import _core
-from unlost.pages.links import links
+from unlost.pages.links import extract_links
 
 BASE = "http://h.example/d/p.html"
 PIECES = st.lists(st.sampled_from(["a", "b.png", ",", " ", "\n", "\t", "(", ")", "1x", "2.5w", "é", "/", "\u00a0"]))
@@ -107,7 +107,7 @@ TAGS = st.one_of(
 @example("<a class=c href='x'><base href='/b/'><base href='/c/'>")
 def test_pages(text: str) -> None:
     """Links of a well-formed page are those that Python's own parser and its joining of addresses yield."""
-    found = [(link.uri, link.use.value) for link in links(text.encode(), "text/html", BASE)]
+    found = [(link.uri, link.kind.value) for link in extract_links(text.encode(), "text/html", BASE)]
     assert found == model.page(text, BASE)
 
 
@@ -121,6 +121,6 @@ def test_pages(text: str) -> None:
 def test_any_bytes(body: bytes, mime: str | None, charset: str) -> None:
     """Whatever the bytes are, there is an answer of whole addresses, each with a use once."""
     for start in (b"", b"<urlset><loc>", b"<a href=", b"\xff\xfe", b"<svg><style>"):
-        found = links(start + body, mime, BASE, charset)
+        found = extract_links(start + body, mime, BASE, charset)
         assert all(link.uri.startswith(("http://", "https://")) and "#" not in link.uri for link in found)
         assert len(set(found)) == len(found)

@@ -4,8 +4,8 @@ import pytest
 
 from tests.models import pages as model
 from tests.pages.crawled import FILES, WARCS, bodies
-from unlost.pages.link import Use
-from unlost.pages.links import find_links
+from unlost.pages.link import LinkKind
+from unlost.pages.links import scan_links
 
 # warcio leaves its temporary files to the garbage collector.
 pytestmark = [
@@ -18,13 +18,13 @@ pytestmark = [
 @pytest.mark.parametrize("name", FILES)
 def test_real_pages(name: str) -> None:
     """As many links as were counted once, none left out, and nearly all that Python's parser finds, too."""
-    counts = dict.fromkeys(Use, 0)
+    counts = dict.fromkeys(LinkKind, 0)
     expected = missed = 0
     for number, (address, mime, body) in enumerate(bodies(WARCS / name)):
-        found = find_links(body, mime, address)
-        assert (found.left_out, found.cut) == (0, False), address
+        found = scan_links(body, mime, address)
+        assert (found.omitted, found.cut) == (0, False), address
         for link in found.links:
-            counts[link.use] += 1
+            counts[link.kind] += 1
         if mime.startswith("text/html") and number % 8 == 0:  # Python's parser takes its time
             simple = {uri for uri, _ in model.page(body.decode("utf-8", "replace"), address) if is_plain(uri)}
             lost = simple - {link.uri for link in found.links}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.real_data import DATA
 from unlost.pages.redirect_stub import redirect_stub_target
-from unlost.pages.verdicts import Answer, verdict_of
+from unlost.pages.verdicts import PageResponse, classify_page
 
 OLD, NEW = "http://lost.example/old/page.html", "http://lost.example/new/"
 PROSE = "<p>The mill grinds on Sundays, and the miller shows the stones, the wheel and the pond to visitors.</p>"
@@ -30,7 +30,7 @@ def test_stubs_of_generators_and_people_are_known(page: str, written: str) -> No
     """Their target is returned as a whole URL, and no rule rejects them."""
     body = page.format(url=written)
     assert target(body) == NEW
-    assert verdict_of(Answer(OLD, "20200101000000", 200, "text/html", body.encode())) is None
+    assert classify_page(PageResponse(OLD, "20200101000000", 200, "text/html", body.encode())) is None
 
 
 def test_an_alias_of_the_home_page_is_a_page() -> None:
@@ -38,7 +38,7 @@ def test_an_alias_of_the_home_page_is_a_page() -> None:
     body = HUGO.format(url="http://lost.example/").encode()
     uri = "http://lost.example/page/1/"
     assert redirect_stub_target(body, "text/html", uri) == "http://lost.example/"
-    assert verdict_of(Answer(uri, "20200101000000", 200, "text/html", body)) is None
+    assert classify_page(PageResponse(uri, "20200101000000", 200, "text/html", body)) is None
 
 
 REFRESH = "<meta http-equiv=refresh content='{}'>"
@@ -84,7 +84,7 @@ def test_an_error_page_that_leads_home_is_rejected() -> None:
     error = REFRESH.format("0; url=http://lost.example/404.html")
     blocked = REFRESH.format("1; url=http://blocked.example/") + "If you are not redirected, follow this link"
     for page in (gone, error, blocked):
-        verdict = verdict_of(Answer(OLD, "20200101000000", 200, "text/html", page.encode()))
+        verdict = classify_page(PageResponse(OLD, "20200101000000", 200, "text/html", page.encode()))
         assert verdict is not None
         assert verdict.kind.value == "soft-404"
 
@@ -155,5 +155,7 @@ def test_real_stubs_are_known_and_good_pages_are_none() -> None:
             body = base64.b64decode(row["body_base64"])
             stubs[row["label"]] += redirect_stub_target(body, "text/html", row["uri"]) is not None
             if row["label"] == "redirect-stub":
-                rejected += verdict_of(Answer(row["uri"], "20200101000000", 200, "text/html", body)) is not None
+                rejected += (
+                    classify_page(PageResponse(row["uri"], "20200101000000", 200, "text/html", body)) is not None
+                )
     assert (stubs["redirect-stub"], stubs["good"], stubs["function-page"], rejected) == (25, 0, 0, 0)

@@ -7,8 +7,8 @@ import pytest
 
 from tests.pages.dropping import Dropping
 from unlost.errors import UsageError
-from unlost.pages.link import Use
-from unlost.pages.rewriting import Rewritten, rewrite, script_candidates
+from unlost.pages.link import LinkKind
+from unlost.pages.rewriting import RewriteResult, rewrite_links, find_urls_in_script
 
 BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"
@@ -20,10 +20,10 @@ def new(
     mime: str | None = "text/html",
     charset: str | None = None,
     **options: Unpack[Dropping],
-) -> Rewritten:
+) -> RewriteResult:
     """Rewrite a page at BASE; answers are by addresses, those in its folder without it."""
     data = body.encode() if isinstance(body, str) else body
-    return rewrite(data, mime, BASE, charset, lambda uri, _: answers.get(uri.removeprefix(FOLDER)), **options)
+    return rewrite_links(data, mime, BASE, charset, lambda uri, _: answers.get(uri.removeprefix(FOLDER)), **options)
 
 
 # Each: what is there, and what is there when `x` has become `y`.
@@ -141,15 +141,15 @@ def test_fragments() -> None:
 
 def test_who_is_asked() -> None:
     """Each address is asked for once for each use, in order; what is not of the web, or the page itself, is not."""
-    asked: list[tuple[str, Use]] = []
+    asked: list[tuple[str, LinkKind]] = []
     page = b"<a href=x><a href='x#y'><img src=x><a href=#z><a href=''>" + b"".join(
         b"<a href='%s'>" % each
         for each in (b"javascript:x", b"java\nscript:x", b"data:,x", b"mailto:x@y.example", b"tel:1")
     )
-    done = rewrite(page, "text/html", BASE, None, lambda uri, use: asked.append((uri, use)))
-    assert asked == [(FOLDER + "x", Use.PAGE), (FOLDER + "x", Use.REQUISITE)]
+    done = rewrite_links(page, "text/html", BASE, None, lambda uri, use: asked.append((uri, use)))
+    assert asked == [(FOLDER + "x", LinkKind.PAGE), (FOLDER + "x", LinkKind.REQUISITE)]
     assert done.body is page
-    assert done == Rewritten(page, 0, 0, None, "UTF-8", unpacked=False, csp=False, cut=False)
+    assert done == RewriteResult(page, 0, 0, None, "UTF-8", is_decompressed=False, has_csp=False, is_truncated=False)
 
 
 def test_xml() -> None:
@@ -168,14 +168,14 @@ def test_xml() -> None:
 def test_an_address_in_which_a_section_begins() -> None:
     """It stays: without the beginning, the rest of the style would mean something else."""
     page = "<svg><style>a{{b:url({})}} c{{d:url(x<![CDATA[y)}} e{{f:url({})}} ]]></style></svg>"
-    done = rewrite(page.format("x", "z").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
+    done = rewrite_links(page.format("x", "z").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
     assert (done.body.decode(), done.changed) == (page.format("n", "n"), 2)
 
 
 def test_an_address_in_which_a_section_ends() -> None:
     """It stays, too: without the end, the rest of the page would be in the section."""
     page = "<svg><style><![CDATA[a{{b:url({})}} c{{d:url(x]]>y)}} e{{f:url({})}} </style><a href='{}'/></svg>"
-    done = rewrite(page.format("x", "z", "x").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
+    done = rewrite_links(page.format("x", "z", "x").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
     assert (done.body.decode(), done.changed) == (page.format("n", "n", "n"), 3)
 
 
@@ -191,7 +191,7 @@ def test_what_is_not_rewritten() -> None:
         assert (done.body, done.charset) == (body, None)
 
 
-def fail(uri: str, use: Use) -> str:
+def fail(uri: str, use: LinkKind) -> str:
     """Raise."""
     raise LookupError(uri, use)
 
@@ -199,7 +199,7 @@ def fail(uri: str, use: Use) -> str:
 def test_a_replacement_that_raises() -> None:
     """What is raised passes through."""
     with pytest.raises(LookupError, match="example"):
-        rewrite(b"<a href=x>", "text/html", BASE, None, fail)
+        rewrite_links(b"<a href=x>", "text/html", BASE, None, fail)
 
 
 @pytest.mark.parametrize("answer", ["", "é", "a b", "a\nb", "\x7f", "x" * 8_001, "\udc80"])
@@ -279,9 +279,9 @@ def test_attributes_that_are_there_twice(page: str, expected: str) -> None:
 def test_policies() -> None:
     """A policy for where the page once was is told of, and has no effect if that is wanted."""
     page = "<meta http-equiv='content-security-policy' content='default-src https:'>"
-    assert (new(page, {}).csp, new(page, {}).body) == (True, page.encode())
+    assert (new(page, {}).has_csp, new(page, {}).body) == (True, page.encode())
     assert new(page, {}, drop_csp=True).body.decode() == page.replace("http-equiv", "data-http-equiv")
-    assert not new("<meta http-equiv=refresh content=1>", {}, drop_csp=True).csp
+    assert not new("<meta http-equiv=refresh content=1>", {}, drop_csp=True).has_csp
 
 
 def test_codebases() -> None:
@@ -321,9 +321,9 @@ def test_a_style_sheet_without_ascii() -> None:
 def test_packed() -> None:
     """A page that is gzipped comes out unpacked if something changes."""
     body = gzip.compress(b"<html><a href=x>")
-    assert (new(body, {"x": "y"}).body, new(body, {"x": "y"}).unpacked) == (b"<html><a href=y>", True)
-    assert (new(body, {}).body, new(body, {}).unpacked) == (body, False)
-    assert (new(body[:-9], {"x": "y"}).body, new(body[:-9], {"x": "y"}).cut) == (body[:-9], True)
+    assert (new(body, {"x": "y"}).body, new(body, {"x": "y"}).is_decompressed) == (b"<html><a href=y>", True)
+    assert (new(body, {}).body, new(body, {}).is_decompressed) == (body, False)
+    assert (new(body[:-9], {"x": "y"}).body, new(body[:-9], {"x": "y"}).is_truncated) == (body[:-9], True)
 
 
 SCRIPTS = {
@@ -351,4 +351,4 @@ SCRIPTS = {
 @pytest.mark.parametrize(("script", "expected"), SCRIPTS.items(), ids=[repr(script) for script in SCRIPTS])
 def test_scripts(script: bytes, expected: list[str]) -> None:
     """Whole addresses in strings are candidates, parts of them and names are not."""
-    assert script_candidates(script, BASE) == expected
+    assert find_urls_in_script(script, BASE) == expected

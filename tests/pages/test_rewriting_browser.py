@@ -5,8 +5,8 @@ from urllib.parse import urljoin
 import pytest
 from playwright.sync_api import Browser, Route
 
-from unlost.pages.link import Use
-from unlost.pages.rewriting import rewrite
+from unlost.pages.link import LinkKind
+from unlost.pages.rewriting import rewrite_links
 
 pytestmark = pytest.mark.browser
 
@@ -73,7 +73,7 @@ def replaced(charset: str) -> tuple[bytes, dict[str, str]]:
     """Return the page with new addresses, and these; `left.png` has none."""
     new: dict[str, str] = {}
 
-    def replace(uri: str, _: Use) -> str | None:
+    def replace(uri: str, _: LinkKind) -> str | None:
         if uri.endswith("left.png"):
             return None
         # Chromium looks for imports ahead of its parser, and does so without undoing escapes.
@@ -85,8 +85,8 @@ def replaced(charset: str) -> tuple[bytes, dict[str, str]]:
         return new.setdefault(uri, f"img/{len(new)}{name}")
 
     body = PAGE.replace("CHARSET", charset).encode(charset)
-    done = rewrite(body, "text/html", OLD, None, replace, drop_base=True, drop_integrity=True, drop_csp=True)
-    assert done.csp
+    done = rewrite_links(body, "text/html", OLD, None, replace, drop_base=True, drop_integrity=True, drop_csp=True)
+    assert done.has_csp
     return done.body, new
 
 
@@ -111,6 +111,6 @@ def test_a_page_that_keeps_its_base_is_caught(browser: Browser) -> None:
     """The comparison sees a base that was not dropped, and a policy."""
     _, new = replaced("utf-8")
     body = PAGE.replace("CHARSET", "utf-8").encode()
-    done = rewrite(body, "text/html", OLD, None, lambda uri, _: new.get(uri))
+    done = rewrite_links(body, "text/html", OLD, None, lambda uri, _: new.get(uri))
     asked = requests(browser, NEW, done.body, "text/html")
     assert not asked & {urljoin(NEW, address) for address in new.values()}

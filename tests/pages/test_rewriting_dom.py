@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from unlost.pages.rewriting import rewrite
+from unlost.pages.rewriting import rewrite_links
 
 pytestmark = pytest.mark.browser
 
@@ -78,7 +78,7 @@ def differences(before: list[Any], after: list[Any]) -> list[object]:
 def test_all_links_are_new_and_nothing_else(page: Page) -> None:
     """In hundreds of pages that are hard to read, the browser and we see the same links."""
     old = pages()
-    new = [rewrite(text.encode(), "text/html", BASE, "utf-8", lambda *_: NEW).body.decode() for text in old]
+    new = [rewrite_links(text.encode(), "text/html", BASE, "utf-8", lambda *_: NEW).body.decode() for text in old]
     wrong = {
         text: found
         for text, before, after in zip(old, page.evaluate(_DOM, old), page.evaluate(_DOM, new), strict=True)

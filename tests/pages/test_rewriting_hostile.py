@@ -7,8 +7,8 @@ import pytest
 from tests.pages.dropping import Dropping
 from tests.pages.traps import TRAPS
 from unlost import _core
-from unlost.pages.links import find_links
-from unlost.pages.rewriting import rewrite, script_candidates
+from unlost.pages.links import scan_links
+from unlost.pages.rewriting import rewrite_links, find_urls_in_script
 
 BASE = "http://h.example/d/p.html"
 MB = 1 << 20
@@ -41,51 +41,51 @@ def test_traps(name: str) -> None:
     """A trap of a megabyte or two is rewritten in well under a second, and without an answer it stays as it is."""
     body, mime = (TRAPS | MORE)[name]
     before = time.process_time()
-    assert rewrite(body, mime, BASE, None, lambda *_: None).body == body
+    assert rewrite_links(body, mime, BASE, None, lambda *_: None).body == body
     options = Dropping(drop_base=True, drop_integrity=True, drop_csp=True)
-    rewrite(body, mime, BASE, None, lambda *_: "http://new.example/", **options)
-    rewrite(body, mime, BASE, None, lambda uri, _: "y" if uri.endswith("x") else None, **options)
-    script_candidates(body, BASE)
+    rewrite_links(body, mime, BASE, None, lambda *_: "http://new.example/", **options)
+    rewrite_links(body, mime, BASE, None, lambda uri, _: "y" if uri.endswith("x") else None, **options)
+    find_urls_in_script(body, BASE)
     assert time.process_time() - before < 15
 
 
 def test_many_links() -> None:
     """Of links that are too many or too long, nobody is asked; they stay, and are counted."""
     body = b"".join(b"<a href=%d>" % number for number in range(100_002)) + b"<a href=%s>" % (b"x" * 8_000)
-    done = rewrite(body, "text/html", BASE, None, lambda *_: "y")
-    assert (done.changed, done.left) == (100_000, 3)
+    done = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
+    assert (done.changed, done.skipped) == (100_000, 3)
     assert done.body.count(b"href=y>") == 100_000
-    assert done.left == find_links(body, "text/html", BASE).left_out
+    assert done.skipped == scan_links(body, "text/html", BASE).omitted
 
 
 def test_many_places() -> None:
     """An address that stands in more than a million places is replaced in a million of them."""
-    done = rewrite(b"<a href=x>" * 1_000_001, "text/html", BASE, None, lambda *_: "y")
-    assert (done.changed, done.left) == (1_000_000, 1)
+    done = rewrite_links(b"<a href=x>" * 1_000_001, "text/html", BASE, None, lambda *_: "y")
+    assert (done.changed, done.skipped) == (1_000_000, 1)
 
 
 def test_growth() -> None:
     """A page grows by 128 MiB at most."""
-    done = rewrite(b"<a href=x>" * 20_000, "text/html", BASE, None, lambda *_: "y" * 8_000)
+    done = rewrite_links(b"<a href=x>" * 20_000, "text/html", BASE, None, lambda *_: "y" * 8_000)
     assert len(done.body) < 200_000 + 128 * MB
-    assert done.changed + done.left == 20_000
+    assert done.changed + done.skipped == 20_000
 
 
 def test_long_bodies() -> None:
     """What is longer than 32 MiB stays as it is."""
     body = b"<a href=x>" + b" " * _core.MAX_PAGE_BYTES
-    done = rewrite(body, "text/html", BASE, None, lambda *_: "y")
+    done = rewrite_links(body, "text/html", BASE, None, lambda *_: "y")
     assert done.body is body
-    assert (done.changed, done.cut) == (0, True)
+    assert (done.changed, done.is_truncated) == (0, True)
 
 
 def test_what_follows_a_trap_is_rewritten() -> None:
     """After millions of open elements, the page goes on."""
     body = b"<a href=x>" + b"<p>" * 2_000_000 + b"<a href=x>"
-    assert rewrite(body, "text/html", BASE, None, lambda *_: "y").body == body.replace(b"=x", b"=y")
+    assert rewrite_links(body, "text/html", BASE, None, lambda *_: "y").body == body.replace(b"=x", b"=y")
 
 
 def test_scripts_with_many_addresses() -> None:
     """Of a script that is a list of addresses, 10,000 are candidates."""
     body = b",".join(b"'/%d.png'" % number for number in range(10_001))
-    assert len(script_candidates(body, BASE)) == 10_000
+    assert len(find_urls_in_script(body, BASE)) == 10_000

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from unlost.pages.link import Use
-from unlost.pages.links import links
-from unlost.pages.rewriting import Rewritten, rewrite
+from unlost.pages.link import LinkKind
+from unlost.pages.links import extract_links
+from unlost.pages.rewriting import RewriteResult, rewrite_links
 
 BASE = "http://h.example/d/p.html"
 
@@ -45,16 +45,16 @@ CHARSETS = {
 _PYTHON = {"macintosh": "mac_roman", "windows-874": "cp874"}
 
 
-def numbered(body: bytes, charset: str) -> Rewritten:
+def numbered(body: bytes, charset: str) -> RewriteResult:
     """Rewrite a page: the first link that is asked about gets the number 0, all but each fifth the next."""
     asked = 0
 
-    def replace(_uri: str, _use: Use) -> str | None:
+    def replace(_uri: str, _use: LinkKind) -> str | None:
         nonlocal asked
         asked += 1
         return f"new/{asked - 1}" if asked % 5 else None
 
-    return rewrite(body, "text/html", BASE, charset, replace, drop_base=True, drop_integrity=True, drop_csp=True)
+    return rewrite_links(body, "text/html", BASE, charset, replace, drop_base=True, drop_integrity=True, drop_csp=True)
 
 
 @pytest.mark.parametrize("charset", CHARSETS)
@@ -69,8 +69,8 @@ def test_as_in_utf_8(charset: str) -> None:
         done = numbered(page.encode(python), charset)
         expected = numbered(page.encode(), "utf-8")
         assert done.body.decode(python) == expected.body.decode()
-        assert (done.changed, done.left) == (expected.changed, expected.left)
-        assert links(page.encode(python), "text/html", BASE, charset) == links(
+        assert (done.changed, done.skipped) == (expected.changed, expected.skipped)
+        assert extract_links(page.encode(python), "text/html", BASE, charset) == extract_links(
             page.encode(), "text/html", BASE, "utf-8"
         )
         changed += done.changed
@@ -81,11 +81,11 @@ def test_bytes_that_are_no_letter() -> None:
     """A byte that a charset does not have is left as it is, and is the sign for that in the address."""
     asked = []
 
-    def replace(uri: str, _use: Use) -> str:
+    def replace(uri: str, _use: LinkKind) -> str:
         asked.append(uri)
         return "y"
 
     page = b"<a href='\xaax'>\xaa<a href=x\xaay>"
-    done = rewrite(page, "text/html", BASE, "windows-1253", replace)
+    done = rewrite_links(page, "text/html", BASE, "windows-1253", replace)
     assert done.body == b"<a href='y'>\xaa<a href=y>"
     assert asked == ["http://h.example/d/%EF%BF%BDx", "http://h.example/d/x%EF%BF%BDy"]

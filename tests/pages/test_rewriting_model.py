@@ -10,10 +10,10 @@ from tests.models import pages as pages_model
 from tests.models import rewriting as model
 from tests.models import scripts as scripts_model
 from tests.pages.dropping import Dropping
-from unlost.pages.link import Link, Use
-from unlost.pages.links import find_links, links
-from unlost.pages.rewriting import Rewritten, rewrite, script_candidates
-from unlost.pages.scripts import candidates
+from unlost.pages.link import Link, LinkKind
+from unlost.pages.links import scan_links, extract_links
+from unlost.pages.rewriting import RewriteResult, rewrite_links, find_urls_in_script
+from unlost.pages.scripts import find_script_urls
 
 BASE = "http://h.example/d/p.html"
 MIMES = st.sampled_from([None, "text/html", "text/css", "image/svg+xml", "application/xhtml+xml", "text/xml"])
@@ -144,10 +144,10 @@ CODECS = {"windows-874": "cp874", "euc-kr": "cp949", "shift_jis": "cp932"}
 
 def ask(
     body: bytes, mime: str | None, charset: str | None = None, **options: Unpack[Dropping]
-) -> tuple[Rewritten, list[Link]]:
+) -> tuple[RewriteResult, list[Link]]:
     """Rewrite without an answer, and return what was asked for."""
     asked: list[Link] = []
-    return rewrite(body, mime, BASE, charset, lambda uri, use: asked.append(Link(uri, use)), **options), asked
+    return rewrite_links(body, mime, BASE, charset, lambda uri, use: asked.append(Link(uri, use)), **options), asked
 
 
 @given(
@@ -162,9 +162,9 @@ def test_without_an_answer_nothing_changes(body: bytes, mime: str | None, charse
         done, asked = ask(start + body, mime, charset)
         assert done.body is start + body or done.body == start + body
         assert (done.changed, done.transcoded_from) == (0, None)
-        assert not done.cut or body.startswith(b"\x1f\x8b")
+        assert not done.is_truncated or body.startswith(b"\x1f\x8b")
         if done.charset is not None:
-            assert asked == links(start + body, mime, BASE, charset)
+            assert asked == extract_links(start + body, mime, BASE, charset)
 
 
 @given(
@@ -178,14 +178,14 @@ def test_what_is_new_is_found_there(text: str, mime: str, charset: str) -> None:
     body = text.encode(charset, "replace")
     new: list[Link] = []
 
-    def replace(_: str, use: Use) -> str:
+    def replace(_: str, use: LinkKind) -> str:
         new.append(Link(f"http://new.example/{len(new)}?a=b&c='d'(e)", use))
         return new[-1].uri
 
-    done = rewrite(body, mime, BASE, charset, replace)
-    assert done.left == 0
-    found = find_links(done.body, mime, BASE, None if done.transcoded_from else charset).links
-    assert [Link(link.uri.replace("%27", "'"), link.use) for link in found] == new
+    done = rewrite_links(body, mime, BASE, charset, replace)
+    assert done.skipped == 0
+    found = scan_links(done.body, mime, BASE, None if done.transcoded_from else charset).links
+    assert [Link(link.uri.replace("%27", "'"), link.kind) for link in found] == new
     assert (done.changed > 0) == bool(new)
 
 
@@ -227,7 +227,7 @@ def compare(mime: str, charset: str, parts: list[model.Planted | bytes], answers
     new: dict[tuple[str, str], str] = {}
     asked: list[tuple[str, str]] = []
 
-    def replace(uri: str, use: Use) -> str | None:
+    def replace(uri: str, use: LinkKind) -> str | None:
         answer = answers[len(asked) % len(answers)]
         asked.append((uri, use.value))
         if answer is not None:
@@ -236,12 +236,12 @@ def compare(mime: str, charset: str, parts: list[model.Planted | bytes], answers
 
     codec = CODECS.get(charset, charset)
     body = model.page(parts, codec, {}, BASE)
-    done = rewrite(body, mime, BASE, charset, replace)
+    done = rewrite_links(body, mime, BASE, charset, replace)
     planted = [part for part in parts if isinstance(part, model.Planted)]
     assert asked == list(dict.fromkeys((part.uri(BASE), part.place.use) for part in planted))
     assert done.body == model.page(parts, codec, new, BASE)
     assert done.changed == sum((part.uri(BASE), part.place.use) in new for part in planted)
-    assert (done.left, done.transcoded_from) == (0, None)
+    assert (done.skipped, done.transcoded_from) == (0, None)
 
 
 ANSWERS = st.lists(st.none() | NEW, min_size=1, max_size=5)
@@ -297,7 +297,7 @@ def test_candidates_are_replaced(parts: list[model.Planted | bytes], answers: li
         return answer
 
     body = model.page(parts, "windows-1252", {}, base)
-    done = rewrite(body, "text/html", BASE, "windows-1252", lambda *_: None, replace_candidate=replace)
+    done = rewrite_links(body, "text/html", BASE, "windows-1252", lambda *_: None, replace_candidate=replace)
     planted = [part for part in parts if isinstance(part, model.Planted)]
     assert given == list(dict.fromkeys(part.uri(base) for part in planted))
     assert done.body == model.page(parts, "windows-1252", new, base)
@@ -357,7 +357,7 @@ SCRIPT = st.lists(
 def test_scripts(script: str) -> None:
     """Candidates of a script are those that patterns find."""
     expected = [uri for uri in scripts_model.candidates(script, BASE) if is_plain(uri)]
-    assert [uri for uri in script_candidates(script.encode(), BASE) if is_plain(uri)] == expected
+    assert [uri for uri in find_urls_in_script(script.encode(), BASE) if is_plain(uri)] == expected
 
 
 VALUE = st.lists(
@@ -385,7 +385,7 @@ ELEMENTS = st.one_of(
 def test_candidates_of_pages(text: str) -> None:
     """What scripts of a page may request is what Python's own parser and patterns find."""
     expected = [uri for uri in pages_model.script_candidates(text, BASE) if is_plain(uri)]
-    found = candidates(text.encode(), "text/html", BASE, is_html=True)
+    found = find_script_urls(text.encode(), "text/html", BASE, is_html=True)
     assert [uri for uri in found if is_plain(uri)] == expected
 
 

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from tests.pages.crawled import FILES, WARCS, bodies
-from unlost.pages.link import Link, Use
-from unlost.pages.links import links
-from unlost.pages.rewriting import rewrite
+from unlost.pages.link import Link, LinkKind
+from unlost.pages.links import extract_links
+from unlost.pages.rewriting import rewrite_links
 
 # warcio leaves its temporary files to the garbage collector.
 pytestmark = [
@@ -20,16 +20,18 @@ pytestmark = [
 def check(body: bytes, mime: str, address: str) -> None:
     """Compare what is asked for and what is found afterwards with what `links` finds; back again it is as it was."""
     asked: list[Link] = []
-    same = rewrite(body, mime, address, None, lambda uri, use: asked.append(Link(uri, use)))
+    same = rewrite_links(body, mime, address, None, lambda uri, use: asked.append(Link(uri, use)))
     assert same.body == body
-    if same.charset is None or same.cut:
+    if same.charset is None or same.is_truncated:
         return
-    assert asked == links(body, mime, address)
-    new = [Link(f"http://new.example/{number}", link.use) for number, link in enumerate(asked)]
-    answers: dict[tuple[str, Use], str] = {(old.uri, old.use): link.uri for old, link in zip(asked, new, strict=True)}
-    done = rewrite(body, mime, address, None, lambda uri, use: answers[uri, use])
-    assert links(done.body, mime, address, done.charset) == new
-    assert done.left == 0
+    assert asked == extract_links(body, mime, address)
+    new = [Link(f"http://new.example/{number}", link.kind) for number, link in enumerate(asked)]
+    answers: dict[tuple[str, LinkKind], str] = {
+        (old.uri, old.kind): link.uri for old, link in zip(asked, new, strict=True)
+    }
+    done = rewrite_links(body, mime, address, None, lambda uri, use: answers[uri, use])
+    assert extract_links(done.body, mime, address, done.charset) == new
+    assert done.skipped == 0
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from unlost.pages.scripts import MOST, candidates
+from unlost.pages.scripts import MAX_SCRIPT_URLS, find_script_urls
 
 BASE = "http://a.example/d/"
 
@@ -23,7 +23,7 @@ BASE = "http://a.example/d/"
 )
 def test_scripts_between_tags_are_read(body: bytes, expected: list[str]) -> None:
     """All of them, each until its end as browsers see it; nothing that stands outside of them."""
-    found = candidates(body, "text/html", BASE, is_html=True)
+    found = find_script_urls(body, "text/html", BASE, is_html=True)
     assert found == [f"http://a.example/{path}" for path in expected]
 
 
@@ -42,16 +42,16 @@ def test_scripts_between_tags_are_read(body: bytes, expected: list[str]) -> None
 )
 def test_files_of_scripts_are_read(mime: str | None, uri: str, *, is_read: bool) -> None:
     """By their type or by their name; no other files."""
-    found = candidates(b'{"a": "/1.png"}', mime, uri, is_html=False)
+    found = find_script_urls(b'{"a": "/1.png"}', mime, uri, is_html=False)
     assert found == (["http://a.example/1.png"] if is_read else [])
 
 
 def test_there_is_an_end_of_them() -> None:
     """So many of one body, whether of one script or of many."""
-    many = b"".join(b"<script>'/%d.png'</script>" % number for number in range(MOST + 1000))
-    assert len(candidates(many, "text/html", BASE, is_html=True)) == MOST
-    one = b",".join(b"'/%d.png'" % number for number in range(MOST + 1000))
-    assert len(candidates(b"<script>%s</script>" % one, "text/html", BASE, is_html=True)) == MOST
+    many = b"".join(b"<script>'/%d.png'</script>" % number for number in range(MAX_SCRIPT_URLS + 1000))
+    assert len(find_script_urls(many, "text/html", BASE, is_html=True)) == MAX_SCRIPT_URLS
+    one = b",".join(b"'/%d.png'" % number for number in range(MAX_SCRIPT_URLS + 1000))
+    assert len(find_script_urls(b"<script>%s</script>" % one, "text/html", BASE, is_html=True)) == MAX_SCRIPT_URLS
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,5 @@ def test_there_is_an_end_of_them() -> None:
 def test_hostile_pages_take_little_time(unit: bytes) -> None:
     """Time grows with the length of a page, whatever is in it."""
     start = time.process_time()
-    candidates(unit * (4_000_000 // len(unit)), "text/html", BASE, is_html=True)
+    find_script_urls(unit * (4_000_000 // len(unit)), "text/html", BASE, is_html=True)
     assert time.process_time() - start < 1.0

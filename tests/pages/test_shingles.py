@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.models import shingles as model
 from unlost.errors import UsageError
-from unlost.pages.shingles import resemblance
+from unlost.pages.shingles import text_resemblance
 
 TWELVE = "one two three four five six seven eight nine ten eleven twelve"
 
@@ -20,31 +20,31 @@ TWELVE = "one two three four five six seven eight nine ten eleven twelve"
 )
 def test_a_changed_word_of_twelve(changed: str, expected: float) -> None:
     """Of three shingles of ten words each, those with the changed word differ."""
-    assert resemblance(TWELVE, TWELVE.replace(changed, "x")) == expected
+    assert text_resemblance(TWELVE, TWELVE.replace(changed, "x")) == expected
 
 
 def test_short_texts() -> None:
     """Ten words are one shingle, and so are fewer; a text of none has none."""
     ten, nine = " ".join(TWELVE.split()[:10]), " ".join(TWELVE.split()[:9])
-    assert resemblance(ten, ten + ".") == 1.0
-    assert resemblance(nine, nine + ".") == 1.0
-    assert resemblance(ten, nine) == 0.0
-    assert resemblance(ten, TWELVE) == 1 / 3
-    assert resemblance("", " — … !") == 1.0
-    assert resemblance("", "x") == resemblance("x", "") == 0.0
+    assert text_resemblance(ten, ten + ".") == 1.0
+    assert text_resemblance(nine, nine + ".") == 1.0
+    assert text_resemblance(ten, nine) == 0.0
+    assert text_resemblance(ten, TWELVE) == 1 / 3
+    assert text_resemblance("", " — … !") == 1.0
+    assert text_resemblance("", "x") == text_resemblance("x", "") == 0.0
 
 
 def test_repetitions_count_once() -> None:
     """A shingle that occurs often is one."""
-    assert resemblance("a a a a", "a a", 2) == 1.0
-    assert resemblance("a b a b a b", "a b a", 2) == 1.0
-    assert resemblance("a b a b a b c", "a b a", 2) == 2 / 3
+    assert text_resemblance("a a a a", "a a", 2) == 1.0
+    assert text_resemblance("a b a b a b", "a b a", 2) == 1.0
+    assert text_resemblance("a b a b a b c", "a b a", 2) == 2 / 3
 
 
 def test_order_matters() -> None:
     """The same words in another order are other shingles."""
-    assert resemblance("a b c", "c b a", 3) == 0.0
-    assert resemblance("a b c", "c b a", 1) == 1.0
+    assert text_resemblance("a b c", "c b a", 3) == 0.0
+    assert text_resemblance("a b c", "c b a", 1) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_order_matters() -> None:
 )
 def test_words_that_are_the_same(first: str, second: str) -> None:
     """Case, punctuation and, where words are not written apart, white space change nothing."""
-    assert resemblance(first, second) == 1.0
+    assert text_resemblance(first, second) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -72,25 +72,25 @@ def test_words_that_are_the_same(first: str, second: str) -> None:
 )
 def test_words_that_are_not(first: str, second: str) -> None:
     """Words in scripts with spaces are parted by them, and letters are what they are."""
-    assert resemblance(first, second) == 0.0
+    assert text_resemblance(first, second) == 0.0
 
 
 @pytest.mark.parametrize("size", [0, -1, -(10**30)])
 def test_sizes_that_are_none(size: int) -> None:
     """A shingle has at least one word."""
     with pytest.raises(UsageError, match="at least one word"):
-        resemblance("a", "b", size)
+        text_resemblance("a", "b", size)
 
 
 def test_a_size_beyond_all_texts() -> None:
     """A size that no text reaches makes one shingle of each."""
-    assert resemblance("a b", "A. B.", 10**30) == 1.0
-    assert resemblance("a b", "a b c", 10**30) == 0.0
+    assert text_resemblance("a b", "A. B.", 10**30) == 1.0
+    assert text_resemblance("a b", "a b c", 10**30) == 0.0
 
 
 def test_half_letters() -> None:
     """What is no text parts words."""
-    assert resemblance("a\udce9b", "a b") == 1.0
+    assert text_resemblance("a\udce9b", "a b") == 1.0
 
 
 WORDS = st.sampled_from(
@@ -107,18 +107,18 @@ CHARACTERS = st.text(st.characters(exclude_categories=["Mn", "Mc", "Me", "Cn", "
 @example("İ", "i̇", 1)
 def test_the_model_says_the_same(first: str, second: str, size: int) -> None:
     """The core and sets of tuples of words agree to the bit."""
-    assert resemblance(first, second, size) == model.resemblance(first, second, size)
-    assert resemblance(first, first + second, size) == model.resemblance(first, first + second, size)
+    assert text_resemblance(first, second, size) == model.resemblance(first, second, size)
+    assert text_resemblance(first, first + second, size) == model.resemblance(first, first + second, size)
 
 
 @given(st.one_of(TEXTS, st.text()), st.one_of(TEXTS, st.text()), st.integers(1, 5))
 def test_symmetric_and_bounded(first: str, second: str, size: int) -> None:
     """Neither text comes first, and no share is below nothing or above all."""
-    share = resemblance(first, second, size)
-    assert share == resemblance(second, first, size)
+    share = text_resemblance(first, second, size)
+    assert share == text_resemblance(second, first, size)
     assert 0.0 <= share <= 1.0
-    assert resemblance(first, first, size) == 1.0
-    assert resemblance(first, first + " ", size) == 1.0
+    assert text_resemblance(first, first, size) == 1.0
+    assert text_resemblance(first, first + " ", size) == 1.0
 
 
 @given(st.lists(st.text("abcxyzäéжя019", min_size=1)), st.randoms(use_true_random=False))
@@ -126,7 +126,7 @@ def test_what_changes_nothing(words: list[str], dice: random.Random) -> None:
     """Case, punctuation and white space between words change nothing."""
     gaps = [" ", "\n\n", " - ", ", ", "…", "\u00a0", "“"]
     changed = "".join(dice.choice([word, word.upper()]) + dice.choice(gaps) for word in words)
-    assert resemblance(" ".join(words), changed, 3) == 1.0
+    assert text_resemblance(" ".join(words), changed, 3) == 1.0
 
 
 def test_long_texts_agree_with_the_model() -> None:
@@ -137,8 +137,8 @@ def test_long_texts_agree_with_the_model() -> None:
     second = [*first[:2_500], *dice.choices(vocabulary, k=2_500)]
     texts = " ".join(first), " ".join(second)
     for size in (1, 2, 10, 100):
-        assert resemblance(*texts, size) == model.resemblance(*texts, size)
-    assert 0.3 < resemblance(*texts) < 0.35
+        assert text_resemblance(*texts, size) == model.resemblance(*texts, size)
+    assert 0.3 < text_resemblance(*texts) < 0.35
 
 
 def test_hashes_are_good() -> None:
@@ -146,7 +146,7 @@ def test_hashes_are_good() -> None:
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = [f"{one}{number}" for one in letters for number in range(40_000)]
     text = " ".join(words)
-    assert resemblance(text, text + " new", 1) == len(words) / (len(words) + 1)
+    assert text_resemblance(text, text + " new", 1) == len(words) / (len(words) + 1)
 
 
 def test_others_run_meanwhile() -> None:
@@ -155,7 +155,7 @@ def test_others_run_meanwhile() -> None:
     compared = threading.Event()
 
     def compare() -> None:
-        resemblance(text, text + " x")
+        text_resemblance(text, text + " x")
         compared.set()
 
     thread = threading.Thread(target=compare)

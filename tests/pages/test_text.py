@@ -5,14 +5,14 @@ import gzip
 import pytest
 
 from unlost import _core
-from unlost.pages.text import Text, text_of
+from unlost.pages.text import ExtractedText, extract_text
 
 BASE = "http://h.example/d/p"
 
 
 def text(body: str | bytes, mime: str | None = "text/html", base: str = BASE, charset: str | None = None) -> str | None:
     """Return the text of a body, all of which was read."""
-    read = text_of(body.encode() if isinstance(body, str) else body, mime, base, charset)
+    read = extract_text(body.encode() if isinstance(body, str) else body, mime, base, charset)
     assert read is None or not read.cut
     return None if read is None else read.text
 
@@ -156,7 +156,7 @@ def test_what_stands_for_itself(mime: str | None) -> None:
 )
 def test_what_has_no_text(body: bytes, mime: str | None) -> None:
     """Images, PDF files and other bytes have no text, whatever they were told to be."""
-    assert text_of(body, mime, BASE) is None
+    assert extract_text(body, mime, BASE) is None
 
 
 def test_what_only_looks_like_other_bytes() -> None:
@@ -183,16 +183,16 @@ def test_gzipped_bodies() -> None:
     """Gzipped files are unpacked, once."""
     assert text(gzip.compress(b"<urlset><loc>a</loc></urlset>"), "application/gzip", f"{BASE}.xml.gz") == "a"
     assert text(gzip.compress(b"a <b>"), "application/x-gzip", f"{BASE}.txt.gz") == "a <b>"
-    assert text_of(gzip.compress(gzip.compress(b"a")), None, BASE) is None
-    assert text_of(gzip.compress(b"GIF89a"), None, BASE) is None
+    assert extract_text(gzip.compress(gzip.compress(b"a")), None, BASE) is None
+    assert extract_text(gzip.compress(b"GIF89a"), None, BASE) is None
 
 
 def test_what_is_cut() -> None:
     """Of a body, 32 MiB are read, and of a damaged one what comes before the damage; both are said."""
     body = b"a<p>" + b" " * (_core.MAX_PAGE_BYTES - 5) + b"b"
-    assert text_of(body, "text/html", BASE) == Text("a\nb", False)
-    assert text_of(body + b"c", "text/html", BASE) == Text("a\nb", True)
-    assert text_of(gzip.compress(b"a" * 100)[:-9], "text/plain", BASE) == Text("a" * 100, True)
+    assert extract_text(body, "text/html", BASE) == ExtractedText("a\nb", False)
+    assert extract_text(body + b"c", "text/html", BASE) == ExtractedText("a\nb", True)
+    assert extract_text(gzip.compress(b"a" * 100)[:-9], "text/plain", BASE) == ExtractedText("a" * 100, True)
 
 
 def test_what_archives_tell_wrongly() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page
 
-from unlost.pages.text import text_of
+from unlost.pages.text import extract_text
 
 pytestmark = pytest.mark.browser
 
@@ -46,7 +46,7 @@ def words(text: str) -> list[str]:
 
 def test_a_browser_shows_the_same(page: Page) -> None:
     """The words of a page of tricky markup are those that Chromium shows, parted where it parts them."""
-    read = text_of(PAGE.encode(), "text/html", BASE, "utf-8")
+    read = extract_text(PAGE.encode(), "text/html", BASE, "utf-8")
     assert read is not None
     assert words(read.text) == shown(page, PAGE)
 

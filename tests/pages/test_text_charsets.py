@@ -2,7 +2,7 @@
 
 import pytest
 
-from unlost.pages.text import text_of
+from unlost.pages.text import extract_text
 
 BASE = "http://h.example/"
 
@@ -50,7 +50,7 @@ def test_told(text: str, encoding: str) -> None:
         (by_declaration, "application/xhtml+xml", None),
         (by_declaration, "text/xml", None),
     ):
-        read = text_of(body, mime, BASE, charset)
+        read = extract_text(body, mime, BASE, charset)
         assert read is not None
         assert read.text == expected, (mime, charset)
 
@@ -63,14 +63,14 @@ def test_not_told(text: str) -> None:
     bodies.append(b"\xfe\xff" + page(text).encode("utf-16-be"))
     for body in bodies:
         for mime in ("text/html", None):
-            read = text_of(body, mime, BASE)
+            read = extract_text(body, mime, BASE)
             assert read is not None
             assert read.text == expected
 
 
 def test_western_pages_need_not_be_told() -> None:
     """What is not UTF-8 is read as windows-1252, as browsers do in the West."""
-    read = text_of(page(GERMAN).encode("latin-1"), "text/html", BASE)
+    read = extract_text(page(GERMAN).encode("latin-1"), "text/html", BASE)
     assert read is not None
     assert read.text == "\n".join([GERMAN] * 3)
 
@@ -87,7 +87,7 @@ def test_plain_text(text: str, mime: str) -> None:
         (text.encode("utf-16-be"), "utf-16be"),
         (text.encode("utf-8-sig"), "windows-1251"),
     ):
-        read = text_of(body, mime, BASE, charset)
+        read = extract_text(body, mime, BASE, charset)
         assert read is not None
         assert read.text == text
 
@@ -95,6 +95,6 @@ def test_plain_text(text: str, mime: str) -> None:
 def test_a_style_sheet_says_its_own() -> None:
     """`@charset` counts in style sheets."""
     sheet = f'@charset "windows-1251"; /* {RUSSIAN} */'
-    read = text_of(sheet.encode("windows-1251"), "text/css", BASE)
+    read = extract_text(sheet.encode("windows-1251"), "text/css", BASE)
     assert read is not None
     assert read.text == sheet

@@ -7,8 +7,8 @@ import pytest
 
 from tests.pages.traps import MB, TRAPS
 from unlost import _core
-from unlost.pages.shingles import resemblance
-from unlost.pages.text import text_of
+from unlost.pages.shingles import text_resemblance
+from unlost.pages.text import extract_text
 
 BASE = "http://h.example/d/p.html"
 
@@ -42,7 +42,7 @@ def test_traps(name: str) -> None:
     """A trap of a megabyte or two takes well under a second; what is quadratic would take hours."""
     body, mime = (TRAPS | MORE)[name]
     before = time.process_time()
-    read = text_of(body, mime, BASE)
+    read = extract_text(body, mime, BASE)
     assert time.process_time() - before < 5
     assert read is None or not read.cut
 
@@ -62,7 +62,7 @@ def test_traps(name: str) -> None:
 )
 def test_what_follows_a_trap_is_found(harm: bytes) -> None:
     """After more open elements than anybody counts, the page goes on."""
-    read = text_of(b"first " + harm + b"<p>last", "text/html", BASE)
+    read = extract_text(b"first " + harm + b"<p>last", "text/html", BASE)
     assert read is not None
     assert not read.cut
     assert read.text.startswith("first")
@@ -73,7 +73,7 @@ def test_the_longest_pages() -> None:
     """A page of 32 MiB that is one comment, tag or reference is read to its end, without anything cut."""
     for start in (b"a<!--", b"a<b title='", b"a<script>", b"a&#"):
         body = start + b"1" * (_core.MAX_PAGE_BYTES - len(start))
-        read = text_of(body, "text/html", BASE)
+        read = extract_text(body, "text/html", BASE)
         assert read is not None
         assert read.text[0] == "a"
         assert not read.cut
@@ -83,7 +83,7 @@ def test_bombs() -> None:
     """Of a gzipped body, 64 MiB are unpacked, and it is said that there was more."""
     packer = zlib.compressobj(wbits=31)
     body = b"".join(packer.compress(b"a " * (MB // 2)) for _ in range(70)) + packer.flush()
-    read = text_of(body, None, BASE)
+    read = extract_text(body, None, BASE)
     assert read is not None
     assert read.cut
     assert len(read.text) == _core.MAX_UNPACKED_PAGE_BYTES
@@ -95,5 +95,5 @@ def test_long_shingles(size: int) -> None:
     first = "word " * 500_000
     second = first + "Ä" * MB + "日" * MB
     before = time.process_time()
-    assert 0.0 <= resemblance(first, second, size) <= 1.0
+    assert 0.0 <= text_resemblance(first, second, size) <= 1.0
     assert time.process_time() - before < 5

@@ -7,14 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.models import text as model
-from unlost.pages.text import text_of
+from unlost.pages.text import extract_text
 
 BASE = "http://h.example/"
 
 
 def text(body: str, mime: str) -> str:
     """Return the text of a body."""
-    read = text_of(body.encode(), mime, BASE)
+    read = extract_text(body.encode(), mime, BASE)
     assert read is not None
     assert not read.cut
     return read.text
@@ -105,7 +105,7 @@ def test_xml(content: str) -> None:
 def test_any_bytes(body: bytes, mime: str | None, charset: str) -> None:
     """Whatever the bytes are, there is an answer, and a page's has no white space that shows nothing."""
     for start in (b"", b"<urlset><loc>", b"<p><", b"\xff\xfe", b"<svg><style>", b"<rss><description><![CDATA["):
-        read = text_of(start + body, mime, BASE, charset)
+        read = extract_text(start + body, mime, BASE, charset)
         # The model marks breaks by a letter that may be in the bytes.
         if read is not None and mime == "text/html" and model.BREAK not in read.text:
             assert read.text == model.flowing(read.text.replace("\n", model.BREAK))

@@ -4,8 +4,8 @@ import pytest
 
 from tests.models import shingles, text
 from tests.pages.crawled import WARCS, bodies
-from unlost.pages.shingles import resemblance
-from unlost.pages.text import text_of
+from unlost.pages.shingles import text_resemblance
+from unlost.pages.text import extract_text
 
 # warcio leaves its temporary files to the garbage collector.
 pytestmark = [
@@ -24,14 +24,14 @@ def test_real_pages(name: str) -> None:
     """Almost all words are those of Python's own parser, which mends markup otherwise; images have none."""
     shares: list[float] = []
     for address, mime, body in bodies(WARCS / name):
-        read = text_of(body, mime, address)
+        read = extract_text(body, mime, address)
         if mime.startswith("text/html"):
             assert read is not None
             assert not read.cut
             if len(shares) == COMPARED:
                 continue
             model = text.page(body.decode("utf-8", "replace"))
-            share = resemblance(read.text, model, 3)
+            share = text_resemblance(read.text, model, 3)
             assert share == shingles.resemblance(read.text, model, 3)
             shares.append(share)
         elif mime.startswith(WITHOUT_TEXT):

@@ -57,7 +57,7 @@ def keep(folder: Path, seed: int, told: Path, step: int) -> None:
     while True:
         number = drawn.randrange(1 << 60)
         if last is not None and drawn.random() < 0.2:
-            last = warcs.store_same(capture(number), last)
+            last = warcs.store_revisit(capture(number), last)
         else:
             body = drawn.randbytes(drawn.choice([0, 100, 10_000, 10_000, 100_000, 1_500_000]))
             last = warcs.store(copy(body, of=capture(number)), None)

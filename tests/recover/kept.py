@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.archives.repository import StoredCopy
+from unlost.archives.repository import FetchedCapture
 from unlost.formats.capture import Capture
-from unlost.recover.record import Record
-from unlost.recover.warcs import Warcs
+from unlost.recover.record import RecoveryRecord
+from unlost.recover.warcs import WarcStore
 
 DATE = "20140210000001"
 
 
-def opened(folder: Path, known: dict[str, int] | None = None, **options: int) -> tuple[Warcs, list[Record]]:
+def opened(folder: Path, known: dict[str, int] | None = None, **options: int) -> tuple[WarcStore, list[RecoveryRecord]]:
     """Return WARCs in a folder, ready to store, and the records that were adopted."""
-    warcs = Warcs(folder, VirtualClock(), "unlost/0", **options)
-    return warcs, list(warcs.adopt(known or {}))
+    warcs = WarcStore(folder, VirtualClock(), "unlost/0", **options)
+    return warcs, list(warcs.replay_unknown_records(known or {}))
 
 
 def capture(number: int = 0, **fields: object) -> Capture:
@@ -35,13 +35,13 @@ def copy(
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html"),),
     of: Capture | None = None,
     truncated: str | None = None,
-) -> StoredCopy:
+) -> FetchedCapture:
     """Return a copy of a page."""
     of = of or capture()
-    return StoredCopy(of, headers, io.BytesIO(body), truncated, of.urim)
+    return FetchedCapture(of, headers, io.BytesIO(body), truncated, of.urim)
 
 
-def body_of(warcs: Warcs, record: Record) -> bytes:
+def body_of(warcs: WarcStore, record: RecoveryRecord) -> bytes:
     """Return the body that is kept for a record."""
     with warcs.open(record).body as body:
         return body.read()
@@ -91,7 +91,7 @@ _values = st.text(st.characters(max_codepoint=255), max_size=20) | st.sampled_fr
     ["a\r\nSet-Cookie: b", "\r\n\r\n<p>", "gzip", "chunked", "5", "text/html; charset=utf-8", "\u20ac", "\ud800"]
 )
 copies = st.builds(
-    StoredCopy,
+    FetchedCapture,
     capture=captures,
     headers=st.lists(st.tuples(_names | _texts, _values), max_size=6).map(tuple),
     body=st.builds(io.BytesIO, st.binary(max_size=200)),

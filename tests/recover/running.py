@@ -6,12 +6,12 @@ from typing import Any
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.recover.plan import Plan, Policy
-from unlost.recover.recovery import Recovery
-from unlost.recover.result import Result
-from unlost.recover.state.state import State
-from unlost.recover.summary import entries
-from unlost.recover.warcs import Warcs
+from unlost.recover.plan import RecoverOptions, RecoverPolicy
+from unlost.recover.recovery import RecoverySession
+from unlost.recover.result import RecoveryRunResult
+from unlost.recover.state.state import RecoveryState
+from unlost.recover.summary import summary_rows
+from unlost.recover.warcs import WarcStore
 
 SITE = "http://lost.example/"
 _PATIENCE_SECONDS = 60  # of real time: nothing hangs
@@ -40,21 +40,21 @@ class Run:
         self.clock = VirtualClock()
         self.events: list[tuple[str, dict[str, object]]] = []
 
-    def planned(self, **plan: Any) -> Plan:  # noqa: ANN401
+    def planned(self, **plan: Any) -> RecoverOptions:  # noqa: ANN401
         """Return a plan that follows links on the site's own hosts, and drops rejected pages, unless told otherwise."""
-        linked = {"policy": Policy.KNOWLEDGEABLE, "page_requisites": False, "drop_rejected": True}
-        return Plan(SITE, **{**linked, **plan})
+        linked = {"policy": RecoverPolicy.KNOWLEDGEABLE, "page_requisites": False, "drop_rejected": True}
+        return RecoverOptions(SITE, **{**linked, **plan})
 
-    def __call__(self, **options: Any) -> Result:  # noqa: ANN401  those of Recovery
+    def __call__(self, **options: Any) -> RecoveryRunResult:  # noqa: ANN401  those of Recovery
         """Run it."""
         return asyncio.run(asyncio.wait_for(self._run(options), _PATIENCE_SECONDS))
 
-    async def _run(self, options: dict[str, Any]) -> Result:
+    async def _run(self, options: dict[str, Any]) -> RecoveryRunResult:
         self.events.clear()
-        with State(self.folder) as state:
-            warcs = Warcs(self.folder / "warc", self.clock, "test", max_bytes=self.max_bytes)
+        with RecoveryState(self.folder) as state:
+            warcs = WarcStore(self.folder / "warc", self.clock, "test", max_bytes=self.max_bytes)
             try:
-                recovery = Recovery(
+                recovery = RecoverySession(
                     self.plan,
                     state,
                     warcs,
@@ -69,16 +69,16 @@ class Run:
 
     def outcome(self) -> dict[str, str | None]:
         """Return what is recovered, as `archive date`, and what is missing, as None, by path."""
-        with State(self.folder) as state:
+        with RecoveryState(self.folder) as state:
             return {
                 entry.uri.removeprefix(SITE): f"{entry.archive} {entry.datetime}" if entry.archive else None
-                for entry in entries(state)
+                for entry in summary_rows(state)
                 if not entry.uri.endswith(("robots.txt", "sitemap.xml"))
             }
 
     def with_defaults(self, **plan: Any) -> "Run":  # noqa: ANN401
         """Recover with the defaults of a plan from now on, but for these options; return itself."""
-        self.plan = Plan(SITE, **plan)
+        self.plan = RecoverOptions(SITE, **plan)
         return self
 
     def told(self, event: str) -> list[dict[str, object]]:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from unlost import uri as addresses
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.prefix import Prefix
-from unlost.archives.repository import StoredCopy
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.prefix import PrefixQuery
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import ArchiveError, UnsupportedError
 from unlost.formats.capture import Capture
 
@@ -41,7 +41,7 @@ class Stub:
     def __init__(
         self, name: str, held: Iterable[Held], *, lister: bool = True, error: ArchiveError | None = None
     ) -> None:
-        self.archive = Archive(name, name, Kind.PYWB)
+        self.archive = Archive(name, name, ArchiveKind.PYWB)
         self.held = list(held)
         self.asked: list[str] = []
         self.before: Callable[[str], None] = lambda _: None
@@ -72,31 +72,33 @@ class Stub:
             if addresses.key(held.uri) == key:
                 yield self._capture(held)
 
-    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+    async def list_prefix(
+        self, prefix: str, first: str | None = None, last: str | None = None
+    ) -> AsyncIterator[Capture]:
         """Yield what is held below a prefix."""
         if not self._lister:
             raise UnsupportedError("no lists", self.archive.id)
         self._ask(f"list {prefix}")
-        wanted = Prefix.below(prefix)
+        wanted = PrefixQuery.parse(prefix)
         for held in self.held:
             if wanted.covers(addresses.key(held.uri)) and (first or "") <= held.datetime <= (last or "9"):
                 yield self._capture(held)
         if self._list_error is not None:
             raise self._list_error
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return the very copy."""
         self._ask(f"fetch {capture.datetime} {capture.uri}")
         for held in self.held:
             if (held.uri, held.datetime) == (capture.uri, capture.datetime):
                 whole = replace(self._capture(held), redirect=held.redirect)
-                return StoredCopy(whole, (("Content-Type", held.mime),), io.BytesIO(held.body), source=whole.urim)
+                return FetchedCapture(whole, (("Content-Type", held.mime),), io.BytesIO(held.body), source=whole.urim)
         return None
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Not asked by a recovery."""
         raise NotImplementedError
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Not asked by a recovery."""
         raise NotImplementedError

@@ -10,8 +10,8 @@ import pytest
 
 from tests.recover.kept import capture, copy, opened, text_of
 from unlost.errors import InputError
-from unlost.recover.record import Record
-from unlost.recover.warcs import Warcs
+from unlost.recover.record import RecoveryRecord
+from unlost.recover.warcs import WarcStore
 
 FIRST = "unlost-00001.warc.gz"
 
@@ -22,16 +22,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "warc"
 
 
-def end(record: Record) -> int:
+def end(record: RecoveryRecord) -> int:
     """Return where a record ends."""
     return record.offset + record.size
 
 
-def unfinished(folder: Path) -> tuple[Warcs, list[Record]]:
+def unfinished(folder: Path) -> tuple[WarcStore, list[RecoveryRecord]]:
     """Return WARCs whose file is still open, with two copies and a revisit."""
     warcs, _ = opened(folder)
     records = [warcs.store(copy(b"one", of=capture(1)), None), warcs.store(copy(b"two", of=capture(2)), None)]
-    return warcs, [*records, warcs.store_same(capture(3), records[0])]
+    return warcs, [*records, warcs.store_revisit(capture(3), records[0])]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
@@ -45,7 +45,7 @@ def test_torn_at_every_byte(folder: Path, tmp_path: Path, kept: int) -> None:
         (place / f"{FIRST}.open").write_bytes(data[:size])
         warcs, adopted = opened(place)
         assert adopted == records[:kept], size
-        assert warcs.cut == size - records[kept].offset
+        assert warcs.truncated_bytes == size - records[kept].offset
         assert (place / f"{FIRST}.open").stat().st_size == records[kept].offset
         if size % 40 == 0:  # what comes next is read by everybody
             again = warcs.store(copy(b"three", of=capture(4)), None)
@@ -102,7 +102,7 @@ def test_damage_is_not_taken_for_a_file_of_somebody_else(folder: Path, offset: i
     data[last.offset + offset if offset > 0 else offset] ^= 0x08
     path.write_bytes(data)
     warcs, adopted = opened(folder)
-    assert (adopted, warcs.cut) == (records, last.size)
+    assert (adopted, warcs.truncated_bytes) == (records, last.size)
     warcs.close()
 
 
@@ -114,7 +114,7 @@ def test_what_a_loss_of_power_leaves_is_cut_off(folder: Path, rest: bytes) -> No
         file.write(rest)
     warcs, adopted = opened(folder, {FIRST: end(records[1])})
     assert adopted == records[2:]
-    assert warcs.cut == len(rest)
+    assert warcs.truncated_bytes == len(rest)
     warcs.close()
     assert opened(folder)[1] == records
 

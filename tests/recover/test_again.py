@@ -12,15 +12,15 @@ from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError, NotNowError, UsageError
 from unlost.formats.capture import Capture
 from unlost.recover import recovery
-from unlost.recover.plan import Policy
-from unlost.recover.state.state import State
+from unlost.recover.plan import RecoverPolicy
+from unlost.recover.state.state import RecoveryState
 
 
 def test_a_list_that_was_put_off_is_waited_for(tmp_path: Path) -> None:
     """With until_done, an archive that could not be asked for its list is asked for it later, and for what it has."""
     looked_for = [Held(SITE + name, "20140101000000", b"#", "text/plain") for name in ("robots.txt", "sitemap.xml")]
     a, b = Stub("a", [page("", "one"), page("one"), *looked_for]), Stub("b", [page("two")])
-    run = Run(tmp_path, a, b, policy=Policy.EXHAUSTIVE)
+    run = Run(tmp_path, a, b, policy=RecoverPolicy.EXHAUSTIVE)
     opens = run.clock.now() + 3600
 
     def wait(_: str) -> None:
@@ -36,7 +36,7 @@ def test_a_list_that_is_no_longer_wanted_keeps_nobody_waiting(tmp_path: Path) ->
     """Without lists, that one failed before does not matter any more."""
     run = Run(tmp_path, Stub("a", [page("")], error=FailedError("timeout", "a", "timeout")))
     assert run().unlisted == {"a": "timeout"}
-    run.plan = run.planned(policy=Policy.NAIVE)
+    run.plan = run.planned(policy=RecoverPolicy.NAIVE)
     assert run().is_done
 
 
@@ -66,7 +66,7 @@ def test_a_redirect_may_be_relative(tmp_path: Path) -> None:
 
 def _cut(folder: Path, kept: int) -> None:
     """Leave so many records in the WARC, as a loss of power would."""
-    with State(folder) as state:
+    with RecoveryState(folder) as state:
         end = list(state.records.all())[kept].record.offset
     file = next((folder / "warc").iterdir())
     with file.open("r+b") as opened:
@@ -102,7 +102,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
     seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An endless list ends with the run, or when somebody stops it; the next one asks for it again."""
-    monkeypatch.setattr(recovery, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(recovery, "_POLL_SECONDS", 0.05)
     asked: list[str] = []
 
     class Endless(Stub):
@@ -111,7 +111,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
             await asyncio.Event().wait()
             yield self._capture(self.held[0])
 
-    monkeypatch.setattr(recovery.Recovery._list_all, "__defaults__", (seconds,))
+    monkeypatch.setattr(recovery.RecoverySession._query_listings, "__defaults__", (seconds,))
     run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
     result = run(should_stop=lambda: seconds > 1 and bool(asked))
     assert result.is_stopped is (seconds > 1)
@@ -131,7 +131,7 @@ NUMBERS = [page("", *map(str, range(9)), "folder/"), *(page(str(number), "far") 
         ({"depth": 0}, {"depth": 1}, {"", *"012345678"}),
         ({"exclude": ("[0-9]$",)}, {"exclude": ("[3-9]$",)}, {"", "far", *"012"}),
         ({"limit": 1}, {"exclude": ("[3-9]$",)}, {"", "far", *"012"}),
-        ({"limit": 2, "policy": Policy.EXHAUSTIVE}, {"page": True}, {"", "0"}),
+        ({"limit": 2, "policy": RecoverPolicy.EXHAUSTIVE}, {"page": True}, {"", "0"}),
         ({}, {"depth": 1, "limit": 3}, {"", "far", *"012345678"}),
     ],
 )

@@ -10,15 +10,24 @@ from hypothesis import strategies as st
 from unlost import dates
 from unlost.errors import DateError
 from unlost.formats.capture import Capture
-from unlost.recover.choice import Wish, Worth, ranked, resolved, same_payload, versions, worth, worth_of_copy
-from unlost.recover.plan import Plan
-from unlost.recover.scope import Scope
+from unlost.recover.choice import (
+    CapturePreference,
+    CaptureQuality,
+    rank_captures,
+    resolve_revisits,
+    has_same_payload,
+    distinct_versions,
+    listed_quality,
+    stored_quality,
+)
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.scope import RecoveryScope
 
 PAGE = "http://www.lost.example/a/page.html"
 NAME = "lost.example/a/page.html"
 NOTHING = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 BODY = "sha1:" + "A" * 32
-is_own = Scope.of(Plan("http://lost.example/")).is_own
+is_own = RecoveryScope.of(RecoverOptions("http://lost.example/")).is_own
 
 
 def capture(date: str = "20100101000000", status: int | None = 200, **more: object) -> Capture:
@@ -28,76 +37,84 @@ def capture(date: str = "20100101000000", status: int | None = 200, **more: obje
 
 
 WORTHS = [
-    ("as captured", {"status": 200}, Worth.GOOD),
-    ("said to be as captured", {"status": 200, "migrated": False}, Worth.GOOD),
-    ("a copy of another server", {"status": 203}, Worth.GOOD),
-    ("changed by the archive", {"status": 200, "migrated": True}, Worth.MIGRATED),
-    ("no status", {"status": None}, Worth.UNKNOWN),
-    ("an unresolved revisit", {"status": None, "revisit": True}, Worth.UNKNOWN),
-    ("an unresolved revisit that was told 304", {"status": 304, "revisit": True}, Worth.UNKNOWN),
-    ("a small revisit", {"status": 200, "revisit": True, "length": 0}, Worth.GOOD),
-    ("a piece", {"status": 206}, Worth.PARTIAL),
-    ("a redirect on the site", {"status": 301, "redirect": "http://lost.example/b"}, Worth.REDIRECT),
-    ("a redirect without a host", {"status": 302, "redirect": "../b"}, Worth.REDIRECT),
-    ("the same where only keys are kept", {"status": 302, "redirect": "../b", "uri": ""}, Worth.REDIRECT),
-    ("a redirect to nobody knows where", {"status": 302, "digest": NOTHING}, Worth.REDIRECT),
-    ("a redirect with an empty body", {"status": 302, "digest": NOTHING, "redirect": "/b"}, Worth.REDIRECT),
-    ("a redirect away", {"status": 302, "redirect": "http://parked.example/"}, Worth.ELSEWHERE),
-    ("a redirect to another port", {"status": 302, "redirect": "http://lost.example:81/"}, Worth.ELSEWHERE),
-    ("a redirect to no page", {"status": 302, "redirect": "mailto:me@lost.example"}, Worth.ELSEWHERE),
-    ("a redirect to nonsense", {"status": 302, "redirect": "http://[x/"}, Worth.ELSEWHERE),
-    ("not found", {"status": 404}, Worth.ERROR),
-    ("not found, by the archive", {"status": 404, "migrated": True}, Worth.ERROR),
-    ("an accident", {"status": 503}, Worth.ERROR),
-    ("no status that there is", {"status": 999}, Worth.ERROR),
-    ("the digest of nothing", {"status": 200, "digest": NOTHING}, Worth.EMPTY),
-    ("the digest of nothing, without a status", {"status": None, "digest": NOTHING}, Worth.EMPTY),
-    ("another digest of nothing", {"digest": "md5:d41d8cd98f00b204e9800998ecf8427e"}, Worth.EMPTY),
-    ("no bytes", {"status": 200, "length": 0}, Worth.EMPTY),
-    ("no content", {"status": 204}, Worth.NO_CONTENT),
-    ("not modified, and no revisit", {"status": 304}, Worth.NO_CONTENT),
-    ("a redirect to https", {"status": 301, "redirect": "https://lost.example/a/page.html"}, Worth.SELF),
-    ("a redirect to itself, relative", {"status": 301, "redirect": "page.html#top"}, Worth.SELF),
-    ("a redirect to other letters", {"status": 301, "redirect": "/A/page.html"}, Worth.REDIRECT),
+    ("as captured", {"status": 200}, CaptureQuality.GOOD),
+    ("said to be as captured", {"status": 200, "migrated": False}, CaptureQuality.GOOD),
+    ("a copy of another server", {"status": 203}, CaptureQuality.GOOD),
+    ("changed by the archive", {"status": 200, "migrated": True}, CaptureQuality.MIGRATED),
+    ("no status", {"status": None}, CaptureQuality.UNKNOWN),
+    ("an unresolved revisit", {"status": None, "revisit": True}, CaptureQuality.UNKNOWN),
+    ("an unresolved revisit that was told 304", {"status": 304, "revisit": True}, CaptureQuality.UNKNOWN),
+    ("a small revisit", {"status": 200, "revisit": True, "length": 0}, CaptureQuality.GOOD),
+    ("a piece", {"status": 206}, CaptureQuality.PARTIAL),
+    ("a redirect on the site", {"status": 301, "redirect": "http://lost.example/b"}, CaptureQuality.REDIRECT),
+    ("a redirect without a host", {"status": 302, "redirect": "../b"}, CaptureQuality.REDIRECT),
+    ("the same where only keys are kept", {"status": 302, "redirect": "../b", "uri": ""}, CaptureQuality.REDIRECT),
+    ("a redirect to nobody knows where", {"status": 302, "digest": NOTHING}, CaptureQuality.REDIRECT),
+    ("a redirect with an empty body", {"status": 302, "digest": NOTHING, "redirect": "/b"}, CaptureQuality.REDIRECT),
+    ("a redirect away", {"status": 302, "redirect": "http://parked.example/"}, CaptureQuality.OFFSITE_REDIRECT),
+    (
+        "a redirect to another port",
+        {"status": 302, "redirect": "http://lost.example:81/"},
+        CaptureQuality.OFFSITE_REDIRECT,
+    ),
+    ("a redirect to no page", {"status": 302, "redirect": "mailto:me@lost.example"}, CaptureQuality.OFFSITE_REDIRECT),
+    ("a redirect to nonsense", {"status": 302, "redirect": "http://[x/"}, CaptureQuality.OFFSITE_REDIRECT),
+    ("not found", {"status": 404}, CaptureQuality.ERROR),
+    ("not found, by the archive", {"status": 404, "migrated": True}, CaptureQuality.ERROR),
+    ("an accident", {"status": 503}, CaptureQuality.ERROR),
+    ("no status that there is", {"status": 999}, CaptureQuality.ERROR),
+    ("the digest of nothing", {"status": 200, "digest": NOTHING}, CaptureQuality.EMPTY),
+    ("the digest of nothing, without a status", {"status": None, "digest": NOTHING}, CaptureQuality.EMPTY),
+    ("another digest of nothing", {"digest": "md5:d41d8cd98f00b204e9800998ecf8427e"}, CaptureQuality.EMPTY),
+    ("no bytes", {"status": 200, "length": 0}, CaptureQuality.EMPTY),
+    ("no content", {"status": 204}, CaptureQuality.NO_CONTENT),
+    ("not modified, and no revisit", {"status": 304}, CaptureQuality.NO_CONTENT),
+    (
+        "a redirect to https",
+        {"status": 301, "redirect": "https://lost.example/a/page.html"},
+        CaptureQuality.SELF_REDIRECT,
+    ),
+    ("a redirect to itself, relative", {"status": 301, "redirect": "page.html#top"}, CaptureQuality.SELF_REDIRECT),
+    ("a redirect to other letters", {"status": 301, "redirect": "/A/page.html"}, CaptureQuality.REDIRECT),
 ]
 
 
 @pytest.mark.parametrize(("fields", "expected"), [row[1:] for row in WORTHS], ids=[row[0] for row in WORTHS])
-def test_what_an_index_says_is_worth(fields: dict[str, object], expected: Worth) -> None:
+def test_what_an_index_says_is_worth(fields: dict[str, object], expected: CaptureQuality) -> None:
     """Each kind of capture is known by its index."""
-    assert worth(capture(**fields), is_own, NAME) is expected  # type: ignore[arg-type]
+    assert listed_quality(capture(**fields), is_own, NAME) is expected  # type: ignore[arg-type]
 
 
 def test_letter_case_makes_another_page_unless_it_does_not_count() -> None:
     """With `--ignore-case`, a redirect to capitals leads to the page itself."""
     moved = capture(status=301, redirect="/A/Page.html")
-    assert worth(moved, is_own, NAME, ignore_case=True) is Worth.SELF
+    assert listed_quality(moved, is_own, NAME, ignore_case=True) is CaptureQuality.SELF_REDIRECT
 
 
 COPIES = [
-    ({}, 10, None, Worth.GOOD),
-    ({"status": None}, 10, None, Worth.GOOD),
-    ({"migrated": True}, 10, None, Worth.MIGRATED),
-    ({}, 0, None, Worth.EMPTY),
-    ({}, 0, "length", Worth.NO_CONTENT),
-    ({"digest": NOTHING}, 10, None, Worth.GOOD),
-    ({}, 10, "length", Worth.PARTIAL),
-    ({"status": 206}, 10, None, Worth.PARTIAL),
-    ({"status": 404}, 10, "length", Worth.ERROR),
-    ({"status": 302, "redirect": "/b"}, 0, None, Worth.REDIRECT),
-    ({"status": 302, "redirect": "http://parked.example/"}, 0, None, Worth.ELSEWHERE),
-    ({"status": 302, "redirect": PAGE}, 10, None, Worth.SELF),
-    ({"status": 304}, 0, None, Worth.NO_CONTENT),
+    ({}, 10, None, CaptureQuality.GOOD),
+    ({"status": None}, 10, None, CaptureQuality.GOOD),
+    ({"migrated": True}, 10, None, CaptureQuality.MIGRATED),
+    ({}, 0, None, CaptureQuality.EMPTY),
+    ({}, 0, "length", CaptureQuality.NO_CONTENT),
+    ({"digest": NOTHING}, 10, None, CaptureQuality.GOOD),
+    ({}, 10, "length", CaptureQuality.PARTIAL),
+    ({"status": 206}, 10, None, CaptureQuality.PARTIAL),
+    ({"status": 404}, 10, "length", CaptureQuality.ERROR),
+    ({"status": 302, "redirect": "/b"}, 0, None, CaptureQuality.REDIRECT),
+    ({"status": 302, "redirect": "http://parked.example/"}, 0, None, CaptureQuality.OFFSITE_REDIRECT),
+    ({"status": 302, "redirect": PAGE}, 10, None, CaptureQuality.SELF_REDIRECT),
+    ({"status": 304}, 0, None, CaptureQuality.NO_CONTENT),
 ]
 
 
 @pytest.mark.parametrize(("fields", "size", "truncated", "expected"), COPIES)
 def test_what_came_is_judged_by_its_body(
-    fields: dict[str, object], size: int, truncated: str | None, expected: Worth
+    fields: dict[str, object], size: int, truncated: str | None, expected: CaptureQuality
 ) -> None:
     """What an index said of body and digest does not matter once the body is there."""
     came = capture(**fields)  # type: ignore[arg-type]
-    assert worth_of_copy(came, is_own, NAME, size=size, truncated=truncated) is expected
+    assert stored_quality(came, is_own, NAME, size=size, truncated=truncated) is expected
 
 
 moments = st.datetimes(datetime(1996, 1, 1), datetime(2024, 12, 31)).map(lambda d: d.strftime("%Y%m%d%H%M%S"))  # noqa: DTZ001
@@ -120,7 +137,7 @@ begins, ends = (
     st.sampled_from([None, None, "1998", "20020304"]),
     st.sampled_from([None, None, "2015", "20200304050607"]),
 )
-wishes = st.builds(Wish, days, days, begins, ends, st.booleans(), st.booleans())
+wishes = st.builds(CapturePreference, days, days, begins, ends, st.booleans(), st.booleans())
 # Nothing but what is surely one or the other, so that they meet in nearly every list.
 good = st.builds(capture, moments, archive=st.sampled_from("ab"), migrated=st.sampled_from([None, True, False]))
 bad = st.one_of(
@@ -143,81 +160,89 @@ def is_surely_bad(each: Capture) -> bool:
 
 
 @given(st.one_of(st.lists(st.one_of(good, bad), min_size=2, max_size=5), lists), wishes)
-def test_nothing_bad_ever_beats_an_older_good_capture(found: list[Capture], wish: Wish) -> None:
+def test_nothing_bad_ever_beats_an_older_good_capture(found: list[Capture], wish: CapturePreference) -> None:
     """A 404, a redirect or an empty body never comes before a good capture, whatever the dates and wishes."""
-    order = [each for _, each in ranked(found, wish, is_own, NAME)]
+    order = [each for _, each in rank_captures(found, wish, is_own, NAME)]
     first_bad = next((i for i, each in enumerate(order) if is_surely_bad(each)), len(order))
     assert not any(is_surely_good(each) for each in order[first_bad:])
 
 
 @given(lists, wishes, st.randoms(use_true_random=False))
-def test_the_order_of_asking_does_not_matter(found: list[Capture], wish: Wish, random: object) -> None:
+def test_the_order_of_asking_does_not_matter(found: list[Capture], wish: CapturePreference, random: object) -> None:
     """Whichever archive answers first, the same capture is chosen."""
-    expected = ranked(found, wish, is_own, NAME)
+    expected = rank_captures(found, wish, is_own, NAME)
     random.shuffle(found)  # type: ignore[attr-defined]
-    order = ranked(found, wish, is_own, NAME)
+    order = rank_captures(found, wish, is_own, NAME)
     assert order == expected
 
 
 def test_captures_that_differ_in_little_have_one_order() -> None:
     """Also where only the format tells two captures of one moment apart, and the wish does not care."""
     both = [capture(migrated=True), capture(migrated=False)]
-    wish = Wish(most_recent=True)
-    assert ranked(both, wish, is_own, NAME) == ranked(both[::-1], wish, is_own, NAME)
+    wish = CapturePreference(most_recent=True)
+    assert rank_captures(both, wish, is_own, NAME) == rank_captures(both[::-1], wish, is_own, NAME)
 
 
 @given(lists, wishes)
-def test_of_equal_worth_the_closest_comes_first(found: list[Capture], wish: Wish) -> None:
+def test_of_equal_worth_the_closest_comes_first(found: list[Capture], wish: CapturePreference) -> None:
     """Captures of one worth are in the order of their distance to the wished date, or the last first; in their time."""
-    date = wish.near if wish.is_requisite and wish.near else wish.at
-    order = ranked(found, wish, is_own, NAME)
-    low, high = dates.pad(wish.first or "0001"), dates.pad(wish.last or "9999", up=True)
+    date = wish.page_datetime if wish.is_requisite and wish.page_datetime else wish.at
+    order = rank_captures(found, wish, is_own, NAME)
+    low, high = dates.pad(wish.first or "0001"), dates.pad(wish.last or "9999", round_up=True)
     assert len(order) == sum(low <= each.datetime <= high for each in found)
 
     def distance(each: Capture) -> float:
         if date is None:
             return -float(each.datetime)
-        moment, *ends = map(dates.to_datetime, (each.datetime, dates.pad(date), dates.pad(date, up=True)))
+        moment, *ends = map(dates.to_datetime, (each.datetime, dates.pad(date), dates.pad(date, round_up=True)))
         return 0.0 if ends[0] <= moment <= ends[1] else min(abs((moment - end).total_seconds()) for end in ends)
 
-    for value in Worth:
+    for value in CaptureQuality:
         distances = [distance(each) for mine, each in order if mine is value]
-        if not (wish.most_recent and value in (Worth.GOOD, Worth.MIGRATED)):
+        if not (wish.most_recent and value in (CaptureQuality.GOOD, CaptureQuality.MIGRATED)):
             assert distances == sorted(distances)
     if wish.most_recent:
-        fine = [distance(each) for value, each in order if value in (Worth.GOOD, Worth.MIGRATED)]
+        fine = [distance(each) for value, each in order if value in (CaptureQuality.GOOD, CaptureQuality.MIGRATED)]
         assert fine == sorted(fine)
-    assert [value for value, _ in order if value > Worth.MIGRATED] == sorted(v for v, _ in order if v > Worth.MIGRATED)
+    assert [value for value, _ in order if value > CaptureQuality.MIGRATED] == sorted(
+        v for v, _ in order if v > CaptureQuality.MIGRATED
+    )
 
 
 def test_canonical_comes_before_migrated_unless_the_last_is_wished() -> None:
     """The archive's own format is second choice, also where it is younger."""
     old, young = capture("2005"), capture("2015", migrated=True, digest=None)
-    assert ranked([young, old], Wish(), is_own, NAME)[0] == (Worth.GOOD, old)
-    assert ranked([old, young], Wish(most_recent=True), is_own, NAME)[0] == (Worth.MIGRATED, young)
+    assert rank_captures([young, old], CapturePreference(), is_own, NAME)[0] == (CaptureQuality.GOOD, old)
+    assert rank_captures([old, young], CapturePreference(most_recent=True), is_own, NAME)[0] == (
+        CaptureQuality.MIGRATED,
+        young,
+    )
 
 
 def test_a_requisite_is_close_to_its_page() -> None:
     """A style sheet of the time of its page is taken, and not that of the wished date or the last one."""
     sheets = [capture(year) for year in ("2004", "2009", "2015")]
-    wish = Wish(at="2015", near="20040501000000", is_requisite=True)
-    assert ranked(sheets, wish, is_own, NAME)[0][1] == sheets[0]
-    assert ranked(sheets, replace(wish, is_requisite=False), is_own, NAME)[0][1] == sheets[2]
-    assert ranked(sheets, Wish(at="2010"), is_own, NAME)[0][1] == sheets[1]
-    assert ranked(sheets, Wish(), is_own, NAME)[0][1] == sheets[2]
+    wish = CapturePreference(at="2015", page_datetime="20040501000000", is_requisite=True)
+    assert rank_captures(sheets, wish, is_own, NAME)[0][1] == sheets[0]
+    assert rank_captures(sheets, replace(wish, is_requisite=False), is_own, NAME)[0][1] == sheets[2]
+    assert rank_captures(sheets, CapturePreference(at="2010"), is_own, NAME)[0][1] == sheets[1]
+    assert rank_captures(sheets, CapturePreference(), is_own, NAME)[0][1] == sheets[2]
 
 
 def test_a_bad_date_is_told() -> None:
     """Who wishes for the 31st of June is told that there is none."""
     with pytest.raises(DateError):
-        ranked([], Wish(at="20100631"), is_own, NAME)
+        rank_captures([], CapturePreference(at="20100631"), is_own, NAME)
 
 
 def test_a_bad_date_of_an_archive_comes_last() -> None:
     """A capture whose date does not exist is far from every date, and no reason to stop."""
     broken = replace(capture(), datetime="20100231999999")
     fine = capture("1996")
-    assert [each for _, each in ranked([broken, fine], Wish(at="2015"), is_own, NAME)] == [fine, broken]
+    assert [each for _, each in rank_captures([broken, fine], CapturePreference(at="2015"), is_own, NAME)] == [
+        fine,
+        broken,
+    ]
 
 
 def resolved_slowly(found: list[Capture]) -> list[Capture]:
@@ -229,7 +254,7 @@ def resolved_slowly(found: list[Capture]) -> list[Capture]:
             key=lambda each: (each.datetime, each.archive or "", each.uri),
         )
         named = [each for each in originals if (each.uri, each.datetime) == revisit.revisit_of]
-        alike = [each for each in originals if same_payload(each, revisit)]
+        alike = [each for each in originals if has_same_payload(each, revisit)]
         groups = [[each for each in named if each.archive == revisit.archive], named]
         groups += [[each for each in alike if each.archive == revisit.archive], alike]
         group = next((group for group in groups if group), None)
@@ -261,14 +286,14 @@ repeating = st.builds(
 @given(st.lists(repeating, max_size=10, unique_by=lambda each: (each.datetime, each.archive)))
 def test_revisits_are_resolved_as_by_looking_at_all(found: list[Capture]) -> None:
     """Every revisit has status and type of what it names or of its own digest, its own archive's first."""
-    assert resolved(found) == resolved_slowly(found)
+    assert resolve_revisits(found) == resolved_slowly(found)
 
 
 def test_a_revisit_repeats_its_own_archive_first() -> None:
     """The same body was a page in one archive and an error page in another: each revisit is what its archive says."""
     fine, error = capture("2005", mime="text/html"), capture("2006", status=404, archive="b", mime="text/plain")
     again = [capture("2010", None, archive=archive, revisit=True) for archive in ("a", "b", "c")]
-    after = resolved([*again, fine, error])[:3]
+    after = resolve_revisits([*again, fine, error])[:3]
     assert [(each.status, each.mime) for each in after] == [
         (200, "text/html"),
         (404, "text/plain"),
@@ -283,7 +308,7 @@ def test_many_revisits_take_no_long() -> None:
         capture(f"20100101{i // 3600:02d}{i // 60 % 60:02d}{i % 60:02d}", revisit=i % 2 == 1) for i in range(40_000)
     ]
     found = [replace(each, status=None) if each.revisit else each for each in found]
-    assert all(each.status == 200 for each in resolved(found))
+    assert all(each.status == 200 for each in resolve_revisits(found))
 
 
 def test_each_payload_is_one_version() -> None:
@@ -301,19 +326,23 @@ def test_each_payload_is_one_version() -> None:
         capture("2004", status=302, digest=NOTHING, redirect="/y"),
         capture("2003", status=302, digest=NOTHING, redirect="/y"),
     ]
-    chosen = [each.datetime[:4] for _, each in versions(ranked(found, Wish(), is_own, NAME))]
+    chosen = [
+        each.datetime[:4] for _, each in distinct_versions(rank_captures(found, CapturePreference(), is_own, NAME))
+    ]
     assert chosen == ["2015", "2012", "2011", "2009", "2008", "2007", "2005", "2004"]
 
 
 @given(lists, wishes)
-def test_versions_lose_no_payload(found: list[Capture], wish: Wish) -> None:
+def test_versions_lose_no_payload(found: list[Capture], wish: CapturePreference) -> None:
     """Every capture is a version or has the body of one that comes before it."""
-    order = ranked(found, wish, is_own, NAME)
-    chosen = versions(order)
+    order = rank_captures(found, wish, is_own, NAME)
+    chosen = distinct_versions(order)
     places = [next(i for i, (_, each) in enumerate(order) if each is version) for _, version in chosen]
     assert places == sorted(places)
     for i, (_, each) in enumerate(order):
-        assert any(each is order[place][1] or (place < i and same_payload(each, order[place][1])) for place in places)
+        assert any(
+            each is order[place][1] or (place < i and has_same_payload(each, order[place][1])) for place in places
+        )
 
 
 @pytest.mark.parametrize(
@@ -328,10 +357,10 @@ def test_versions_lose_no_payload(found: list[Capture], wish: Wish) -> None:
 )
 def test_digests_are_compared_with_their_algorithm(one: dict[str, str], other: dict[str, str], same: bool) -> None:
     """Only what is known to be equal is equal."""
-    assert same_payload(capture(**one), capture(**other)) is same  # type: ignore[arg-type]
+    assert has_same_payload(capture(**one), capture(**other)) is same  # type: ignore[arg-type]
 
 
 def test_the_earliest_date_is_a_date() -> None:
     """A year of three digits is no trouble."""
     early = replace(capture(), datetime=dates.from_datetime(datetime(1, 1, 1, tzinfo=UTC)))
-    assert ranked([early], Wish(at="0001"), is_own, NAME) == [(Worth.GOOD, early)]
+    assert rank_captures([early], CapturePreference(at="0001"), is_own, NAME) == [(CaptureQuality.GOOD, early)]

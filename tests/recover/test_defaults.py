@@ -6,14 +6,14 @@ import pytest
 
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.archives.repository import StoredCopy
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import ArchiveError, ListCutError
 from unlost.formats.capture import Capture
 from unlost.recover import recovery
 from unlost.recover.listing_filter import CALENDAR, DUPLICATE, NO_CONTENT, NOT_LINKED, OUT_OF_SCOPE, TRAP
-from unlost.recover.plan import LARGE, Plan, Policy
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.resources import Standing
+from unlost.recover.plan import CONFIRMATION_THRESHOLD, RecoverOptions, RecoverPolicy
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.resources import ResourceStatus
 
 DAY = "20140101000000"
 
@@ -35,7 +35,7 @@ def test_everything_listed_comes_back(tmp_path: Path) -> None:
     result = run()
     assert result.is_done
     assert run.outcome() == dict.fromkeys(("", "one", "unlinked", "two"), f"a {DAY}")
-    assert result.counts[Standing.LISTED] == 0
+    assert result.counts[ResourceStatus.LISTED] == 0
 
 
 def test_a_home_page_that_redirects_loses_nothing(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_crawl_traps_and_duplicates_are_left_out_and_reported(tmp_path: Path) ->
     assert result.is_done
     assert result.left_out == {TRAP: 1, CALENDAR: 1, DUPLICATE: 2, NO_CONTENT: 2}
     assert run.outcome().keys() == {"", "article", "article?utm_source=other", "shop?id=1"}
-    with StateReading(tmp_path) as state:
-        assert dict(state.left_out())[f"{SITE}article?utm_source=mail"] == DUPLICATE
+    with StateReader(tmp_path) as state:
+        assert dict(state.skipped_urls())[f"{SITE}article?utm_source=mail"] == DUPLICATE
     run.with_defaults(include_left_out=True)
     assert run().left_out == {NO_CONTENT: 2}
     assert {"a/b/a/b/a/b/c", "calendar/2091/07/", "article?utm_source=mail"} <= run.outcome().keys()
@@ -93,7 +93,7 @@ def test_a_robots_file_that_is_an_error_is_left_out(tmp_path: Path) -> None:
     result = run()
     assert result.is_done
     assert result.left_out == {NO_CONTENT: 1}
-    assert (result.counts[Standing.LISTED], result.counts[Standing.MISSING]) == (1, 0)
+    assert (result.counts[ResourceStatus.LISTED], result.counts[ResourceStatus.MISSING]) == (1, 0)
 
 
 def test_urls_with_session_ids_are_one_resource_and_counted(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_urls_with_session_ids_are_one_resource_and_counted(tmp_path: Path) -> N
     run = complete(tmp_path, Stub("a", [page(""), *(page(f"shop?PHPSESSID={each}") for each in ids)]))
     assert run().session_ids == 3
     assert len(run.outcome()) == 2
-    with StateReading(tmp_path) as state:
-        assert state.left_out_counts() == {"session-id": 3}
+    with StateReader(tmp_path) as state:
+        assert state.count_skipped() == {"session-id": 3}
 
 
 def test_a_common_error_page_makes_no_duplicates(tmp_path: Path) -> None:
@@ -122,13 +122,13 @@ def test_a_listed_capture_that_cannot_be_had_is_missing(tmp_path: Path) -> None:
     stub = Stub("a", [page(""), page("gone")])
     fetch = stub.fetch
 
-    async def absent(capture: Capture) -> StoredCopy | None:
+    async def absent(capture: Capture) -> FetchedCapture | None:
         return None if capture.uri.endswith("gone") else await fetch(capture)
 
     stub.fetch = absent  # type: ignore[method-assign]
     run = complete(tmp_path, stub)
     result = run()
-    assert (result.counts[Standing.MISSING], result.left_out) == (1, {})
+    assert (result.counts[ResourceStatus.MISSING], result.left_out) == (1, {})
     assert run.outcome()["gone"] is None
 
 
@@ -147,7 +147,7 @@ def test_reasons_are_those_of_the_last_plan(tmp_path: Path) -> None:
     stub = Stub("a", [page("", "error"), page("error", status=404), page("a/a/a/b"), page("no/x")])
     run = complete(tmp_path, stub, exclude=("/no/",))
     assert run().left_out == {TRAP: 1, OUT_OF_SCOPE: 1}
-    run.with_defaults(policy=Policy.KNOWLEDGEABLE, exclude=("error",))
+    run.with_defaults(policy=RecoverPolicy.KNOWLEDGEABLE, exclude=("error",))
     assert run().left_out == {}
 
 
@@ -178,14 +178,14 @@ def test_a_smaller_plan_fetches_less(tmp_path: Path) -> None:
     stub = Stub("a", [page("", "one"), page("one"), page("unlinked")])
     run = complete(tmp_path, stub)
     run()
-    run.with_defaults(policy=Policy.KNOWLEDGEABLE)
+    run.with_defaults(policy=RecoverPolicy.KNOWLEDGEABLE)
     assert run().is_done
 
 
 @pytest.mark.parametrize("answer", [True, False])
 def test_many_listed_urls_need_a_confirmation(tmp_path: Path, *, answer: bool) -> None:
     """Whoever declines gets nothing fetched; whoever agrees is not asked again."""
-    stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(LARGE + 1))])
+    stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(CONFIRMATION_THRESHOLD + 1))])
     asked = []
 
     def confirm(count: int, costs: object, _is_begun: object) -> bool:
@@ -195,9 +195,9 @@ def test_many_listed_urls_need_a_confirmation(tmp_path: Path, *, answer: bool) -
 
     run = complete(tmp_path, stub)
     result = run(confirm=confirm, should_stop=lambda: bool(stub.fetched))
-    assert asked == [(LARGE + 2, LARGE + 2)]
+    assert asked == [(CONFIRMATION_THRESHOLD + 2, CONFIRMATION_THRESHOLD + 2)]
     assert bool(stub.fetched) is answer
-    assert result.unconfirmed == (0 if answer else LARGE + 2)
+    assert result.unconfirmed == (0 if answer else CONFIRMATION_THRESHOLD + 2)
     assert not result.is_done
     if answer:
         stub.asked.clear()
@@ -207,19 +207,19 @@ def test_many_listed_urls_need_a_confirmation(tmp_path: Path, *, answer: bool) -
 
 def test_a_limit_needs_no_confirmation(tmp_path: Path) -> None:
     """No more than that many are fetched."""
-    stub = Stub("a", [page(f"p{number}") for number in range(LARGE + 1)])
+    stub = Stub("a", [page(f"p{number}") for number in range(CONFIRMATION_THRESHOLD + 1)])
 
     def confirm(count: int, *_: object) -> bool:
         raise AssertionError(count)
 
     run = complete(tmp_path, stub, limit=2)
-    assert run(confirm=confirm).is_enough
+    assert run(confirm=confirm).has_reached_limit
 
 
 @pytest.mark.parametrize("options", [{"include": ("nothing",)}, {"depth": 1}, {"page": True}])
 def test_only_what_would_be_fetched_needs_a_confirmation(tmp_path: Path, options: dict[str, object]) -> None:
     """Listed URLs out of scope do not count."""
-    stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(LARGE + 1))])
+    stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(CONFIRMATION_THRESHOLD + 1))])
 
     def confirm(count: int, *_: object) -> bool:
         raise AssertionError(count)
@@ -233,8 +233,8 @@ def test_a_large_listing_that_comes_late_is_confirmed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool
 ) -> None:
     """Whoever has agreed in advance gets it in the same run; others with the next."""
-    monkeypatch.setattr(recovery, "LARGE", 3)
-    monkeypatch.setattr(recovery, "LISTING_SECONDS", 0.0)
+    monkeypatch.setattr(recovery, "CONFIRMATION_THRESHOLD", 3)
+    monkeypatch.setattr(recovery, "LISTING_TIMEOUT_SECONDS", 0.0)
     asked = []
 
     def confirm(count: int, _costs: object, is_begun: bool) -> bool:
@@ -245,7 +245,7 @@ def test_a_large_listing_that_comes_late_is_confirmed_too(
     run = complete(tmp_path, stub)
     result = run(confirm=confirm)
     assert len(asked) == 1
-    assert result.counts[Standing.RECOVERED] == (10 if answer else 1 - (not asked[0][1]))
+    assert result.counts[ResourceStatus.RECOVERED] == (10 if answer else 1 - (not asked[0][1]))
     assert result.unconfirmed == (0 if answer else asked[0][0])
 
 
@@ -374,17 +374,17 @@ def test_another_query_is_shown_where_the_right_one_is_not_archived(tmp_path: Pa
     run = complete(tmp_path, stub)
     result = run()
     assert result.is_done
-    assert (result.counts[Standing.SUBSTITUTED], result.counts[Standing.MISSING]) == (1, 1)
+    assert (result.counts[ResourceStatus.SUBSTITUTED], result.counts[ResourceStatus.MISSING]) == (1, 1)
     assert run.outcome()["list?page=2"] is None
-    with StateReading(tmp_path) as state:
-        (found,) = [each for each in state.ended() if each.substitute]
+    with StateReader(tmp_path) as state:
+        (found,) = [each for each in state.finished_resources() if each.substitute]
         assert (found.uri, found.substitute) == (f"{SITE}x.css?v=2", f"{SITE}x.css?v=1")
         assert dict(state.aliases())["lost.example/x.css?v=2"] == "lost.example/x.css?v=1"
     stub.held.append(held("x.css?v=2", b"2"))
     assert run().is_done
     assert run.outcome()["x.css?v=2"] == f"a {DAY}"
-    with StateReading(tmp_path) as state:
-        assert not [each for each in state.ended() if each.substitute]
+    with StateReader(tmp_path) as state:
+        assert not [each for each in state.finished_resources() if each.substitute]
 
 
 def test_a_substitute_is_the_capture_closest_in_time(tmp_path: Path) -> None:
@@ -402,9 +402,9 @@ def test_a_run_that_is_stopped_keeps_substitutes_for_the_next(tmp_path: Path) ->
     home = Held(SITE, DAY, b"<script src='x.js?v=2'></script>")
     stub = Stub("a", [home, held("x.js", b"1", "text/javascript")])
     run = complete(tmp_path, stub, limit=1)
-    assert run(connections=1).counts[Standing.MISSING] == 0
+    assert run(connections=1).counts[ResourceStatus.MISSING] == 0
     run.with_defaults()
-    assert run().counts[Standing.SUBSTITUTED] == 1
+    assert run().counts[ResourceStatus.SUBSTITUTED] == 1
 
 
 def test_an_id_that_is_used_again_is_no_substitute(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_an_id_that_is_used_again_is_no_substitute(tmp_path: Path) -> None:
     home = Held(SITE, DAY, b"<link rel=stylesheet href='x.css?v=1'><a href=one>one</a>")
     stub = Stub("a", [home, page("one", "two"), page("two", "three"), page("three")], lister=False)
     run = complete(tmp_path, stub)
-    assert run(connections=1).counts[Standing.SUBSTITUTED] == 0
+    assert run(connections=1).counts[ResourceStatus.SUBSTITUTED] == 0
     assert run.outcome()["x.css?v=1"] is None
 
 
@@ -422,7 +422,7 @@ def test_without_listings_the_path_alone_is_looked_up(tmp_path: Path) -> None:
     stub = Stub("a", [home, held("x.css", b"x")], lister=False)
     run = complete(tmp_path, stub)
     result = run()
-    assert result.counts[Standing.SUBSTITUTED] == 1
+    assert result.counts[ResourceStatus.SUBSTITUTED] == 1
     assert run.outcome() == {"": f"a {DAY}", "x.css": f"a {DAY}", "x.css?v=2": f"a {DAY}", "y.css?v=2": None}
 
 
@@ -446,7 +446,7 @@ def test_a_server_that_ignores_letter_case_is_detected(tmp_path: Path) -> None:
     assert {uri.lower() for uri in run.outcome()} == {"", "about.asp", "logo.gif", "news.asp"}
     assert len(run.outcome()) == 4
     assert run.told("case-insensitive") == [{"merged": 3}]
-    with StateReading(tmp_path) as state:
+    with StateReader(tmp_path) as state:
         assert state.is_case_insensitive
 
 
@@ -463,6 +463,6 @@ def test_other_bytes_speak_for_letter_case(tmp_path: Path) -> None:
 
 def test_the_defaults_of_a_plan() -> None:
     """They are those of the command, the API and the service."""
-    plan = Plan(SITE)
-    assert (plan.policy, plan.page_requisites, plan.drop_rejected) == (Policy.COMPLETE, True, False)
+    plan = RecoverOptions(SITE)
+    assert (plan.policy, plan.page_requisites, plan.drop_rejected) == (RecoverPolicy.COMPLETE, True, False)
     assert (plan.requisite_files, plan.requisite_bytes, plan.requisite_lookups) == (5_000, 1 << 30, 1)

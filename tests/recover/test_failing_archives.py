@@ -6,7 +6,7 @@ from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Stub
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError
 from unlost.formats.capture import Capture
-from unlost.recover.state.resources import Standing
+from unlost.recover.state.resources import ResourceStatus
 
 
 def test_a_better_copy_that_failed_is_asked_for_again(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_an_archive_whose_limit_is_used_up_keeps_nobody_waiting(tmp_path: Path) 
     a.before = used_up
     result = run()
     assert run.outcome().keys() == {"", "one", "three"}
-    assert (result.is_done, result.closed["a"].until, result.counts[Standing.QUEUED]) == (False, until, 1)
+    assert (result.is_done, result.suspended["a"].until, result.counts[ResourceStatus.QUEUED]) == (False, until, 1)
     assert run.told("waiting") == [{"archive": "a", "until": until, "reason": "quota"}]
     assert run(until_done=True).is_done
     assert run.clock.now() >= until
@@ -95,7 +95,7 @@ def test_a_dead_archive_spoils_nothing(tmp_path: Path) -> None:
     result = run()
     assert (result.is_done, list(result.unlisted)) == (False, ["a"])
     assert run.outcome() == {"": "b 20140101000000"}  # what nobody else has, it may have
-    assert result.counts[Standing.QUEUED] == 3  # that page, and where sitemaps may be
+    assert result.counts[ResourceStatus.QUEUED] == 3  # that page, and where sitemaps may be
     assert len(a.asked) == 1
     a.before = lambda _: None
     assert run().is_done
@@ -115,7 +115,7 @@ def test_an_archive_that_always_fails_is_left_alone(tmp_path: Path) -> None:
     run = Run(tmp_path, a)
     result = run(connections=2)
     assert 5 <= len(a.fetched) - 1 <= 7
-    assert result.closed["a"].reason == "failing"
+    assert result.suspended["a"].reason == "failing"
 
 
 def test_an_archive_without_lists_is_asked_for_what_nobody_lists(tmp_path: Path) -> None:

@@ -8,22 +8,24 @@ import pytest
 
 from tests.archives.collected import a_courier, collected, listed
 from tests.crawl.site import Living, Page, Pages, html, living, moved, text
-from unlost.archives.archive import Work
-from unlost.crawl.polite import PoliteVisitor
-from unlost.crawl.robots import MemoryRobots
-from unlost.crawl.visitor import Visitor
+from unlost.archives.archive import RequestKind
+from unlost.crawl.polite import PoliteFetcher
+from unlost.crawl.robots import MemoryRobotsStore
+from unlost.crawl.visitor import Fetcher
 from unlost.errors import ExcludedError, FailedError, NotNowError, UnsupportedError
-from unlost.recover.live_site import _MAX_HELD, LIVE, LiveSite
-from unlost.recover.plan import Plan
-from unlost.recover.sources import open_repositories
+from unlost.recover.live_site import _MAX_CACHED_RESPONSES, LIVE_ARCHIVE, LiveSiteClient
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.sources import open_sources
 
 
-def with_site(pages: Pages, talk: Callable[[Living, LiveSite], Awaitable[None]], delay: float = 0.0) -> None:
+def with_site(pages: Pages, talk: Callable[[Living, LiveSiteClient], Awaitable[None]], delay: float = 0.0) -> None:
     """Run requests to a live site, on a clock on which waiting takes no time."""
 
     async def run() -> None:
-        async with living(pages) as site, Visitor((site.url,), site.clock) as visitor:
-            await talk(site, LiveSite(PoliteVisitor(visitor, MemoryRobots(), site.clock, delay, patience=60)))
+        async with living(pages) as site, Fetcher((site.url,), site.clock) as visitor:
+            await talk(
+                site, LiveSiteClient(PoliteFetcher(visitor, MemoryRobotsStore(), site.clock, delay, max_wait=60))
+            )
 
     asyncio.run(run())
 
@@ -31,7 +33,7 @@ def with_site(pages: Pages, talk: Callable[[Living, LiveSite], Awaitable[None]],
 def test_a_page_is_one_request() -> None:
     """The capture has the time of the request and the site's own headers, and its body is not requested again."""
 
-    async def talk(site: Living, client: LiveSite) -> None:
+    async def talk(site: Living, client: LiveSiteClient) -> None:
         (capture,) = await listed(client.captures(f"{site.url}/a"))
         assert (capture.uri, capture.status, capture.mime) == (f"{site.url}/a", 200, "text/html")
         assert (capture.archive, capture.migrated, capture.urim) == ("live", False, None)
@@ -50,8 +52,8 @@ def test_a_page_is_one_request() -> None:
 def test_there_is_no_listing() -> None:
     """A prefix cannot be listed, which sends no request."""
 
-    async def talk(site: Living, client: LiveSite) -> None:
-        _, error = await collected(client.under(f"{site.url}/"))
+    async def talk(site: Living, client: LiveSiteClient) -> None:
+        _, error = await collected(client.list_prefix(f"{site.url}/"))
         assert isinstance(error, UnsupportedError)
         assert site.server.paths == []
 
@@ -74,7 +76,7 @@ def test_there_is_no_listing() -> None:
 def test_an_error_is_no_capture(status: int, expected: type[Exception] | None) -> None:
     """What the site does not have, does not show, or fails to show gives no capture."""
 
-    async def talk(site: Living, client: LiveSite) -> None:
+    async def talk(site: Living, client: LiveSiteClient) -> None:
         found, error = await collected(client.captures(f"{site.url}/a"))
         assert found == []
         assert (error and type(error)) is expected
@@ -85,12 +87,12 @@ def test_an_error_is_no_capture(status: int, expected: type[Exception] | None) -
 def test_robots_txt_is_obeyed() -> None:
     """What it disallows is not requested; where it cannot be had, nothing is."""
 
-    async def disallowed(site: Living, client: LiveSite) -> None:
+    async def disallowed(site: Living, client: LiveSiteClient) -> None:
         _, error = await collected(client.captures(f"{site.url}/a"))
         assert isinstance(error, ExcludedError)
         assert site.paths == []
 
-    async def out_of_order(site: Living, client: LiveSite) -> None:
+    async def out_of_order(site: Living, client: LiveSiteClient) -> None:
         _, error = await collected(client.captures(f"{site.url}/a"))
         assert isinstance(error, FailedError)
         assert site.paths == []
@@ -102,7 +104,7 @@ def test_robots_txt_is_obeyed() -> None:
 def test_requests_are_paced() -> None:
     """One at a time, with the delay between them."""
 
-    async def talk(site: Living, client: LiveSite) -> None:
+    async def talk(site: Living, client: LiveSiteClient) -> None:
         await asyncio.gather(*(listed(client.captures(f"{site.url}/{number}")) for number in range(5)))
         gaps = [later - sooner for sooner, later in pairwise(site.server.times)]
         assert len(gaps) == 5
@@ -116,13 +118,13 @@ def test_retry_after_is_obeyed() -> None:
     """A short wait is waited for, a long one is reported as the time of the next request."""
     busy = [Page(b"", 503, {"retry-after": "30"}), html()]
 
-    async def short(site: Living, client: LiveSite) -> None:
+    async def short(site: Living, client: LiveSiteClient) -> None:
         (capture,) = await listed(client.captures(f"{site.url}/a"))
         assert capture.status == 200
         first, second = site.server.times[-2:]
         assert second - first >= 30
 
-    async def long(site: Living, client: LiveSite) -> None:
+    async def long(site: Living, client: LiveSiteClient) -> None:
         begun = site.clock.now()
         _, error = await collected(client.captures(f"{site.url}/a"))
         assert isinstance(error, NotNowError)
@@ -135,7 +137,7 @@ def test_retry_after_is_obeyed() -> None:
 def test_a_redirect_to_another_spelling_is_the_same_page() -> None:
     """It is followed; one to another page is a capture, and a circle is one, too."""
 
-    async def talk(site: Living, client: LiveSite) -> None:
+    async def talk(site: Living, client: LiveSiteClient) -> None:
         (folder,) = await listed(client.captures(f"{site.url}/folder"))
         assert (folder.uri, folder.status) == (f"{site.url}/folder/", 200)
         (other,) = await listed(client.captures(f"{site.url}/old"))
@@ -150,9 +152,9 @@ def test_a_redirect_to_another_spelling_is_the_same_page() -> None:
 def test_few_responses_are_held() -> None:
     """One that was dropped before it was fetched is requested again."""
 
-    async def talk(site: Living, client: LiveSite) -> None:
+    async def talk(site: Living, client: LiveSiteClient) -> None:
         captures = []
-        for number in range(_MAX_HELD + 1):
+        for number in range(_MAX_CACHED_RESPONSES + 1):
             captures += await listed(client.captures(f"{site.url}/{number}"))
         for capture in captures:
             copy = await client.fetch(capture)
@@ -167,7 +169,7 @@ def test_few_responses_are_held() -> None:
 def test_it_keeps_away_from_other_hosts_of_this_network() -> None:
     """A redirect of the site to another port of this machine is not followed."""
 
-    async def talk(site: Living, client: LiveSite) -> None:
+    async def talk(site: Living, client: LiveSiteClient) -> None:
         _, error = await collected(client.captures("http://127.0.0.1:9/a"))
         assert isinstance(error, FailedError)
         assert site.server.paths == []
@@ -180,12 +182,14 @@ def test_it_is_opened_with_the_archives_and_its_requests_are_counted() -> None:
 
     async def run() -> None:
         async with living({"/": html(), "/a": html()}) as site, a_courier() as courier:
-            plan = Plan(f"{site.url}/")
-            async with open_repositories({LIVE.id: LIVE}, courier, plan, site.clock, delay=3.0) as repositories:
+            plan = RecoverOptions(f"{site.url}/")
+            async with open_sources(
+                {LIVE_ARCHIVE.id: LIVE_ARCHIVE}, courier, plan, site.clock, delay=3.0
+            ) as repositories:
                 client = repositories["live"]
                 await listed(client.captures(f"{site.url}/"))
                 await listed(client.captures(f"{site.url}/a"))
-            assert courier.sent == {("live", Work.REPLAY): 3}
+            assert courier.request_counts == {("live", RequestKind.REPLAY): 3}
             assert all(later - sooner >= 6 for sooner, later in pairwise(site.server.times))
 
     asyncio.run(run())

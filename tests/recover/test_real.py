@@ -15,9 +15,9 @@ from tests.real_data import DATA
 from tests.recover.command import Command
 from tests.recover.reading import kept, summary
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 from unlost.errors import UriError
-from unlost.uri.naming import name_of
+from unlost.uri.naming import page_name
 
 SITES = {
     "http://www.archive.org/": ["archive-org-2008.warc.gz"],
@@ -43,7 +43,7 @@ def pages(file: Path) -> Iterator[Stored]:
                 continue
             head = record.rec_headers
             try:
-                name = name_of(head.get_header("WARC-Target-URI"))
+                name = page_name(head.get_header("WARC-Target-URI"))
             except UriError:
                 continue
             date = "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14]
@@ -67,7 +67,7 @@ def digest(body: bytes) -> str:
 
 def is_below(name: str, site: str) -> bool:
     """Return whether a page is on the host of a site."""
-    return name.partition("/")[0] == name_of(site).partition("/")[0]
+    return name.partition("/")[0] == page_name(site).partition("/")[0]
 
 
 @pytest.mark.real_data
@@ -84,7 +84,9 @@ def test_a_real_crawl_comes_back(site: str, by: str, tmp_path: Path) -> None:
     }
     bodies = {(stored.name, digest(stored.body)) for stored in held if stored.body}
     if by == "files":
-        archives = [Archive(file.name.partition(".")[0], file.name, Kind.FILES, folder=str(file)) for file in files]
+        archives = [
+            Archive(file.name.partition(".")[0], file.name, ArchiveKind.FILES, folder=str(file)) for file in files
+        ]
         _recovered(registry(tmp_path / "archives.toml", *archives), site, good, bodies, tmp_path)
         return
     with pywb.serving_warcs(files, tmp_path) as servers:
@@ -98,7 +100,7 @@ def _recovered(archives: Path, site: str, good: set[str], bodies: set[tuple[str,
     records = kept(command.folder)
     lines = [line for line in summary(command.summary) if not line.is_missing]
     assert done.code in (0 if lines else 1, 4), done.said
-    found = {name_of(line.uri): records[line.file, line.offset] for line in lines}
+    found = {page_name(line.uri): records[line.file, line.offset] for line in lines}
     assert good - found.keys() == set()
     for name in good:
         assert (name, digest(found[name].body)) in bodies, name

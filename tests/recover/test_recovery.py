@@ -9,8 +9,8 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError
-from unlost.recover.plan import Policy
-from unlost.recover.state.resources import Standing
+from unlost.recover.plan import RecoverPolicy
+from unlost.recover.state.resources import ResourceStatus
 
 
 def test_a_site_comes_back_from_two_archives(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_a_site_comes_back_from_two_archives(tmp_path: Path) -> None:
         "none": None,
     }
     assert result.is_done
-    assert (result.counts[Standing.LISTED], result.counts[Standing.QUEUED]) == (1, 0)
+    assert (result.counts[ResourceStatus.LISTED], result.counts[ResourceStatus.QUEUED]) == (1, 0)
     assert sorted(a.fetched) == [SITE, f"{SITE}one"]
     assert sorted(b.fetched) == [f"{SITE}deep/three", f"{SITE}two"]
     assert run.told("missing")[-1]["reason"] == "not-held"
@@ -139,7 +139,7 @@ def test_policies(tmp_path: Path) -> None:
         return a, Stub("b", [page("one"), page("unlinked")])
 
     a, b = archives()
-    run = Run(tmp_path / "n", a, b, policy=Policy.NAIVE)
+    run = Run(tmp_path / "n", a, b, policy=RecoverPolicy.NAIVE)
     (tmp_path / "n").mkdir()
     run()
     assert run.outcome() == {"": "a 20140101000000", "one": "b 20140101000000"}
@@ -147,7 +147,7 @@ def test_policies(tmp_path: Path) -> None:
     assert f"captures {SITE}" in b.asked
     a, b = archives()
     (tmp_path / "e").mkdir()
-    run = Run(tmp_path / "e", a, b, policy=Policy.EXHAUSTIVE)
+    run = Run(tmp_path / "e", a, b, policy=RecoverPolicy.EXHAUSTIVE)
     run()
     assert set(run.outcome()) == {"", "one", "unlinked"}
 

@@ -11,11 +11,11 @@ from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.pages.verdicts.judged import is_labelled_bad, real_pages
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.recover.judging import Judging
-from unlost.recover.state.file import VERSION
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.state import State
-from unlost.state_file import NAME
+from unlost.recover.judging import SiteContext
+from unlost.recover.state.file import SCHEMA_VERSION
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.state import RecoveryState
+from unlost.state_file import STATE_FILE_NAME
 
 PARKED = "<title>lost.example</title><p>This domain is for sale</p><a href='/spam'>Related searches</a>"
 GONE = "<title>Page not found</title><h1>Page not found</h1><p>Sorry, the page does not exist.</p>"
@@ -36,7 +36,7 @@ def bad(path: str, date: str, text: str = PARKED) -> Held:
 
 def rejections(folder: Path) -> list[tuple[str, str]]:
     """Return the date and the kind of each copy that was rejected, as the state has it."""
-    with State(folder) as state:
+    with RecoveryState(folder) as state:
         return [
             (state.records.get(each.record).record.capture.datetime, each.kind)
             for each in state.rejections.all()
@@ -80,9 +80,9 @@ def test_what_is_only_rejected_is_missing_and_kept(tmp_path: Path) -> None:
     assert run.outcome() == {"": "a 20140101000000", "one": None}
     assert [told["reason"] for told in run.told("missing") if told["uri"] == f"{SITE}one"] == ["rejected"]
     assert len(rejections(tmp_path)) == 2
-    with StateReading(tmp_path) as state:
-        assert [chosen.uri for chosen in state.chosen()] == [SITE]
-        assert list(state.listed()) == []
+    with StateReader(tmp_path) as state:
+        assert [chosen.uri for chosen in state.chosen_captures()] == [SITE]
+        assert list(state.unrecovered_listed()) == []
         told = [(each.uri, each.archive, each.datetime, each.kind) for each in state.rejected()]
         assert all(each.reason and each.file and each.offset for each in state.rejected())
     assert told == [(f"{SITE}one", "a", f"{year}0101000000", "parked") for year in (2015, 2013)]
@@ -133,9 +133,9 @@ def test_a_rejected_page_is_kept_if_there_is_no_better_capture(tmp_path: Path) -
     assert run.outcome() == {"": "a 20140101000000", "one": "a 20150101000000", "spam": "a 20140101000000"}
     assert (result.doubtful, len(rejections(tmp_path))) == (1, 2)
     assert [told["doubtful"] for told in run.told("recovered") if told["uri"] == f"{SITE}one"] == [True]
-    with StateReading(tmp_path) as state:
+    with StateReader(tmp_path) as state:
         assert [(each.uri, each.datetime) for each in state.doubtful()] == [(f"{SITE}one", "20150101000000")]
-        assert f"{SITE}one" in [chosen.uri for chosen in state.chosen()]
+        assert f"{SITE}one" in [chosen.uri for chosen in state.chosen_captures()]
     stub.asked.clear()
     assert run().is_done
     assert stub.fetched == []
@@ -221,17 +221,17 @@ def test_a_state_from_before_there_were_verdicts_is_read(tmp_path: Path) -> None
     run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]))
     run()
     before = run.outcome()
-    connection = sqlite3.connect(tmp_path / NAME)
+    connection = sqlite3.connect(tmp_path / STATE_FILE_NAME)
     connection.executescript(
         "DROP TABLE rejected; DROP TABLE candidate; DROP TABLE substitute; PRAGMA user_version = 1"
     )
     connection.close()
-    with StateReading(tmp_path) as state:
-        assert len(list(state.chosen())) == 2
+    with StateReader(tmp_path) as state:
+        assert len(list(state.chosen_captures())) == 2
         assert list(state.rejected()) == []
     assert run.outcome() == before
-    connection = sqlite3.connect(tmp_path / NAME)
-    assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
+    connection = sqlite3.connect(tmp_path / STATE_FILE_NAME)
+    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
     connection.close()
     assert rejections(tmp_path) == []
 
@@ -243,12 +243,12 @@ def test_what_is_learned_of_a_site_rejects_nothing_good() -> None:
     """Real pages are judged by the pages of their site that came before them, in either order: at most 1 % are lost."""
     pages = list(real_pages())
     for order in (pages, pages[::-1]):
-        sites: dict[str | None, Judging] = {}
+        sites: dict[str | None, SiteContext] = {}
         wrong = []
         for real in order:
-            judging = sites.setdefault(urlsplit(real.uri).hostname, Judging())
-            if judging.verdict(real) is None:
-                judging.learn(real)
+            judging = sites.setdefault(urlsplit(real.uri).hostname, SiteContext())
+            if judging.classify(real) is None:
+                judging.add_good_page(real)
             elif not is_labelled_bad(real.uri, real.datetime):
                 wrong.append(real.uri)
         assert len(wrong) <= 0.01 * len(pages), wrong

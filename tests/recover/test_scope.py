@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from tests.uri import strategies
 from unlost import uri as addresses
-from unlost.archives.prefix import Prefix
-from unlost.crawl.bounds import SEARCHED
+from unlost.archives.prefix import PrefixQuery
+from unlost.crawl.bounds import MAX_SEARCHED_CHARS
 from unlost.errors import UriError, UsageError
-from unlost.pages.link import Use
-from unlost.recover.plan import Plan
-from unlost.recover.scope import Scope
-from unlost.uri.naming import name_of
+from unlost.pages.link import LinkKind
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.scope import RecoveryScope
+from unlost.uri.naming import page_name
 
 PREFIXES = [
     ("http://www.Example.com", {}, "http://example.com"),
@@ -38,91 +38,91 @@ PREFIXES = [
 @pytest.mark.parametrize(("url", "options", "prefix"), PREFIXES)
 def test_archives_are_asked_for_the_folder_of_the_start(url: str, options: dict[str, bool], prefix: str) -> None:
     """Listers get the folder, the host or the domain, as they take it."""
-    scope = Scope.of(Plan(url, **options))  # type: ignore[arg-type]
+    scope = RecoveryScope.of(RecoverOptions(url, **options))  # type: ignore[arg-type]
     assert scope.prefixes == (prefix,)
-    Prefix.below(prefix)
+    PrefixQuery.parse(prefix)
 
 
 def test_for_named_pages_nothing_is_listed() -> None:
     """With `--page`, each page is asked for by its address."""
-    assert Scope.of(Plan("http://example.com/", page=True)).prefixes == ()
+    assert RecoveryScope.of(RecoverOptions("http://example.com/", page=True)).prefixes == ()
 
 
 SITE = "http://www.example.com/a/"
 ADMITTED = [
     # pages: the folder itself and what is below it, whatever the scheme, `www` and final slash
-    (SITE, Use.PAGE, {}, True),
-    ("http://example.com/a", Use.PAGE, {}, True),
-    ("https://example.com/a/b/c.html", Use.PAGE, {}, True),
-    ("http://example.com:80/a/?b=1", Use.PAGE, {}, True),
-    ("http://example.com/ab", Use.PAGE, {}, False),
-    ("http://example.com/", Use.PAGE, {}, False),
-    ("http://example.com/a/../b", Use.PAGE, {}, False),
-    ("http://example.com/A/b", Use.PAGE, {}, False),
-    ("http://example.com/A/b", Use.PAGE, {"ignore_case": True}, True),
-    ("http://example.com:8080/a/b", Use.PAGE, {}, False),
-    ("http://sub.example.com/a/b", Use.PAGE, {}, False),
-    ("http://sub.example.com/x", Use.PAGE, {"subdomains": True}, True),
-    ("http://sub.example.com:81/x", Use.PAGE, {"subdomains": True}, False),
-    ("http://notexample.com/a/b", Use.PAGE, {"subdomains": True}, False),
-    ("http://example.com/x", Use.PAGE, {"subdomains": True}, False),
-    ("http://other.example/a/b", Use.PAGE, {}, False),
+    (SITE, LinkKind.PAGE, {}, True),
+    ("http://example.com/a", LinkKind.PAGE, {}, True),
+    ("https://example.com/a/b/c.html", LinkKind.PAGE, {}, True),
+    ("http://example.com:80/a/?b=1", LinkKind.PAGE, {}, True),
+    ("http://example.com/ab", LinkKind.PAGE, {}, False),
+    ("http://example.com/", LinkKind.PAGE, {}, False),
+    ("http://example.com/a/../b", LinkKind.PAGE, {}, False),
+    ("http://example.com/A/b", LinkKind.PAGE, {}, False),
+    ("http://example.com/A/b", LinkKind.PAGE, {"ignore_case": True}, True),
+    ("http://example.com:8080/a/b", LinkKind.PAGE, {}, False),
+    ("http://sub.example.com/a/b", LinkKind.PAGE, {}, False),
+    ("http://sub.example.com/x", LinkKind.PAGE, {"subdomains": True}, True),
+    ("http://sub.example.com:81/x", LinkKind.PAGE, {"subdomains": True}, False),
+    ("http://notexample.com/a/b", LinkKind.PAGE, {"subdomains": True}, False),
+    ("http://example.com/x", LinkKind.PAGE, {"subdomains": True}, False),
+    ("http://other.example/a/b", LinkKind.PAGE, {}, False),
     # what pages need: anywhere, or only on the site's hosts
-    ("http://example.com/logo.png", Use.REQUISITE, {}, True),
-    ("http://cdn.example/logo.png", Use.REQUISITE, {}, True),
-    ("http://cdn.example/logo.png", Use.REQUISITE, {"page_requisites": False}, False),
-    ("http://img.example.com/logo.png", Use.REQUISITE, {"page_requisites": False}, False),
-    ("http://img.example.com/logo.png", Use.REQUISITE, {"subdomains": True, "page_requisites": False}, True),
-    ("http://example.com/logo.png", Use.REQUISITE, {"page": True}, True),
+    ("http://example.com/logo.png", LinkKind.REQUISITE, {}, True),
+    ("http://cdn.example/logo.png", LinkKind.REQUISITE, {}, True),
+    ("http://cdn.example/logo.png", LinkKind.REQUISITE, {"page_requisites": False}, False),
+    ("http://img.example.com/logo.png", LinkKind.REQUISITE, {"page_requisites": False}, False),
+    ("http://img.example.com/logo.png", LinkKind.REQUISITE, {"subdomains": True, "page_requisites": False}, True),
+    ("http://example.com/logo.png", LinkKind.REQUISITE, {"page": True}, True),
     # lists: on the site's hosts
-    ("http://example.com/sitemap2.xml", Use.LIST, {}, True),
-    ("http://other.example/sitemap.xml", Use.LIST, {}, False),
-    ("http://example.com/sitemap.xml", Use.LIST, {"page": True}, False),
-    ("http://example.com/sitemap.xml", Use.LIST, {"include": (r"\.html$",)}, True),
-    ("http://example.com/sitemap.xml", Use.LIST, {"exclude": ("sitemap",)}, False),
+    ("http://example.com/sitemap2.xml", LinkKind.LIST, {}, True),
+    ("http://other.example/sitemap.xml", LinkKind.LIST, {}, False),
+    ("http://example.com/sitemap.xml", LinkKind.LIST, {"page": True}, False),
+    ("http://example.com/sitemap.xml", LinkKind.LIST, {"include": (r"\.html$",)}, True),
+    ("http://example.com/sitemap.xml", LinkKind.LIST, {"exclude": ("sitemap",)}, False),
     # only what was named
-    ("http://example.com/a/b", Use.PAGE, {"page": True}, False),
-    ("http://example.com/a/index.html", Use.PAGE, {"page": True}, True),
-    ("http://other.example/x", Use.PAGE, {"page": True, "urls": ("http://other.example/x",)}, True),
-    ("http://other.example/x/", Use.PAGE, {"urls": ("http://www.other.example/x",), "exclude": (".",)}, True),
-    ("http://other.example/y", Use.PAGE, {"urls": ("http://other.example/x",)}, False),
-    ("http://other.example/y.css", Use.REQUISITE, {"urls": ("http://other.example/x",)}, True),
+    ("http://example.com/a/b", LinkKind.PAGE, {"page": True}, False),
+    ("http://example.com/a/index.html", LinkKind.PAGE, {"page": True}, True),
+    ("http://other.example/x", LinkKind.PAGE, {"page": True, "urls": ("http://other.example/x",)}, True),
+    ("http://other.example/x/", LinkKind.PAGE, {"urls": ("http://www.other.example/x",), "exclude": (".",)}, True),
+    ("http://other.example/y", LinkKind.PAGE, {"urls": ("http://other.example/x",)}, False),
+    ("http://other.example/y.css", LinkKind.REQUISITE, {"urls": ("http://other.example/x",)}, True),
     # expressions are searched for anywhere in the address
-    ("http://example.com/a/b.html", Use.PAGE, {"include": ("nothing", "b.html")}, True),
-    ("http://example.com/a/b.html", Use.PAGE, {"include": ("^b",)}, False),
-    ("http://example.com/a/b.html", Use.PAGE, {"include": ("b",), "exclude": ("html$",)}, False),
-    ("http://example.com/a/B.html", Use.PAGE, {"exclude": ("b.html",)}, True),
-    ("http://example.com/a/B.html", Use.PAGE, {"exclude": ("b.html",), "ignore_case": True}, False),
-    (SITE, Use.PAGE, {"include": ("nothing",)}, True),
+    ("http://example.com/a/b.html", LinkKind.PAGE, {"include": ("nothing", "b.html")}, True),
+    ("http://example.com/a/b.html", LinkKind.PAGE, {"include": ("^b",)}, False),
+    ("http://example.com/a/b.html", LinkKind.PAGE, {"include": ("b",), "exclude": ("html$",)}, False),
+    ("http://example.com/a/B.html", LinkKind.PAGE, {"exclude": ("b.html",)}, True),
+    ("http://example.com/a/B.html", LinkKind.PAGE, {"exclude": ("b.html",), "ignore_case": True}, False),
+    (SITE, LinkKind.PAGE, {"include": ("nothing",)}, True),
     # what is no page
-    ("mailto:me@example.com", Use.PAGE, {}, False),
-    ("ftp://example.com/a/b", Use.PAGE, {}, False),
-    ("data:,x", Use.REQUISITE, {}, False),
-    ("http://exa mple.com/", Use.REQUISITE, {}, False),
-    ("", Use.PAGE, {}, False),
+    ("mailto:me@example.com", LinkKind.PAGE, {}, False),
+    ("ftp://example.com/a/b", LinkKind.PAGE, {}, False),
+    ("data:,x", LinkKind.REQUISITE, {}, False),
+    ("http://exa mple.com/", LinkKind.REQUISITE, {}, False),
+    ("", LinkKind.PAGE, {}, False),
 ]
 
 
 @pytest.mark.parametrize(("uri", "use", "options", "expected"), ADMITTED)
-def test_what_is_wanted(uri: str, use: Use, options: dict[str, object], expected: bool) -> None:
+def test_what_is_wanted(uri: str, use: LinkKind, options: dict[str, object], expected: bool) -> None:
     """Every rule of the scope, with what it lets in and what it keeps out."""
-    assert Scope.of(Plan(SITE, **options)).admits(uri, use, 1) is expected  # type: ignore[arg-type]
+    assert RecoveryScope.of(RecoverOptions(SITE, **options)).admits(uri, use, 1) is expected  # type: ignore[arg-type]
 
 
 def test_depth_counts_for_pages_and_lists_and_not_for_what_they_need() -> None:
     """A page at the greatest depth is shown whole, and no link of it is followed."""
-    scope = Scope.of(Plan(SITE, depth=2))
+    scope = RecoveryScope.of(RecoverOptions(SITE, depth=2))
     far, near = f"{SITE}far", f"{SITE}near"
-    assert scope.admits(near, Use.PAGE, 2)
-    assert not scope.admits(far, Use.PAGE, 3)
-    assert not scope.admits("http://example.com/feed.xml", Use.LIST, 3)
-    assert scope.admits(f"{SITE}far.css", Use.REQUISITE, 3)
-    assert Scope.of(Plan(SITE, depth=0)).admits(SITE, Use.PAGE, 0)
+    assert scope.admits(near, LinkKind.PAGE, 2)
+    assert not scope.admits(far, LinkKind.PAGE, 3)
+    assert not scope.admits("http://example.com/feed.xml", LinkKind.LIST, 3)
+    assert scope.admits(f"{SITE}far.css", LinkKind.REQUISITE, 3)
+    assert RecoveryScope.of(RecoverOptions(SITE, depth=0)).admits(SITE, LinkKind.PAGE, 0)
 
 
 def test_a_redirect_is_judged_by_its_host() -> None:
     """Another folder of the host is not elsewhere; another port or host is."""
-    scope = Scope.of(Plan(SITE, urls=("http://other.example/x",)))
+    scope = RecoveryScope.of(RecoverOptions(SITE, urls=("http://other.example/x",)))
     own = ["http://example.com/b/", "https://www.example.com/", "http://other.example/"]
     foreign = [
         "http://example.com:81/",
@@ -133,61 +133,67 @@ def test_a_redirect_is_judged_by_its_host() -> None:
     ]
     assert all(map(scope.is_own, own))
     assert not any(map(scope.is_own, foreign))
-    assert Scope.of(Plan(SITE, subdomains=True)).is_own("http://a.b.example.com/")
+    assert RecoveryScope.of(RecoverOptions(SITE, subdomains=True)).is_own("http://a.b.example.com/")
 
 
 def test_beginnings_are_pages_and_lists() -> None:
     """The start, the further addresses, each page once, and where lists are kept; no password is passed on."""
-    plan = Plan("http://me:pw@www.Example.com/a?b#c", urls=("http://x.example/", "https://example.com/a/?b"))
-    pages = (("http://www.Example.com/a?b", Use.PAGE), ("http://x.example/", Use.PAGE))
-    lists = (("http://www.Example.com/robots.txt", Use.LIST), ("http://www.Example.com/sitemap.xml", Use.LIST))
-    assert Scope.of(plan).beginnings() == pages + lists
-    assert Scope.of(Plan(plan.url, urls=plan.urls, page=True)).beginnings() == pages
+    plan = RecoverOptions("http://me:pw@www.Example.com/a?b#c", urls=("http://x.example/", "https://example.com/a/?b"))
+    pages = (("http://www.Example.com/a?b", LinkKind.PAGE), ("http://x.example/", LinkKind.PAGE))
+    lists = (
+        ("http://www.Example.com/robots.txt", LinkKind.LIST),
+        ("http://www.Example.com/sitemap.xml", LinkKind.LIST),
+    )
+    assert RecoveryScope.of(plan).seeds() == pages + lists
+    assert RecoveryScope.of(RecoverOptions(plan.url, urls=plan.urls, page=True)).seeds() == pages
 
 
 @pytest.mark.parametrize("expression", ["(", "a**", "(?P<", "[z-a]", "x{99999999999999999999}"])
 def test_a_bad_expression_is_named(expression: str) -> None:
     """Who mistyped an expression is told which."""
-    for plan in (Plan(SITE, include=(expression,)), Plan(SITE, exclude=("fine", expression))):
+    for plan in (RecoverOptions(SITE, include=(expression,)), RecoverOptions(SITE, exclude=("fine", expression))):
         with pytest.raises(UsageError) as caught:
-            Scope.of(plan)
+            RecoveryScope.of(plan)
         assert expression in str(caught.value)
 
 
 def test_expressions_see_the_beginning_of_long_addresses() -> None:
     """What an expression costs is bounded, whatever a page links to."""
-    scope = Scope.of(Plan(SITE, exclude=("x+y",)))
-    assert scope.admits(SITE + "x" * 1_000_000, Use.PAGE, 1)
-    assert scope.admits(SITE + "z" * SEARCHED + "xy", Use.PAGE, 1)
-    assert not scope.admits(SITE + "xy", Use.PAGE, 1)
+    scope = RecoveryScope.of(RecoverOptions(SITE, exclude=("x+y",)))
+    assert scope.admits(SITE + "x" * 1_000_000, LinkKind.PAGE, 1)
+    assert scope.admits(SITE + "z" * MAX_SEARCHED_CHARS + "xy", LinkKind.PAGE, 1)
+    assert not scope.admits(SITE + "xy", LinkKind.PAGE, 1)
 
 
-@pytest.mark.parametrize("plan", [Plan("mailto:a@example.com"), Plan("http://"), Plan(SITE, urls=("ftp://a.com/",))])
-def test_a_start_that_is_no_page_is_refused(plan: Plan) -> None:
+@pytest.mark.parametrize(
+    "plan",
+    [RecoverOptions("mailto:a@example.com"), RecoverOptions("http://"), RecoverOptions(SITE, urls=("ftp://a.com/",))],
+)
+def test_a_start_that_is_no_page_is_refused(plan: RecoverOptions) -> None:
     """Nothing can begin there."""
     with pytest.raises(UriError):
-        Scope.of(plan)
+        RecoveryScope.of(plan)
 
 
-@given(strategies.uris(), strategies.uris(), st.sampled_from(Use), st.booleans(), st.booleans(), st.booleans())
-@example("http://a.com/~%2F/", "http://a.com/~%2F/x", Use.PAGE, False, False, False)
-@example("http://com? #", "http://a.com/", Use.PAGE, False, False, False)
-@example("http://com?\xa0", "http://a.com/", Use.PAGE, True, False, False)
-@example("http://a.com/x\\y/z", "http://a.com/x/y/", Use.PAGE, False, False, False)
+@given(strategies.uris(), strategies.uris(), st.sampled_from(LinkKind), st.booleans(), st.booleans(), st.booleans())
+@example("http://a.com/~%2F/", "http://a.com/~%2F/x", LinkKind.PAGE, False, False, False)
+@example("http://com? #", "http://a.com/", LinkKind.PAGE, False, False, False)
+@example("http://com?\xa0", "http://a.com/", LinkKind.PAGE, True, False, False)
+@example("http://a.com/x\\y/z", "http://a.com/x/y/", LinkKind.PAGE, False, False, False)
 def test_scopes_hold_together(
-    start: str, other: str, use: Use, page: bool, subdomains: bool, ignore_case: bool
+    start: str, other: str, use: LinkKind, page: bool, subdomains: bool, ignore_case: bool
 ) -> None:
     """Beginnings are wanted; spellings of one page are judged alike; pages are on own hosts and in what is listed."""
-    plan = Plan(start, page=page, subdomains=subdomains, ignore_case=ignore_case, page_requisites=False)
-    scope = Scope.of(plan)
-    assert all(scope.admits(uri, each, 0) for uri, each in scope.beginnings())
-    assert name_of(scope.beginnings()[0][0]) == name_of(start)
+    plan = RecoverOptions(start, page=page, subdomains=subdomains, ignore_case=ignore_case, page_requisites=False)
+    scope = RecoveryScope.of(plan)
+    assert all(scope.admits(uri, each, 0) for uri, each in scope.seeds())
+    assert page_name(scope.seeds()[0][0]) == page_name(start)
     admitted = scope.admits(other, use, 1)
-    assert scope.admits(f"http://{name_of(other)}", use, 1) == admitted
+    assert scope.admits(f"http://{page_name(other)}", use, 1) == admitted
     if admitted:
         assert scope.is_own(other)
     for prefix in scope.prefixes:
-        listed = Prefix.below(prefix)
+        listed = PrefixQuery.parse(prefix)
         if "%" in start:
             continue  # keys decode what is escaped twice, and question marks
         # Keys keep the port of the other scheme, which names do not know.

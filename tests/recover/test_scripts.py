@@ -7,8 +7,8 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError, ListCutError
-from unlost.recover.plan import Policy
-from unlost.recover.state.resources import Standing
+from unlost.recover.plan import RecoverPolicy
+from unlost.recover.state.resources import ResourceStatus
 
 DAY = "20140101000000"
 
@@ -40,7 +40,7 @@ def test_what_lists_have_comes_and_nobody_is_asked_for_the_rest(tmp_path: Path) 
     assert result.is_done
     assert asked_for(stub, "never") == []
     assert [fields["uri"] for fields in run.told("missing")] == [f"{SITE}b"]
-    assert result.counts[Standing.LISTED] == 0
+    assert result.counts[ResourceStatus.LISTED] == 0
 
 
 def test_scripts_and_data_in_files_are_read(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_event_handlers_and_data_attributes_are_read(tmp_path: Path) -> None:
     )
     held = [start, page("generics/header.html"), page("next"), picture("j.gif"), page("about"), page("text/html")]
     stub = Stub("a", held)
-    run = Run(tmp_path, stub, policy=Policy.KNOWLEDGEABLE)
+    run = Run(tmp_path, stub, policy=RecoverPolicy.KNOWLEDGEABLE)
     run()
     assert run.outcome().keys() == {"", "generics/header.html", "next", "j.gif"}
     assert asked_for(stub, "never") == []
@@ -77,7 +77,7 @@ def test_lazily_loaded_images_are_recovered(tmp_path: Path) -> None:
         b"<div data-background-image='/g.gif'></div><img data-src=h.gif data-srcset='i.gif 2x'>",
     )
     names = [f"{letter}.gif" for letter in "abcdefghi"]
-    run = Run(tmp_path, Stub("a", [start, *map(picture, names[:-1])]), policy=Policy.KNOWLEDGEABLE)
+    run = Run(tmp_path, Stub("a", [start, *map(picture, names[:-1])]), policy=RecoverPolicy.KNOWLEDGEABLE)
     run()
     assert run.outcome() == {"": f"a {DAY}", **dict.fromkeys(names, f"a {DAY}"), "i.gif": None}
 
@@ -85,7 +85,7 @@ def test_lazily_loaded_images_are_recovered(tmp_path: Path) -> None:
 def test_a_guess_that_a_page_links_to_is_missing(tmp_path: Path) -> None:
     """Whoever links to it says that it was there; in whatever order that is seen."""
     held = [scripted("", "/x.html", links=("one",)), page("one", "/x.html", "/y.html"), scripted("two", "/y.html")]
-    run = Run(tmp_path, Stub("a", [*held]), policy=Policy.NAIVE)
+    run = Run(tmp_path, Stub("a", [*held]), policy=RecoverPolicy.NAIVE)
     run()
     assert run.outcome() == {"": f"a {DAY}", "one": f"a {DAY}", "x.html": None, "y.html": None}
 
@@ -96,7 +96,7 @@ def test_a_listed_guess_of_which_all_copies_are_bad_is_not_missing(tmp_path: Pat
     run = Run(tmp_path, Stub("a", [scripted("", "/x.html", "/e.gif"), gone, picture("e.gif", status=404)]))
     result = run()
     assert run.outcome() == {"": f"a {DAY}"}
-    assert (result.counts[Standing.LISTED], result.is_done) == (2, True)
+    assert (result.counts[ResourceStatus.LISTED], result.is_done) == (2, True)
 
 
 @pytest.mark.parametrize("is_naive", [True, False])
@@ -106,7 +106,7 @@ def test_without_lists_some_guesses_are_asked_for_and_last(tmp_path: Path, *, is
     held = [scripted("", "/a.gif", *guesses, links=("one", "two")), picture("a.gif")]
     held += [scripted("one", *guesses[:5], links=("three",)), page("two"), page("three")]
     stub = Stub("a", held, lister=False)
-    run = Run(tmp_path, stub, policy=Policy.NAIVE if is_naive else Policy.KNOWLEDGEABLE)
+    run = Run(tmp_path, stub, policy=RecoverPolicy.NAIVE if is_naive else RecoverPolicy.KNOWLEDGEABLE)
     result = run(connections=1)
     assert run.outcome().keys() == {"", "a.gif", "one", "two", "three"}
     assert result.is_done
@@ -118,11 +118,11 @@ def test_without_lists_some_guesses_are_asked_for_and_last(tmp_path: Path, *, is
 
 def test_guesses_that_pages_make_up_have_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many pages name others, so many are asked for in all."""
-    monkeypatch.setattr("unlost.recover.following._GUESSES_IN_ALL", 30)
+    monkeypatch.setattr("unlost.recover.following._MAX_GUESSES", 30)
     names = [f"p{number}" for number in range(10)]
     held = [page("", *names)] + [scripted(name, *(f"/{name}/never-{i}.gif" for i in range(10))) for name in names]
     stub = Stub("a", held)
-    run = Run(tmp_path, stub, policy=Policy.NAIVE)
+    run = Run(tmp_path, stub, policy=RecoverPolicy.NAIVE)
     run()
     assert len(asked_for(stub, "never")) == 30
 
@@ -164,7 +164,7 @@ def test_the_scope_holds_for_guesses(tmp_path: Path) -> None:
     other, held = "http://b.example/b.gif", picture("no/c.gif")
     guesses = scripted("", other, "/no/c.gif", "/d.html", links=())
     stub = Stub("a", [guesses, held, page("d.html"), Held(other, DAY, b"GIF89a", "image/gif")])
-    run = Run(tmp_path, stub, page_requisites=True, exclude=("/no/",), depth=0, policy=Policy.NAIVE)
+    run = Run(tmp_path, stub, page_requisites=True, exclude=("/no/",), depth=0, policy=RecoverPolicy.NAIVE)
     run()
     assert run.outcome() == {"": f"a {DAY}"}
     assert stub.fetched == [SITE]
@@ -185,6 +185,6 @@ def test_with_another_scope_guesses_are_made_anew(tmp_path: Path) -> None:
 
 def test_an_address_that_was_given_is_missing_whoever_else_names_it(tmp_path: Path) -> None:
     """A script that names it makes it no guess."""
-    run = Run(tmp_path, Stub("a", [scripted("", "/x.html")]), policy=Policy.NAIVE, urls=(f"{SITE}x.html",))
+    run = Run(tmp_path, Stub("a", [scripted("", "/x.html")]), policy=RecoverPolicy.NAIVE, urls=(f"{SITE}x.html",))
     run()
     assert run.outcome() == {"": f"a {DAY}", "x.html": None}

@@ -10,9 +10,9 @@ from tests.recover.command import Command, Done
 from tests.recover.running import Run
 from tests.recover.stored_recoveries import ARCHIVE, CDN, NAMES, SITE, archive, holdings, unpack
 from tests.recover.stubs import Held, Stub
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.resources import Standing
-from unlost.recover.state.state import State
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.state import RecoveryState
 from unlost.testing import FakeArchive, write_registry
 
 _BEFORE = {"", "img/wheel.gif", "old.html", "page-0.html", "page-1.html", "site.css"}
@@ -48,13 +48,13 @@ def _requested(running: FakeArchive) -> set[str]:
 def test_an_old_recovery_opens(name: str, tmp_path: Path) -> None:
     """Its state is read by a reader and by an owner, and holds the plan, the queue and what was recovered."""
     folder = unpack(tmp_path, name)
-    with StateReading(folder) as state:
-        assert {each.uri.removeprefix(SITE) for each in state.chosen()} >= _BEFORE
-    with State(folder) as state:
-        plan = state.plan()
+    with StateReader(folder) as state:
+        assert {each.uri.removeprefix(SITE) for each in state.chosen_captures()} >= _BEFORE
+    with RecoveryState(folder) as state:
+        plan = state.options()
         assert plan is not None
         assert plan.url == SITE
-        assert state.resources.counts()[Standing.QUEUED] > 0
+        assert state.resources.counts()[ResourceStatus.QUEUED] > 0
 
 
 def test_an_old_recovery_is_reported(tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_an_old_recovery_resumes_with_its_stored_options(tmp_path: Path) -> None
 def test_an_old_recovery_takes_rejected_pages_and_requisites_if_it_did(tmp_path: Path) -> None:
     """With its stored plan, one made with --requisites --keep-rejected recovers both, and still only what is linked."""
     folder = unpack(tmp_path, "requisites")
-    with State(folder) as state:
-        plan = state.plan()
+    with RecoveryState(folder) as state:
+        plan = state.options()
     held = [
         Held(uri, str(copy.datetime), _bytes(copy.body), copy.mime, copy.status, copy.location)
         for uri, copies in holdings().items()

@@ -9,7 +9,7 @@ import pytest
 from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.formats.capture import Capture
-from unlost.recover.summary import Entry
+from unlost.recover.summary import SummaryRow
 
 
 class Changed(Stub):
@@ -49,6 +49,8 @@ def test_what_is_no_address_is_left_out(address: str, tmp_path: Path) -> None:
 def test_a_summary_is_lines_that_no_terminal_acts_on() -> None:
     """Whatever archives tell, it has seven fields, and can be looked at."""
     told = "text/\x1b[31m\x9b\u2028\u202e\x85\udce9\t\n"
-    line = Entry("20140101000000", f"http://lost.example/{told}", told, "warc/a:1", "a", "20140101000000", ()).line()
+    line = SummaryRow(
+        "20140101000000", f"http://lost.example/{told}", told, "warc/a:1", "a", "20140101000000", ()
+    ).to_tsv()
     assert line.replace("\t", "").isprintable()
     assert line.count("\t") == 6

@@ -16,13 +16,13 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.recover.kept import body_of, capture, captures, copies, copy, kept_headers, opened, text_of
 from tests.virtual_clock import VirtualClock
 from unlost.archives.bodies.body import new_body
-from unlost.archives.repository import StoredCopy
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import ArchiveFileError, DateError, InputError, UriError
 from unlost.formats import Problems
 from unlost.formats.capture import Capture
-from unlost.formats.warc import read_captures
-from unlost.recover.record import Record
-from unlost.recover.warcs import Warcs
+from unlost.formats.warc import read_warc_captures
+from unlost.recover.record import RecoveryRecord
+from unlost.recover.warcs import WarcStore
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def checked(folder: Path) -> Iterator[tuple[str, str, bytes]]:
 
 @settings(max_examples=100)
 @given(st.lists(copies, min_size=1, max_size=4), captures)
-def test_what_is_stored_comes_back(given_copies: list[StoredCopy], index: Capture) -> None:
+def test_what_is_stored_comes_back(given_copies: list[FetchedCapture], index: Capture) -> None:
     """Any copy opens as it was stored, and after a crash its record is known to be the very same."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "warc"
@@ -60,13 +60,13 @@ def test_what_is_stored_comes_back(given_copies: list[StoredCopy], index: Captur
             came = replace(each.capture, digest=record.capture.digest, length=len(body), revisit=False, revisit_of=None)
             assert again.capture == record.capture == came
             assert record.listed_digest == index.digest
-        records.append(warcs.store_same(index, records[0]))
+        records.append(warcs.store_revisit(index, records[0]))
         assert opened(folder)[1] == records
         assert opened(folder, {records[0].file: records[0].offset + records[0].size})[1] == records[1:]
         warcs.close()
         assert opened(folder)[1] == records
         problems = Problems()
-        found = [each for file in folder.iterdir() for each in read_captures(file, problems)]
+        found = [each for file in folder.iterdir() for each in read_warc_captures(file, problems)]
         assert [each.offset for each in found] == [each.offset for each in records]
         assert [each.digest for each in found] == [each.capture.digest for each in records]
         assert set(problems.counts) <= {"bad-uri"}
@@ -81,7 +81,7 @@ def test_other_readers_find_what_was_stored(folder: Path) -> None:
     warcs.store(copy(b"x" * 100_000, of=capture(3, status=404, mime="image/png")), None)
     warcs.close()
     problems = Problems()
-    found = list(read_captures(folder / "unlost-00001.warc.gz", problems))
+    found = list(read_warc_captures(folder / "unlost-00001.warc.gz", problems))
     assert problems.counts == {}
     assert [(each.uri, each.key, each.datetime, each.status) for each in found] == [
         ("http://lost.example/1", "example,lost)/1", "20140210000001", 200),
@@ -98,7 +98,7 @@ def test_a_record_says_where_it_is_from(folder: Path) -> None:
     """Archive, URI-M, source, dates and the digest of the index stand in the record, and in its metadata."""
     warcs, _ = opened(folder)
     of = capture(1, digest="sha1:INDEX", migrated=True)
-    warcs.store(StoredCopy(of, (), copy().body, "damage", "http://raw.example/1"), of)
+    warcs.store(FetchedCapture(of, (), copy().body, "damage", "http://raw.example/1"), of)
     warcs.close()
     text = text_of(folder / "unlost-00001.warc.gz")
     for line in (
@@ -138,8 +138,8 @@ def test_the_same_body_is_kept_once(folder: Path) -> None:
     warcs, _ = opened(folder, max_bytes=1)
     body = os.urandom(5000)
     first = warcs.store(copy(body, (("Content-Type", "text/html; charset=x"), ("A", "b"))), None)
-    second = warcs.store_same(capture(2, status=None, mime=None, archive="b", digest="sha1:INDEX"), first)
-    third = warcs.store_same(capture(3), second)
+    second = warcs.store_revisit(capture(2, status=None, mime=None, archive="b", digest="sha1:INDEX"), first)
+    third = warcs.store_revisit(capture(3), second)
     warcs.close()
     assert len({first.file, second.file, third.file}) == 3
     assert second.size < 1000
@@ -158,12 +158,12 @@ def test_an_empty_body_does_not_make_a_redirect_of_another(folder: Path) -> None
     """Captures that share a body, and differ in what the index says, keep that."""
     warcs, _ = opened(folder)
     first = warcs.store(copy(b"", (("A", "b"),), of=capture(1, status=301, redirect="http://lost.example/a")), None)
-    second = warcs.store_same(capture(2, status=302, mime=None, redirect="http://lost.example/b"), first)
-    third = warcs.store_same(capture(3, status=200), first)
+    second = warcs.store_revisit(capture(2, status=302, mime=None, redirect="http://lost.example/b"), first)
+    third = warcs.store_revisit(capture(3, status=200), first)
     assert warcs.open(second).header("Location") == "http://lost.example/b"
     assert warcs.open(third).header("Location") is None
     warcs.close()
-    found = list(read_captures(folder / first.file, Problems()))
+    found = list(read_warc_captures(folder / first.file, Problems()))
     assert [(each.status, each.redirect) for each in found] == [
         (301, "http://lost.example/a"),
         (302, "http://lost.example/b"),
@@ -203,7 +203,7 @@ def test_the_same_run_makes_the_same_file(tmp_path: Path) -> None:
     for name in ("a", "b"):
         warcs, _ = opened(tmp_path / name)
         record = warcs.store(copy(), None)
-        warcs.store_same(capture(2), record)
+        warcs.store_revisit(capture(2), record)
         warcs.close()
         texts.append((tmp_path / name / record.file).read_bytes())
     assert texts[0] == texts[1]
@@ -220,7 +220,7 @@ def test_a_large_body_goes_through_a_small_memory(folder: Path) -> None:
     warcs, _ = opened(folder)
     tracemalloc.start()
     try:
-        record = warcs.store(StoredCopy(capture(mime="video/mp4"), (), body), None)
+        record = warcs.store(FetchedCapture(capture(mime="video/mp4"), (), body), None)
         again = warcs.open(record)
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
@@ -235,7 +235,7 @@ def test_a_large_body_goes_through_a_small_memory(folder: Path) -> None:
 def test_copies_are_opened_while_others_are_stored(folder: Path) -> None:
     """By another thread, also in the moment in which a file gets its final name."""
     warcs, _ = opened(folder, max_bytes=30_000)
-    stored: SimpleQueue[tuple[Record, bytes] | None] = SimpleQueue()
+    stored: SimpleQueue[tuple[RecoveryRecord, bytes] | None] = SimpleQueue()
 
     def open_all() -> int:
         count = 0
@@ -292,11 +292,11 @@ def test_a_record_that_is_not_as_it_was_is_told(folder: Path) -> None:
 
 def test_nothing_is_stored_before_the_rest_is_adopted(folder: Path) -> None:
     """Or what is torn would stay in the middle of a file."""
-    warcs = Warcs(folder, VirtualClock(), "unlost/0")
-    adopting = warcs.adopt({})
+    warcs = WarcStore(folder, VirtualClock(), "unlost/0")
+    adopting = warcs.replay_unknown_records({})
     with pytest.raises(RuntimeError):
         warcs.store(copy(), None)
     assert list(adopting) == []
-    assert isinstance(warcs.store(copy(), None), Record)
+    assert isinstance(warcs.store(copy(), None), RecoveryRecord)
     warcs.sync()
     warcs.close()

@@ -13,14 +13,14 @@ from threading import Timer
 from tests.recover.kept import body_of, opened
 from tests.recover.test_warcs import checked
 from tests.waiting import said
-from unlost.recover.record import Record
+from unlost.recover.record import RecoveryRecord
 
 ROOT = Path(__file__).parents[2]
 KILLS = 90
 A_FOLDER = 6  # so many of them in one folder, which every process finds as the one before it left it
 
 
-def looked_at(folder: Path, place: Path) -> tuple[list[Record], int]:
+def looked_at(folder: Path, place: Path) -> tuple[list[RecoveryRecord], int]:
     """Return the records that another run would adopt, and how many bytes it would cut off; the folder stays."""
     shutil.copytree(folder, place)
     warcs, records = opened(place)
@@ -30,7 +30,7 @@ def looked_at(folder: Path, place: Path) -> tuple[list[Record], int]:
     assert not [path for path in place.iterdir() if not path.name.endswith(".warc.gz")]
     assert [kind for kind, _, _ in checked(place)].count("metadata") == len(records)
     shutil.rmtree(place)
-    return records, warcs.cut
+    return records, warcs.truncated_bytes
 
 
 def test_killed_at_any_point_nothing_that_was_stored_is_lost(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_killed_at_any_point_nothing_that_was_stored_is_lost(tmp_path: Path) -> 
         for number in range(KILLS):
             folder, told = tmp_path / f"warc-{number // A_FOLDER}", tmp_path / f"told-{number // A_FOLDER}"
             if number % A_FOLDER == 0:
-                before: list[Record] = []
+                before: list[RecoveryRecord] = []
             told.touch()
             # Two of three at a step, some of them the first: what was torn is then being cut off.
             step, delay = drawn.choice([0, drawn.randint(1, 4), drawn.randint(1, 25)]), drawn.uniform(0, 0.06)

@@ -25,9 +25,9 @@ def test_pywb_replays_what_was_kept(tmp_path: Path) -> None:
     warcs.store(copy(b"gone", of=capture(2, status=404)), None)
     moved = warcs.store(copy(b"", (), of=capture(3, status=301, redirect="http://lost.example/1")), None)
     warcs.store(copy(bytes(range(256)) * 100, (), of=capture(4, mime="image/png")), None)
-    warcs.store_same(capture(5, archive="b"), first)
-    warcs.store_same(capture(6, status=None, mime=None), first)
-    warcs.store_same(capture(7, status=302, redirect="http://lost.example/2"), moved)
+    warcs.store_revisit(capture(5, archive="b"), first)
+    warcs.store_revisit(capture(6, status=None, mime=None), first)
+    warcs.store_revisit(capture(7, status=302, redirect="http://lost.example/2"), moved)
     warcs.close()
     index = tmp_path / "index.cdxj"
     done = unlost("index", "build", *map(str, sorted(folder.iterdir())), "-o", str(index))

@@ -16,7 +16,7 @@ from tests.recover.archives import digest_of
 from tests.recover.aside import aside
 from tests.recover.registry import registry
 from tests.recover.site import HOST, ROOT, Held, Site, a, html, part
-from unlost.archives.archive import Archive, Limit, Work
+from unlost.archives.archive import Archive, RateLimit, RequestKind
 
 PAGES = 14
 FILES = 1 + 2 * PAGES  # the front page, and pages with an image each
@@ -128,7 +128,7 @@ class Village:
         """Return what a registry says. quota: of the first archive, how many copies it gives in a day."""
         found = [replace(each.fake.archive(), id=name, name=name) for name, each in self.archives.items()]
         if quota is not None:
-            limit = Limit(quota, 86_400, (Work.REPLAY,), "what the test says")
+            limit = RateLimit(quota, 86_400, (RequestKind.REPLAY,), "what the test says")
             found[0] = replace(found[0], quotas=(limit,))
         return found
 

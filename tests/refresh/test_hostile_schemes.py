@@ -42,7 +42,7 @@ def see(path: Path) -> None:
         return
     visits = [Visit("http://a.example/", digest="x", etag='"a"', time=time) for time in (0, 1000)]
     decision = policy.decide("a.example", *visits)
-    assert decision.chance is None or 0 <= decision.chance <= 1
+    assert decision.change_probability is None or 0 <= decision.change_probability <= 1
 
 
 @given(data=st.data())

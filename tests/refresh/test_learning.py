@@ -7,16 +7,16 @@ from random import Random
 import pytest
 
 from unlost.errors import InputError
-from unlost.refresh.cells import INDICATORS, cell_name
-from unlost.refresh.history import History
-from unlost.refresh.intervals import Clustered, wilson
-from unlost.refresh.learning import Wanted, learn
-from unlost.refresh.liars import liars_of
-from unlost.refresh.policy import Policy, host_of, read_policy, write_policy
-from unlost.refresh.schemes import NAMED, judge
+from unlost.refresh.cells import INDICATORS, format_cell
+from unlost.refresh.history import ChangeHistory
+from unlost.refresh.intervals import ClusteredShare, wilson_interval
+from unlost.refresh.learning import LearningOptions, learn_policy
+from unlost.refresh.liars import find_unreliable_hosts
+from unlost.refresh.policy import Policy, url_host, read_policy, write_policy
+from unlost.refresh.schemes import NAMED_SCHEMES, score_scheme
 from unlost.refresh.simulation.mixtures import MIXTURES
-from unlost.refresh.simulation.scoring import history_of
-from unlost.refresh.simulation.web import visits_of
+from unlost.refresh.simulation.scoring import build_history
+from unlost.refresh.simulation.web import simulate_visits
 from unlost.refresh.visit import Visit
 
 
@@ -29,9 +29,11 @@ def frozen(host: str, visits: int, *, lies: bool) -> list[Visit]:
 def test_a_habit_is_told_from_an_accident() -> None:
     """Fifteen lies of fifteen are a habit, three of three are not yet."""
     visits = frozen("liar.example", 16, lies=True) + frozen("new.example", 4, lies=True)
-    found = liars_of(History.of(visits + frozen("good.example", 16, lies=False)))
-    assert [(one.host, one.indicator, one.lies, one.claims) for one in found] == [("liar.example", "date", 15, 15)]
-    assert found[0].always
+    found = find_unreliable_hosts(ChangeHistory.from_visits(visits + frozen("good.example", 16, lies=False)))
+    assert [(one.host, one.indicator, one.false_claims, one.claims) for one in found] == [
+        ("liar.example", "date", 15, 15)
+    ]
+    assert found[0].is_always_false
 
 
 def moving(host: str, visits: int, page: str = "", *, lies: bool = False) -> list[Visit]:
@@ -44,13 +46,13 @@ def moving(host: str, visits: int, page: str = "", *, lies: bool = False) -> lis
 @pytest.fixture(scope="module")
 def learned() -> Policy:
     """Return what is learned from a web with liars."""
-    return learn(history_of(visits_of(MIXTURES["liars"], 700, 12, 7), 12), Wanted(0.99))
+    return learn_policy(build_history(simulate_visits(MIXTURES["liars"], 700, 12, 7), 12), LearningOptions(0.99))
 
 
 def test_liars_are_downloaded_and_others_are_not(learned: Policy) -> None:
     """The same headers from a host that lied and from one that did not are two things."""
-    history = history_of(visits_of(MIXTURES["liars"], 700, 12, 7), 12)
-    liars = {one.host for one in liars_of(history) if one.indicator == "tag"}
+    history = build_history(simulate_visits(MIXTURES["liars"], 700, 12, 7), 12)
+    liars = {one.host for one in find_unreliable_hosts(history) if one.indicator == "tag"}
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
     new = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=10**8)
     assert liars
@@ -68,18 +70,18 @@ def test_what_nobody_has_seen_is_downloaded(learned: Policy) -> None:
     """A cell without pairs has no probability."""
     old = Visit("http://x.example/", etag="1", repr_digest="a", age=9, time=0)
     decision = learned.decide("h1.example", old, old)
-    assert (decision.download, decision.chance) == (True, None)
+    assert (decision.download, decision.change_probability) == (True, None)
 
 
 def test_skips_are_audited_at_the_rate_that_was_asked_for(learned: Policy) -> None:
     """One of a hundred, the same ones whoever asks."""
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
-    host = next(host for host, seen in learned.seen.items() if not learned.decide(host, old, old).download)
+    host = next(host for host, seen in learned.host_changes.items() if not learned.decide(host, old, old).download)
     pages = [Visit(f"http://x.example/{at}", etag=old.etag, last_modified=old.last_modified) for at in range(5000)]
     audits = [learned.decide(host, old, page).audit for page in pages]
     assert 25 <= sum(audits) <= 85
     assert audits == [learned.decide(host, old, page).audit for page in pages]
-    assert learned.weight == 100
+    assert learned.audit_weight == 100
 
 
 def test_scheme_files_are_read_as_they_were_written(learned: Policy, tmp_path: Path) -> None:
@@ -101,56 +103,59 @@ def test_what_is_no_scheme_file_is_refused(tmp_path: Path, text: bytes) -> None:
 
 def test_nothing_is_promised_of_too_little() -> None:
     """Ten visits prove nothing: everything is downloaded."""
-    policy = learn(History.of(frozen("good.example", 10, lies=False)))
-    assert policy.stated is None
+    policy = learn_policy(ChangeHistory.from_visits(frozen("good.example", 10, lies=False)))
+    assert policy.estimate is None
     old = Visit("http://good.example/", last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
     assert policy.decide("good.example", old, old).download
 
 
 def test_indicators_that_are_not_wanted_are_not_used() -> None:
     """Without them, cells differ in date and tag alone."""
-    history = history_of(visits_of(MIXTURES["everything"], 200, 8, 3), 8)
-    names = {cell_name(cell) for cell in learn(history, Wanted(indicators=frozenset(), hosts=False)).means}
+    history = build_history(simulate_visits(MIXTURES["everything"], 200, 8, 3), 8)
+    names = {
+        format_cell(cell)
+        for cell in learn_policy(history, LearningOptions(indicators=frozenset(), by_host=False)).cell_probabilities
+    }
     assert all(name.endswith(".missing.missing.silent") for name in names)
-    more = learn(history, Wanted(indicators=frozenset(INDICATORS)))
-    assert len(more.means) > len(names)
-    assert all(math.isfinite(one) for one in more.strengths)
+    more = learn_policy(history, LearningOptions(indicators=frozenset(INDICATORS)))
+    assert len(more.cell_probabilities) > len(names)
+    assert all(math.isfinite(one) for one in more.prior_strengths)
 
 
 def test_pairs_of_one_host_count_less() -> None:
     """Misses that all come from one host leave more doubt than as many from all over."""
-    spread = Clustered(50, 10_000, 50, 50 * 10, 1000 * 100, 1000)
-    together = Clustered(50, 10_000, 50 * 50, 50 * 60, 1000 * 100, 1000)
-    assert together.interval().width > 2 * spread.interval().width
-    assert spread.interval().width < 1.2 * wilson(50, 10_000).width
+    spread = ClusteredShare(50, 10_000, 50, 50 * 10, 1000 * 100, 1000)
+    together = ClusteredShare(50, 10_000, 50 * 50, 50 * 60, 1000 * 100, 1000)
+    assert together.wilson_interval().width > 2 * spread.wilson_interval().width
+    assert spread.wilson_interval().width < 1.2 * wilson_interval(50, 10_000).width
 
 
 def test_few_hosts_with_all_misses_leave_more_doubt_than_their_number_says() -> None:
     """Student's interval is wider for fewer and for more unequal hosts, and becomes the usual one for many."""
-    many = Clustered(1000, 10_000, 1000, 10_000, 100_000, 1000).by_student()
+    many = ClusteredShare(1000, 10_000, 1000, 10_000, 100_000, 1000).student_interval()
     assert many.low < 0.1 < many.high
-    assert many.width == pytest.approx(wilson(1000, 10_000).width, rel=0.02)
-    alike = Clustered(60, 10_000, 6 * 10 * 10, 60 * 10, 100_000, 1000)
-    unequal = Clustered(60, 10_000, 50 * 50 + 5 * 2 * 2, 60 * 10, 100_000, 1000)
-    assert (round(alike.worth), round(unequal.worth)) == (6, 1)
-    assert many.width < alike.by_student().width < unequal.by_student().width
+    assert many.width == pytest.approx(wilson_interval(1000, 10_000).width, rel=0.02)
+    alike = ClusteredShare(60, 10_000, 6 * 10 * 10, 60 * 10, 100_000, 1000)
+    unequal = ClusteredShare(60, 10_000, 50 * 50 + 5 * 2 * 2, 60 * 10, 100_000, 1000)
+    assert (round(alike.effective_hosts), round(unequal.effective_hosts)) == (6, 1)
+    assert many.width < alike.student_interval().width < unequal.student_interval().width
 
 
 def test_where_no_host_lied_a_host_is_one_case() -> None:
     """Two hundred hosts without a miss are no proof of more than two hundred cases, however many pages they have."""
-    honest = Clustered(0, 200 * 50, 0, 0, 200 * 50 * 50, 200)
-    assert honest.by_draws((0.0, 0.0)) == wilson(0, 200)
+    honest = ClusteredShare(0, 200 * 50, 0, 0, 200 * 50 * 50, 200)
+    assert honest.bootstrap_interval((0.0, 0.0)) == wilson_interval(0, 200)
     visits = [visit for number in range(200) for visit in moving(f"h{number}.example", 4)]
-    [by_host] = History.of(visits).resampled([NAMED["Scheme 1"]], 1)
+    [by_host] = ChangeHistory.from_visits(visits).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
     assert by_host.high == 1
-    assert by_host.low == pytest.approx(1 - wilson(0, 200).high)
+    assert by_host.low == pytest.approx(1 - wilson_interval(0, 200).high)
 
 
 def test_what_hosts_miss_is_summed_as_their_matrices_say() -> None:
     """Missed and changed, their squares and products; the same seed makes the same draws."""
-    history = history_of(visits_of(MIXTURES["everything"], 60, 8, 5), 8)
-    scheme = NAMED["Scheme 1 variant"]
-    of_hosts = [(judge(host.matrix, scheme).missed, host.matrix.all_changed) for host in history.hosts()]
+    history = build_history(simulate_visits(MIXTURES["everything"], 60, 8, 5), 8)
+    scheme = NAMED_SCHEMES["Scheme 1 variant"]
+    of_hosts = [(score_scheme(host.matrix, scheme).missed, host.matrix.all_changed) for host in history.hosts()]
     [found] = history.core.resample(False, [scheme], 50, 3)
     assert found[:6] == (
         sum(missed for missed, _ in of_hosts),
@@ -168,15 +173,15 @@ def test_what_hosts_miss_is_summed_as_their_matrices_say() -> None:
 
 def test_parts_of_a_log_have_as_many_pairs() -> None:
     """Ten times, cut in five: two in each."""
-    history = History.of([Visit("http://a.example/", "x", time=time * 1000) for time in range(11)])
+    history = ChangeHistory.from_visits([Visit("http://a.example/", "x", time=time * 1000) for time in range(11)])
     assert history.core.splits(5) == [3, 5, 7, 9]
-    assert History.of([]).core.splits(3) == [0, 0]
+    assert ChangeHistory.from_visits([]).core.splits(3) == [0, 0]
 
 
 def test_the_hosts_of_one_site_tell_nothing_of_others() -> None:
     """With fewer than 20 hosts, pages count as if they were independent."""
-    [by_host] = History.of(moving("a.example", 40)).resampled([NAMED["Scheme 1"]], 1)
-    assert by_host.low == pytest.approx(1 - wilson(0, 39).high)
+    [by_host] = ChangeHistory.from_visits(moving("a.example", 40)).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
+    assert by_host.low == pytest.approx(1 - wilson_interval(0, 39).high)
 
 
 def test_intervals_by_host_hold_the_truth_where_few_hosts_lie() -> None:
@@ -190,8 +195,8 @@ def test_intervals_by_host_hold_the_truth_where_few_hosts_lie() -> None:
             for page in range(min(20, 1 + int(random.expovariate(0.4)))):
                 host = f"h{number}.example"
                 visits += moving(host, 4, f"{page}", lies=lies)
-        [by_host] = History.of(visits).resampled([NAMED["Scheme 1"]], run)
-        wrong += not by_host.holds(0.9)
+        [by_host] = ChangeHistory.from_visits(visits).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], run)
+        wrong += not by_host.contains(0.9)
     assert wrong <= 4
 
 
@@ -199,7 +204,9 @@ def test_lies_of_the_whole_log_are_known_when_a_part_is_tried() -> None:
     """A host that lied in one half is known in the other, and in the rest of its own half."""
     honest = [visit for number in range(60) for visit in moving(f"h{number}.example", 31)]
     honest += [visit for number in range(60) for visit in frozen(f"still{number}.example", 31, lies=False)]
-    stated = learn(History.of(honest + frozen("liar.example", 31, lies=True)), Wanted(0.9)).stated
+    stated = learn_policy(
+        ChangeHistory.from_visits(honest + frozen("liar.example", 31, lies=True)), LearningOptions(0.9)
+    ).estimate
     assert stated is not None
     assert stated.missed <= 1
     assert stated.usefulness == 1.0
@@ -208,4 +215,4 @@ def test_lies_of_the_whole_log_are_known_when_a_part_is_tried() -> None:
 def test_hosts_are_named_as_in_histories() -> None:
     """With their port, without a user, in lower case."""
     for uri in ("http://A.example/x", "https://u:p@b.example:8080?q", "http://c.example#f"):
-        assert [host.name for host in History.of([Visit(uri, "x", time=1)]).hosts()] == [host_of(uri)]
+        assert [host.name for host in ChangeHistory.from_visits([Visit(uri, "x", time=1)]).hosts()] == [url_host(uri)]

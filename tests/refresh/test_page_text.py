@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.refresh.page_text import KnownTexts, PageText, page_text
+from unlost.refresh.page_text import TextDigestCache, PageTextSketch, sketch_page_text
 
 URI = "http://a.example/"
 
 
-def text(*words: str) -> PageText:
+def text(*words: str) -> PageTextSketch:
     """Return the text of a page of these words."""
-    found = page_text(f"<p>{' '.join(words)}".encode(), "text/html", URI)
+    found = sketch_page_text(f"<p>{' '.join(words)}".encode(), "text/html", URI)
     assert found is not None
     return found
 
@@ -23,24 +23,24 @@ def named(count: int) -> list[str]:
 def test_a_word_more_on_a_long_page_is_no_change_of_text() -> None:
     """On a short one it is; and so is a paragraph on any."""
     long, short = named(1_000), named(40)
-    assert text(*long).is_like(text(*long, "advertisement"))
-    assert not text(*short).is_like(text(*short, "advertisement"))
-    assert not text(*long).is_like(text(*long, *(f"{word}x" for word in named(80))))
-    assert text().is_like(text())
-    assert not text().is_like(text("something"))
+    assert text(*long).is_similar(text(*long, "advertisement"))
+    assert not text(*short).is_similar(text(*short, "advertisement"))
+    assert not text(*long).is_similar(text(*long, *(f"{word}x" for word in named(80))))
+    assert text().is_similar(text())
+    assert not text().is_similar(text("something"))
 
 
 def test_session_ids_and_counters_are_no_text() -> None:
     """Neither in links, nor where they are shown."""
     pages = [f"<p>Visitor {n}, session a{n}f <a href='/?sid={n}'>on</a>".encode() for n in (1, 2)]
-    one, other = (page_text(page, "text/html", URI) for page in pages)
+    one, other = (sketch_page_text(page, "text/html", URI) for page in pages)
     assert one == other
-    assert page_text(b"\x89PNG", "image/png", URI) is None
+    assert sketch_page_text(b"\x89PNG", "image/png", URI) is None
 
 
 def test_many_small_changes_are_one_at_last() -> None:
     """Each is compared with what the text was first, not with the last one."""
-    known, words = KnownTexts(), named(1_000)
+    known, words = TextDigestCache(), named(1_000)
     first = known.digest(URI, text(*words))
     digests = []
     for number in range(60):
@@ -52,7 +52,7 @@ def test_many_small_changes_are_one_at_last() -> None:
 
 def test_only_so_many_texts_are_kept() -> None:
     """Of the others only equal ones are known to be."""
-    known = KnownTexts(most=2)
+    known = TextDigestCache(max_pages=2)
     for number in range(9):
         known.digest(f"{URI}{number}", text("a"))
     assert len(known._texts) == 2
@@ -65,5 +65,5 @@ def test_only_so_many_texts_are_kept() -> None:
 def test_likeness_goes_both_ways(first: list[str], second: list[str]) -> None:
     """And every text is like itself."""
     one, other = text(*first), text(*second)
-    assert one.is_like(one)
-    assert one.is_like(other) == other.is_like(one)
+    assert one.is_similar(one)
+    assert one.is_similar(other) == other.is_similar(one)

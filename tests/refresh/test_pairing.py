@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from tests.models.refresh import cell, pairs
 from unlost._core import VisitPairing
-from unlost.refresh.cells import ALL_INDICATORS, bits_of, cell_name, cell_of
-from unlost.refresh.history import History
+from unlost.refresh.cells import ALL_INDICATORS, indicator_bits, format_cell, compute_cell
+from unlost.refresh.history import ChangeHistory
 from unlost.refresh.visit import Visit
 
 _dates = st.sampled_from([None, "Mon, 10 Feb 2014 00:00:01 GMT", "Mon, 10 Feb 2014 00:00:03 GMT", "yesterday", "soon",
@@ -35,11 +35,11 @@ _visits = st.builds(
 @given(st.lists(_visits, max_size=30))
 def test_the_core_agrees_with_the_model(visits: list[Visit]) -> None:
     """Cells, changes and what became of the visits are those of the model."""
-    history = History.of(visits)
+    history = ChangeHistory.from_visits(visits)
     found, tally = pairs(visits)
     counted = {
-        (cell_name(cell), changed): count
-        for cell, *both in history.core.cells(False, bits_of(ALL_INDICATORS), 1)[0]
+        (format_cell(cell), changed): count
+        for cell, *both in history.core.cells(False, indicator_bits(ALL_INDICATORS), 1)[0]
         for changed, count in zip((True, False), both, strict=True)
         if count
     }
@@ -52,7 +52,7 @@ def test_the_core_agrees_with_the_model(visits: list[Visit]) -> None:
 @given(_visits, _visits)
 def test_two_visits_fall_into_the_cell_of_the_model(last: Visit, this: Visit) -> None:
     """What a harvest decides by is what was learned."""
-    assert cell_name(cell_of(last, this)) == cell(last, this)
+    assert format_cell(compute_cell(last, this)) == cell(last, this)
 
 
 @given(st.lists(_visits, max_size=30))
@@ -60,7 +60,7 @@ def test_what_goes_to_the_disk_comes_back(visits: list[Visit]) -> None:
     """With no room in memory the history is the same."""
     pairing = VisitPairing(0)
     pairing.add_rows([visit.row for visit in visits])
-    spilled, kept = History(pairing.finish()), History.of(visits)
+    spilled, kept = ChangeHistory(pairing.finish()), ChangeHistory.from_visits(visits)
     assert spilled.matrix() == kept.matrix()
     assert spilled.tally == kept.tally
     assert list(spilled.hosts()) == list(kept.hosts())
@@ -73,13 +73,13 @@ def test_the_last_successful_visit_is_compared() -> None:
         Visit("http://a.example/", time=1000, status=503),
         Visit("http://a.example/", "y", etag='"1"', time=2000),
     ]
-    assert History.of(visits).matrix().changed[7] == 1  # date missing, tag same: a lie
+    assert ChangeHistory.from_visits(visits).matrix().changed[7] == 1  # date missing, tag same: a lie
 
 
 def test_text_and_bytes_are_told_apart() -> None:
     """A new session id is a change of bytes, and not one of text."""
     visits = [Visit("http://a.example/", f"body {time}", "words", time=time * 1000) for time in range(4)]
-    history = History.of(visits)
+    history = ChangeHistory.from_visits(visits)
     assert history.core.bytes_and_text() == [0, 3, 0, 0]
     assert history.matrix().all_changed == 3
     assert history.matrix(by_text=True).all_changed == 0

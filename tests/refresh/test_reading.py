@@ -15,20 +15,20 @@ from tests.refresh.test_pairing import _visits
 from unlost._core import VisitPairing
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
-from unlost.refresh.history import History
-from unlost.refresh.parquet_log import add_parquet
-from unlost.refresh.reading import Reading
-from unlost.refresh.visit import FIELDS, Visit, visit_line
+from unlost.refresh.history import ChangeHistory
+from unlost.refresh.parquet_log import add_parquet_log
+from unlost.refresh.reading import VisitLogReader
+from unlost.refresh.visit import FIELDS, Visit, serialize_visit
 
 GOOD = [Visit("http://a.example/", f"d{time // 2}", etag=f'"{time // 2}"', time=time * 1000) for time in range(6)]
 
 
-def read(*paths: Path) -> tuple[History, Reading]:
+def read(*paths: Path) -> tuple[ChangeHistory, VisitLogReader]:
     """Return the history of files, and what was said of them."""
-    reading = Reading(Problems())
+    reading = VisitLogReader(Problems())
     for path in paths:
         reading.read(path)
-    return reading.finish(), reading
+    return reading.build_history(), reading
 
 
 def write_parquet(path: Path, visits: list[Visit], **row_group: int) -> None:
@@ -40,24 +40,24 @@ def write_parquet(path: Path, visits: list[Visit], **row_group: int) -> None:
 
 def test_lines_are_read_plain_and_compressed(tmp_path: Path) -> None:
     """A log is one history, however it is cut into files and compressed."""
-    (tmp_path / "a.ndjson").write_bytes(b"".join(visit_line(visit) for visit in GOOD[:3]))
-    (tmp_path / "b.ndjson.gz").write_bytes(gzip.compress(b"".join(visit_line(visit) for visit in GOOD[3:])))
+    (tmp_path / "a.ndjson").write_bytes(b"".join(serialize_visit(visit) for visit in GOOD[:3]))
+    (tmp_path / "b.ndjson.gz").write_bytes(gzip.compress(b"".join(serialize_visit(visit) for visit in GOOD[3:])))
     history, reading = read(tmp_path / "b.ndjson.gz", tmp_path / "a.ndjson")
-    assert history.matrix() == History.of(GOOD).matrix()
+    assert history.matrix() == ChangeHistory.from_visits(GOOD).matrix()
     assert reading.problems.total == 0
     assert history.tally["out_of_order"] == 3
 
 
 def test_bad_lines_are_counted_and_lose_only_themselves(tmp_path: Path) -> None:
     """Broken JSON, values that a field cannot have, fields that nobody knows."""
-    lines = [visit_line(visit) for visit in GOOD]
+    lines = [serialize_visit(visit) for visit in GOOD]
     lines[3:3] = [b"{\n", b"[]\n", b'{"uri": 7, "time": 1}\n', b'{"uri": "http://a.example/", "time": "noon"}\n']
     lines.append(json.dumps({"uri": "http://b.example/", "time": 1, "status": "200", "mood": "good"}).encode())
     (tmp_path / "log").write_bytes(b"".join(lines))
     history, reading = read(tmp_path / "log")
     assert reading.problems.counts == {"bad-json": 1, "bad-visit": 3}
-    assert reading.unknown == {"mood": 1}
-    assert history.matrix() == History.of(GOOD).matrix()
+    assert reading.unknown_fields == {"mood": 1}
+    assert history.matrix() == ChangeHistory.from_visits(GOOD).matrix()
     assert history.tally["without_digest"] == 1
 
 
@@ -67,9 +67,9 @@ def test_parquet_is_read_as_lines_are(tmp_path_factory: pytest.TempPathFactory, 
     path = tmp_path_factory.mktemp("log") / "log.parquet"
     write_parquet(path, visits, row_group_size=3)
     history, reading = read(path)
-    assert history.matrix() == History.of(visits).matrix()
-    assert history.tally == History.of(visits).tally
-    assert list(history.hosts()) == list(History.of(visits).hosts())
+    assert history.matrix() == ChangeHistory.from_visits(visits).matrix()
+    assert history.tally == ChangeHistory.from_visits(visits).tally
+    assert list(history.hosts()) == list(ChangeHistory.from_visits(visits).hosts())
     assert reading.problems.total == 0
 
 
@@ -89,7 +89,7 @@ def test_parquet_with_other_columns(tmp_path: Path) -> None:
     assert (history.matrix().changed[8], history.matrix().unchanged[8]) == (1, 1)
     assert history.core.intervals(0, False) == [(2, False), (2, True)]
     assert reading.problems.counts == {"bad-column": 1}
-    assert reading.unknown == {"mood": 1}
+    assert reading.unknown_fields == {"mood": 1}
 
 
 def test_a_slice_of_columns_begins_where_it_begins(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_slice_of_columns_begins_where_it_begins(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     visits = [Visit(f"http://h{number % 9}.example/", str(number // 300), time=number) for number in range(40_000)]
     write_parquet(path, visits)
-    assert read(path)[0].matrix() == History.of(visits).matrix()
+    assert read(path)[0].matrix() == ChangeHistory.from_visits(visits).matrix()
 
 
 def test_damaged_parquet_is_told(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_damaged_parquet_is_told(tmp_path: Path) -> None:
     path.write_bytes(data[:place] + b"\xff" * 20 + data[place + 20 :])
     problems = Problems()
     pairing = VisitPairing()
-    add_parquet(pairing, path, problems, {})
+    add_parquet_log(pairing, path, problems, {})
     assert problems.counts == {"damaged": 1}
-    assert History(pairing.finish()).visits == len(GOOD) * 2000 - 1000
+    assert ChangeHistory(pairing.finish()).visits == len(GOOD) * 2000 - 1000
 
 
 def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:

@@ -7,21 +7,21 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.real_data import DATA
-from unlost.formats.digests import normal_digest
+from unlost.formats.digests import normalize_digest
 from unlost.formats.problems import Problems
-from unlost.refresh.history import History
-from unlost.refresh.reading import Reading
+from unlost.refresh.history import ChangeHistory
+from unlost.refresh.reading import VisitLogReader
 
 WARCS = DATA / "warc"
 
 
-def learned(*names: str) -> tuple[History, Problems]:
+def learned(*names: str) -> tuple[ChangeHistory, Problems]:
     """Return the history of files."""
     problems = Problems()
-    reading = Reading(problems)
+    reading = VisitLogReader(problems)
     for name in names:
         reading.read(WARCS / name)
-    return reading.finish(), problems
+    return reading.build_history(), problems
 
 
 @pytest.mark.real_data
@@ -35,7 +35,7 @@ def test_two_crawls_of_a_site_are_one_history() -> None:
                 if record.rec_type in {"response", "revisit"} and record.http_headers.get_statuscode() == "200":
                     head = record.rec_headers
                     page = visits[head.get_header("WARC-Target-URI")]
-                    page.add((head.get_header("WARC-Date"), normal_digest(head.get_header("WARC-Payload-Digest"))))
+                    page.add((head.get_header("WARC-Date"), normalize_digest(head.get_header("WARC-Payload-Digest"))))
     pairs = changed = 0
     for page in visits.values():
         ordered = sorted(page)

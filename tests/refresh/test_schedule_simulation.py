@@ -1,21 +1,23 @@
 """When to look again, on a web whose changes are known."""
 
 from unlost.refresh.simulation.mixtures import MIXTURES
-from unlost.refresh.simulation.schedule import schedules
-from unlost.refresh.simulation.web import visits_of
+from unlost.refresh.simulation.schedule import simulate_schedules
+from unlost.refresh.simulation.web import simulate_visits
 
 
 def test_a_schedule_finds_more_with_as_many_visits() -> None:
     """Than going round by turns; and none of them makes more visits than it may."""
-    scores = {score.name: score for score in schedules(visits_of(MIXTURES["honest"], 80, 20, 7), 12, 1 / 3)}
+    scores = {
+        score.name: score for score in simulate_schedules(simulate_visits(MIXTURES["honest"], 80, 20, 7), 12, 1 / 3)
+    }
     turns, ours = scores["by turns"], scores["corrected for unseen changes"]
     assert ours.visits == turns.visits > 0
-    assert ours.found > 1.2 * turns.found
-    assert ours.times == turns.times
-    assert 0 < turns.fresh < turns.times
+    assert ours.changes_found > 1.2 * turns.changes_found
+    assert ours.checks == turns.checks
+    assert 0 < turns.fresh < turns.checks
 
 
 def test_with_all_visits_every_schedule_knows_everything() -> None:
     """There is nothing to choose."""
-    for score in schedules(visits_of(MIXTURES["honest"], 10, 9, 7), 6, 1.0):
+    for score in simulate_schedules(simulate_visits(MIXTURES["honest"], 10, 9, 7), 6, 1.0):
         assert score.freshness == 1.0

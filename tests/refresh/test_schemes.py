@@ -3,23 +3,23 @@
 import pytest
 
 from unlost.errors import UsageError
-from unlost.refresh.intervals import wilson
-from unlost.refresh.matrix import Matrix
+from unlost.refresh.intervals import wilson_interval
+from unlost.refresh.matrix import DecisionMatrix
 from unlost.refresh.schemes import (
-    NAMED,
-    OBVIOUS,
-    choose,
-    dominators,
-    front,
-    judge,
-    judge_all,
-    name_of,
-    points,
-    within,
+    NAMED_SCHEMES,
+    OBVIOUS_SCHEMES,
+    choose_scheme,
+    find_dominators,
+    pareto_front,
+    score_scheme,
+    score_all_schemes,
+    scheme_name,
+    distinct_scores,
+    filter_scores,
 )  # fmt: skip
-from unlost.refresh.tables import both_present, indicator
+from unlost.refresh.tables import restrict_to_both_present, measure_indicator
 
-STUDY = Matrix.parse(
+STUDY = DecisionMatrix.parse(
     """| date changed | 165,594 / 84,440 | 246 / 16,909 | 430,623 / 1,558,517 |
        | date same | 74 / 469,465 | 274 / 2,386,937 | 1,432 / 63,910 |
        | date missing | 0 / 0 | 0 / 0 | 900 / 2,713 |"""
@@ -37,11 +37,17 @@ FRONT = [
 
 def test_the_front_is_that_of_the_study() -> None:
     """64 schemes are good, 28 of them undominated, at seven points, with these figures."""
-    good = within(judge_all(STUDY), 0.99, 0.5)
-    best = front(good)
+    good = filter_scores(score_all_schemes(STUDY), 0.99, 0.5)
+    best = pareto_front(good)
     found = [
-        (name_of(one.scheme, STUDY.used), one.missed, one.unnecessary, 100 * one.reliability, 100 * one.usefulness)
-        for one in points(best, STUDY.used)
+        (
+            scheme_name(one.scheme, STUDY.used_cells),
+            one.missed,
+            one.unnecessary,
+            100 * one.reliability,
+            100 * one.usefulness,
+        )
+        for one in distinct_scores(best, STUDY.used_cells)
     ]
     assert (len(good), len(best)) == (64, 28)
     rounded = [(*row[:3], round(row[3], 4), round(row[4], 4)) for row in found]
@@ -50,26 +56,28 @@ def test_the_front_is_that_of_the_study() -> None:
 
 def test_without_bounds_the_front_is_longer() -> None:
     """112 schemes at 28 points; above 65 % usefulness, a quarter of all changes is missed."""
-    judged = judge_all(STUDY)
+    judged = score_all_schemes(STUDY)
     assert len(judged) == 512
-    assert (len(front(judged)), len(points(front(judged), STUDY.used))) == (112, 28)
+    assert (len(pareto_front(judged)), len(distinct_scores(pareto_front(judged), STUDY.used_cells))) == (112, 28)
     assert round(100 * max(one.reliability for one in judged if one.usefulness > 0.65), 2) == 72.06
 
 
 def test_no_scheme_of_the_front_is_dominated_and_every_other_is() -> None:
     """The front is what its name says."""
-    judged = judge_all(STUDY)
-    best = {one.scheme for one in front(judged)}
+    judged = score_all_schemes(STUDY)
+    best = {one.scheme for one in pareto_front(judged)}
     for one in judged:
-        assert any(dominators(one, judged)) is (one.scheme not in best)
+        assert any(find_dominators(one, judged)) is (one.scheme not in best)
 
 
 def test_two_obvious_schemes_are_dominated() -> None:
     """By the tag alone, and by either: others are better in both ways."""
-    best = front(within(judge_all(STUDY), 0.99, 0.5))
-    dominated = [name for name in OBVIOUS if any(dominators(judge(STUDY, NAMED[name]), best))]
+    best = pareto_front(filter_scores(score_all_schemes(STUDY), 0.99, 0.5))
+    dominated = [
+        name for name in OBVIOUS_SCHEMES if any(find_dominators(score_scheme(STUDY, NAMED_SCHEMES[name]), best))
+    ]
     assert dominated == ["Scheme 2", "Scheme 4"]
-    two, four = (judge(STUDY, NAMED[name]) for name in dominated)
+    two, four = (score_scheme(STUDY, NAMED_SCHEMES[name]) for name in dominated)
     assert (two.missed, two.unnecessary) == (520, 2_179_045)
     assert (round(100 * two.reliability, 4), round(100 * two.usefulness, 4)) == (99.9132, 52.4526)
     assert (four.missed, four.unnecessary) == (1_706, 2_132_044)
@@ -77,31 +85,31 @@ def test_two_obvious_schemes_are_dominated() -> None:
 
 def test_the_choice_is_the_most_useful_that_is_sure() -> None:
     """Sure is what the lower end of the interval says; of nothing that is sure, nothing is chosen."""
-    judged = judge_all(STUDY)
-    assert name_of(getattr(choose(judged, 0.999), "scheme", -1), STUDY.used) == "Scheme 1 variant"
-    assert choose(judged, 0.9999) != choose(judged, 0.999)
-    few = Matrix.of([(10, 0), *[(0, 10)] * 8])
-    assert choose(judge_all(few), 0.999) is None
+    judged = score_all_schemes(STUDY)
+    assert scheme_name(getattr(choose_scheme(judged, 0.999), "scheme", -1), STUDY.used_cells) == "Scheme 1 variant"
+    assert choose_scheme(judged, 0.9999) != choose_scheme(judged, 0.999)
+    few = DecisionMatrix.from_pairs([(10, 0), *[(0, 10)] * 8])
+    assert choose_scheme(score_all_schemes(few), 0.999) is None
     low = {one.scheme: 0.5 for one in judged}
-    assert choose(judged, 0.999, low) is None
+    assert choose_scheme(judged, 0.999, low) is None
 
 
 def test_intervals_are_wilsons() -> None:
     """As published for 348 missed of 599,143; all of 0 to 1 of nothing."""
-    found = judge(STUDY, NAMED["Scheme 1 variant"]).reliability_interval
+    found = score_scheme(STUDY, NAMED_SCHEMES["Scheme 1 variant"]).reliability_interval
     assert (round(100 * found.low, 4), round(100 * found.high, 4)) == (99.9355, 99.9477)
-    assert (wilson(0, 0).low, wilson(0, 0).high) == (0, 1)
-    assert wilson(10, 10).high == 1
+    assert (wilson_interval(0, 0).low, wilson_interval(0, 0).high) == (0, 1)
+    assert wilson_interval(10, 10).high == 1
 
 
 def test_the_other_tables_are_those_of_the_study() -> None:
     """Presence and errors of each indicator, and what schemes do where both are there."""
-    date, tag = indicator(STUDY, "date"), indicator(STUDY, "tag")
+    date, tag = measure_indicator(STUDY, "date"), measure_indicator(STUDY, "tag")
     assert (date.present, date.missed, date.unnecessary) == (5_178_421, 1_780, 1_659_866)
     assert (tag.present, tag.missed, tag.unnecessary) == (3_123_939, 520, 553_905)
-    both = both_present(STUDY)
+    both = restrict_to_both_present(STUDY)
     assert (both.total, both.all_changed) == (3_123_939, 166_188)
-    found = [judge(both, NAMED[name]) for name in OBVIOUS]
+    found = [score_scheme(both, NAMED_SCHEMES[name]) for name in OBVIOUS_SCHEMES]
     assert [round(100 * one.reliability, 2) for one in found] == [99.79, 99.69, 99.64, 99.84]
     assert [round(100 * one.usefulness, 1) for one in found] == [96.6, 81.3, 97.1, 80.7]
 
@@ -110,4 +118,4 @@ def test_the_other_tables_are_those_of_the_study() -> None:
 def test_what_is_no_matrix_is_refused(text: str) -> None:
     """With a message that says what a matrix is."""
     with pytest.raises(UsageError, match="nine pairs"):
-        Matrix.parse(text)
+        DecisionMatrix.parse(text)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.neighbours.file_servers import asked, serving
 from unlost.dates import from_epoch, to_http
-from unlost.refresh.cells import cell_name, cell_of
-from unlost.refresh.visit import from_headers
+from unlost.refresh.cells import format_cell, compute_cell
+from unlost.refresh.visit import visit_from_headers
 
 CHANGED = 1_600_000_000  # seconds since 1970
 URI = "http://a.example/page.html"
@@ -73,5 +73,5 @@ def test_tags_of_codings_are_one_page(kind: str, claim: str, folder: Path, tmp_p
     """A page that came plain and then in gzip has not changed, whatever its server did to the tag."""
     with serving(kind, folder, tmp_path) as port:
         plain, coded = asked(port, "/page.html")[1], asked(port, "/page.html", Accept_Encoding="gzip")[1]
-    first, second = from_headers(URI, 0, 200, plain), from_headers(URI, 90_000, 200, coded)
-    assert cell_name(cell_of(first, second)).split(".")[:2] == ["same", claim]
+    first, second = visit_from_headers(URI, 0, 200, plain), visit_from_headers(URI, 90_000, 200, coded)
+    assert format_cell(compute_cell(first, second)).split(".")[:2] == ["same", claim]

@@ -3,29 +3,36 @@
 import pytest
 
 from unlost.errors import UsageError
-from unlost.refresh.learning import Wanted
-from unlost.refresh.schemes import NAMED
-from unlost.refresh.simulation.mixtures import MIXTURES, TRAITS, Mixture, mixture
-from unlost.refresh.simulation.scoring import ByScheme, Conditional, Score, history_of, run, trial
-from unlost.refresh.simulation.web import Seen, visits_of
+from unlost.refresh.learning import LearningOptions
+from unlost.refresh.schemes import NAMED_SCHEMES
+from unlost.refresh.simulation.mixtures import MIXTURES, TRAITS, ServerMixture, get_mixture
+from unlost.refresh.simulation.scoring import (
+    SchemeMethod,
+    ConditionalMethod,
+    SimulationScore,
+    build_history,
+    run_methods,
+    run_trial,
+)
+from unlost.refresh.simulation.web import SimulatedVisit, simulate_visits
 
 
-def web_of(trait: str) -> list[list[list[Seen]]]:
+def web_of(trait: str) -> list[list[list[SimulatedVisit]]]:
     """Return a web of one trait."""
-    return list(visits_of(Mixture(trait, "", {trait: 1}), 60, 12, 5))
+    return list(simulate_visits(ServerMixture(trait, "", {trait: 1}), 60, 12, 5))
 
 
-def scored(trait: str, name: str) -> Score:
+def scored(trait: str, name: str) -> SimulationScore:
     """Return what a scheme does where all hosts have a trait."""
-    way = ByScheme(NAMED[name], Score(name))
-    run([way], web_of(trait), 1)
+    way = SchemeMethod(NAMED_SCHEMES[name], SimulationScore(name))
+    run_methods([way], web_of(trait), 1)
     return way.score
 
 
 def test_the_same_web_is_made_again() -> None:
     """By name, size and seed; another seed makes another."""
     assert web_of("flapping") == web_of("flapping")
-    one, other = (list(visits_of(MIXTURES["study"], 5, 4, seed)) for seed in (1, 2))
+    one, other = (list(simulate_visits(MIXTURES["study"], 5, 4, seed)) for seed in (1, 2))
     assert one != other
 
 
@@ -34,7 +41,7 @@ def test_mixtures_have_every_trait() -> None:
     assert set(MIXTURES["everything"].shares) == set(TRAITS)
     assert {trait for one in MIXTURES.values() for trait in one.shares} <= set(TRAITS)
     with pytest.raises(UsageError, match="study"):
-        mixture("nothing")
+        get_mixture("nothing")
 
 
 @pytest.mark.parametrize("trait", ["honest", "date-only", "tag-only", "weak-tags", "clock-skew", "head-differs",
@@ -63,15 +70,15 @@ def test_conditional_requests_are_answered_as_servers_do() -> None:
     """Always 304 misses every change, never 304 saves nothing, an honest server neither."""
     found = {}
     for trait in ("honest", "always-304", "never-304"):
-        way = Conditional(Score(trait))
-        run([way], web_of(trait), 1)
+        way = ConditionalMethod(SimulationScore(trait))
+        run_methods([way], web_of(trait), 1)
         found[trait] = (way.score.reliability, way.score.usefulness)
     assert found == {"honest": (1, 1), "always-304": (0, 1), "never-304": (1, 0)}
 
 
 def test_unsolicited_304_is_a_visit_without_a_body() -> None:
     """It is counted, and makes no pair."""
-    tally = history_of(web_of("unsolicited-304"), 12).tally
+    tally = build_history(web_of("unsolicited-304"), 12).tally
     assert tally["not_modified"] > 0
     assert tally["successful"] + tally["not_modified"] == sum(12 for pages in web_of("unsolicited-304") for _ in pages)
 
@@ -79,14 +86,14 @@ def test_unsolicited_304_is_a_visit_without_a_body() -> None:
 def test_stale_copies_have_their_age_and_texts_their_digest() -> None:
     """What the added indicators need is there."""
     assert any(seen.visit.age for pages in web_of("stale-node") for page in pages for seen in page)
-    history = history_of(web_of("session-id"), 12)
+    history = build_history(web_of("session-id"), 12)
     assert history.core.bytes_and_text()[1] > history.core.bytes_and_text()[3] > 0
     assert any(seen.visit.digest == "sorry" for pages in web_of("soft-404") for page in pages for seen in page)
 
 
 def test_the_learner_keeps_its_promise_where_schemes_cannot() -> None:
     """With liars about, it misses few changes where the best obvious scheme misses many, and saves at least half."""
-    done = trial(MIXTURES["liars"], 700, 12, 11, Wanted(0.99), 6)
+    done = run_trial(MIXTURES["liars"], 700, 12, 11, LearningOptions(0.99), 6)
     scores = {score.name: score for score in done.scores}
     ours = scores["learned"]
     assert ours.reliability >= 0.99

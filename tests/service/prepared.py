@@ -13,86 +13,88 @@ from typing import TYPE_CHECKING, cast
 import uvloop
 
 from unlost import uri as addresses
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
-from unlost.aggregate.wish import Freshness, Wish
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.repository import StoredCopy
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
+from unlost.aggregate.wish import CacheControl, RoutingOptions
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.repository import FetchedCapture
 from unlost.clock import SystemClock
 from unlost.errors import BusyError, FailedError, NotKeptError, NotNowError, UsageError
 from unlost.formats.capture import Capture
-from unlost.formats.mementos import Memento, Mementos
+from unlost.formats.mementos import MementoTuple, Mementos
 from unlost.service import connection, server
 from unlost.service.metrics import Metrics
-from unlost.service.monitor import Monitor
-from unlost.service.parts import Parts
+from unlost.service.monitor import EventStream
+from unlost.service.parts import ServiceContext
 from unlost.service.reload import ReloadableApplication
-from unlost.service.standing import Standing
-from unlost.service.telling import Telling
+from unlost.service.standing import ArchiveStatus
+from unlost.service.telling import MetricsListener
 
 if TYPE_CHECKING:
-    from unlost.service.copies import Copies
+    from unlost.service.copies import ReplaySource
 
 EVIL_NAME = "<img src=x onerror=\"document.title='owned'\">"
 ARCHIVES = (
-    Archive("a.org", "Archive A", Kind.MEMENTO, timemap="http://a.org/timemap/"),
-    Archive("b.org", "Archive B", Kind.MEMENTO, timemap="http://b.org/timemap/"),
-    Archive("evil.org", EVIL_NAME, Kind.MEMENTO, timemap="http://evil.org/timemap/", enabled=False),
+    Archive("a.org", "Archive A", ArchiveKind.MEMENTO, timemap="http://a.org/timemap/"),
+    Archive("b.org", "Archive B", ArchiveKind.MEMENTO, timemap="http://b.org/timemap/"),
+    Archive("evil.org", EVIL_NAME, ArchiveKind.MEMENTO, timemap="http://evil.org/timemap/", enabled=False),
 )
 HEAD_SECONDS = 4.0
 PAGE = "http://example.com/"
 DATES = ("19960101040926", "20020120142510", "20140210000001", "20201231235959")
 
 
-def copies(page: str) -> tuple[Memento, ...]:
+def copies(page: str) -> tuple[MementoTuple, ...]:
     """Return four copies of a page, by date, in two archives."""
     return tuple(
-        Memento(date, archive, f"http://{archive}/web/{date}/{page}")
+        MementoTuple(date, archive, f"http://{archive}/web/{date}/{page}")
         for date, archive in zip(DATES, ("a.org", "b.org", "a.org", "b.org"), strict=True)
     )
 
 
 NOISY = "http://noisy.example/"
-HIT = Report("a.org", "routed", "hit", 2, 12.5)
-LATE = Report("b.org", "broadcast", "timeout", 0, 10_000.0, "not answered within 10 s")
-LIMITED = Report("a.org", "routed", "not-now", 0, 0.1, "a.org: not queried before tomorrow: its rate is used up")
+HIT = ArchiveReport("a.org", "routed", "hit", 2, 12.5)
+LATE = ArchiveReport("b.org", "broadcast", "timeout", 0, 10_000.0, "not answered within 10 s")
+LIMITED = ArchiveReport("a.org", "routed", "not-now", 0, 0.1, "a.org: not queried before tomorrow: its rate is used up")
 RETRY = {"http://limited.example/": 20.0, "http://due.example/": -3.0}
 """Seconds until an archive admits requests for a page again."""
-PAGES: dict[str, tuple[tuple[Memento, ...], tuple[Report, ...]]] = {
-    PAGE: (copies(PAGE), (HIT, Report("b.org", "routed", "hit", 2, 7.0))),
-    NOISY: ((), (Report("x" * 8_000, "routed", "miss"),)),
+PAGES: dict[str, tuple[tuple[MementoTuple, ...], tuple[ArchiveReport, ...]]] = {
+    PAGE: (copies(PAGE), (HIT, ArchiveReport("b.org", "routed", "hit", 2, 7.0))),
+    NOISY: ((), (ArchiveReport("x" * 8_000, "routed", "miss"),)),
     "http://one.example/": (copies("http://one.example/")[:1], (HIT,)),
     "http://slow.example/": (copies("http://slow.example/"), (HIT,)),
     "http://partly.example/": (copies("http://partly.example/")[::2], (HIT, LATE)),
-    "http://failed.example/": ((), (Report("a.org", "routed", "miss"), LATE)),
+    "http://failed.example/": ((), (ArchiveReport("a.org", "routed", "miss"), LATE)),
     "http://limited.example/": ((), (LIMITED, LATE)),
     "http://due.example/": ((), (LIMITED,)),
     "http://evil.example/": (
         (
-            Memento("20140101000000", "evil.org", "javascript:document.title='owned'"),
-            Memento("20150101000000", "evil.org", "http://evil.org/\"><script>document.title='owned'</script>"),
-            Memento("20160101000000", "evil.org", "http://evil.org/\r\nX-Injected: yes/ü"),
+            MementoTuple("20140101000000", "evil.org", "javascript:document.title='owned'"),
+            MementoTuple("20150101000000", "evil.org", "http://evil.org/\"><script>document.title='owned'</script>"),
+            MementoTuple("20160101000000", "evil.org", "http://evil.org/\r\nX-Injected: yes/ü"),
         ),
         (HIT,),
     ),
     "http://file.example/": (
         (
-            Memento("20140101000000", "a.org", "file:a.warc.gz#7-99"),
-            Memento("20150101000000", "b.org", "https://b.org/x.warc.gz#7-99"),
-            Memento("20160101000000", "b.org", "https://b.org/2016/http://file.example/"),
+            MementoTuple("20140101000000", "a.org", "file:a.warc.gz#7-99"),
+            MementoTuple("20150101000000", "b.org", "https://b.org/x.warc.gz#7-99"),
+            MementoTuple("20160101000000", "b.org", "https://b.org/2016/http://file.example/"),
         ),
         (HIT,),
     ),
     "http://future.example/": (
         tuple(
-            Memento(date, "a.org", f"http://a.org/web/{date}/http://future.example/")
+            MementoTuple(date, "a.org", f"http://a.org/web/{date}/http://future.example/")
             for date in ("20140210000001", "20201231235959", "20990101000000", "99991231235959")
         ),
         (HIT,),
     ),
     "http://many.example/": (
         tuple(
-            Memento(f"20{n // 12 % 20:02d}{n % 12 + 1:02d}{n // 240 % 28 + 1:02d}000000", "a.org", f"http://a.org/{n}")
+            MementoTuple(
+                f"20{n // 12 % 20:02d}{n % 12 + 1:02d}{n // 240 % 28 + 1:02d}000000", "a.org", f"http://a.org/{n}"
+            )
             for n in range(3_000)
         ),
         (HIT,),
@@ -103,16 +105,18 @@ PAGES: dict[str, tuple[tuple[Memento, ...], tuple[Report, ...]]] = {
 class Prepared:
     """Finds what is prepared; any other page is in no archive. asked: every wish, in order."""
 
-    def __init__(self, telling: Telling) -> None:
+    def __init__(self, telling: MetricsListener) -> None:
         self._telling = telling
-        self._kept: dict[tuple[str, Wish], Found] = {}
+        self._kept: dict[tuple[str, RoutingOptions], AggregateResult] = {}
 
-    def kept(self, uri: str, wish: Wish) -> Found | None:
+    def kept(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
         """Return what was found before."""
         found = self._kept.get((uri, wish))
         return None if found is None else replace(found, from_cache=True)
 
-    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
+    async def find(
+        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
+    ) -> AggregateResult:  # noqa: B008
         """Return what is prepared, in the archives that are wished for."""
         addresses.key(uri)
         if unknown := (wish.archives or frozenset()) - {each.id for each in ARCHIVES}:
@@ -129,33 +133,35 @@ class Prepared:
         if uri == "http://slow.example/":
             await asyncio.sleep(1.5)
         retry_at = SystemClock().now() + RETRY[uri] if uri in RETRY else None
-        rows, reports = PAGES.get(uri if uri.count("/") > 2 else f"{uri}/", ((), (Report("a.org", "routed", "miss"),)))
+        rows, reports = PAGES.get(
+            uri if uri.count("/") > 2 else f"{uri}/", ((), (ArchiveReport("a.org", "routed", "miss"),))
+        )
         chosen = [row for row in rows if wish.archives is None or row.archive in wish.archives]
         now = SystemClock().now()
         until = now + (60 if chosen else 30)
-        found = Found(uri, Mementos(chosen), reports, ("evil.org",), now, until, retry_at=retry_at)
+        found = AggregateResult(uri, Mementos(chosen), reports, ("evil.org",), now, until, retry_at=retry_at)
         self._kept[uri, wish] = found
-        self._telling.found(found)
+        self._telling.on_result(found)
         return found
 
-    def standings(self) -> list[Standing]:
+    def archive_statuses(self) -> list[ArchiveStatus]:
         """Return how the archives stand."""
         first, second, third = ARCHIVES
         made = 1_700_000_000.0
         return [
-            Standing(
+            ArchiveStatus(
                 first,
                 True,
                 "its map says so",
                 has_map=True,
-                map_made=made,
+                map_created=made,
                 routed=10,
                 routed_hits=9,
                 explored=5,
                 explored_hits=1,
             ),
-            Standing(second, True, "its hit rate is 5 %", "dormant", SystemClock().now() + 500, hit_rate=0.05),
-            Standing(third, False, "it is off: only if it is named"),
+            ArchiveStatus(second, True, "its hit rate is 5 %", "dormant", SystemClock().now() + 500, hit_rate=0.05),
+            ArchiveStatus(third, False, "it is off: only if it is named"),
         ]
 
 
@@ -163,7 +169,7 @@ class PreparedCopies:
     """Has the bytes of the copies of one page."""
 
     @asynccontextmanager
-    async def fetched(self, uri: str, memento: Memento) -> AsyncIterator[StoredCopy | None]:
+    async def fetched(self, uri: str, memento: MementoTuple) -> AsyncIterator[FetchedCapture | None]:
         """Yield a copy, or fail in every way in which an archive fails."""
         if "nocopy" in uri:
             yield None
@@ -181,7 +187,7 @@ class PreparedCopies:
         )
         if "moved" in uri:
             capture = replace(capture, status=301, redirect="http://elsewhere.example/%2F\r\nX-Injected: yes")
-        yield StoredCopy(capture, headers, io.BytesIO(b"<script>alert(1)</script>" + b"x" * 300_000))
+        yield FetchedCapture(capture, headers, io.BytesIO(b"<script>alert(1)</script>" + b"x" * 300_000))
 
 
 for _name in ("nocopy", "notnow", "broke", "moved"):
@@ -192,10 +198,10 @@ async def main(port: int, published: Path | None) -> None:
     """Serve until a signal comes."""
     connection._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
     connection._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
-    metrics, monitor = Metrics(), Monitor(heartbeat=0.2)
-    finds = Prepared(Telling(metrics, monitor))
-    parts = Parts(
-        finds, cast("Copies", PreparedCopies()), finds, SystemClock(), metrics, monitor, published=published
+    metrics, monitor = Metrics(), EventStream(heartbeat=0.2)
+    finds = Prepared(MetricsListener(metrics, monitor))
+    parts = ServiceContext(
+        finds, cast("ReplaySource", PreparedCopies()), finds, SystemClock(), metrics, monitor, published_map=published
     )  # fmt: skip
     with server.listen("127.0.0.1", port) as listening:
         async with ReloadableApplication(lambda _: nullcontext(parts), 5.0, print) as application:

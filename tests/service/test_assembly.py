@@ -14,20 +14,20 @@ from tests.archives.clients.sites import response
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port
-from unlost.aggregate.wish import Freshness, Wish
+from unlost.aggregate.wish import CacheControl, RoutingOptions
 from unlost.archives.archive import Archive
 from unlost.formats.problems import Problems
-from unlost.formats.upstream import Answer, read_answers
+from unlost.formats.upstream import UpstreamLogEntry, read_upstream_log
 from unlost.holdings import build_filter, build_map
-from unlost.service.about import about
-from unlost.service.assembly import Options, assembled
-from unlost.service.parts import Parts
+from unlost.service.about import describe_archives
+from unlost.service.assembly import ServiceOptions, build_service
+from unlost.service.parts import ServiceContext
 
 PAGES = [
     f"http://site{number % 5}.example/{path}" for number in range(12) for path in (f"a/{number}", f"b/{number}?q=1")
 ]
 ABSENT = ["http://site0.example/a/none", "http://elsewhere.example/", "http://site1.example/"]
-ANEW = Freshness(no_cache=True)
+ANEW = CacheControl(no_cache=True)
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class World:
     archives: tuple[Archive, ...]
     held: tuple[frozenset[str], ...]
 
-    def options(self, home: Path, **options: Any) -> Options:  # noqa: ANN401  those of Options
+    def options(self, home: Path, **options: Any) -> ServiceOptions:  # noqa: ANN401  those of Options
         """Return what a service is told."""
         options = {"archives": self.archives, "contact": "me@example.org", "exploring": 0.0, **options}
-        return Options(state=home / "state", cache=home / "cache", tell=lambda _: None, **options)
+        return ServiceOptions(state=home / "state", cache=home / "cache", tell=lambda _: None, **options)
 
 
 @pytest.fixture(scope="module")
@@ -74,11 +74,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield World(archives, tuple(held))
 
 
-def run(options: Options, what: Callable[[Parts], Coroutine[Any, Any, None]]) -> None:
+def run(options: ServiceOptions, what: Callable[[ServiceContext], Coroutine[Any, Any, None]]) -> None:
     """Do something with the parts of a service."""
 
     async def work() -> None:
-        async with assembled(options) as parts:
+        async with build_service(options) as parts:
             await what(parts)
 
     asyncio.run(work())
@@ -87,10 +87,10 @@ def run(options: Options, what: Callable[[Parts], Coroutine[Any, Any, None]]) ->
 def test_routed_answers_equal_broadcast_answers(world: World, tmp_path: Path) -> None:
     """Memento for memento, for every page that any archive holds and for others; and who has nothing is not asked."""
 
-    async def compare(parts: Parts) -> None:
+    async def compare(parts: ServiceContext) -> None:
         for page in PAGES + ABSENT:
-            routed = await parts.finds.find(page, Wish(), ANEW)
-            everybody = await parts.finds.find(page, Wish(broadcast=True), ANEW)
+            routed = await parts.finder.find(page, RoutingOptions(), ANEW)
+            everybody = await parts.finder.find(page, RoutingOptions(broadcast=True), ANEW)
             assert list(routed.mementos) == list(everybody.mementos)
             assert (routed.failures, everybody.failures) == ((), ())
             holders = {f"a{number}" for number, pages in enumerate(world.held) if page in pages}
@@ -107,11 +107,11 @@ def test_what_was_found_outlives_the_service(world: World, tmp_path: Path) -> No
     """Nobody is asked again by the next one; another registry does not get it."""
     page = next(iter(world.held[0]))
 
-    async def ask(parts: Parts) -> None:
-        assert not (await parts.finds.find(page)).from_cache
+    async def ask(parts: ServiceContext) -> None:
+        assert not (await parts.finder.find(page)).from_cache
 
-    async def ask_again(parts: Parts) -> None:
-        assert (await parts.finds.find(page, Wish(), Freshness(only_if_cached=True))).from_cache
+    async def ask_again(parts: ServiceContext) -> None:
+        assert (await parts.finder.find(page, RoutingOptions(), CacheControl(only_if_cached=True))).from_cache
 
     run(world.options(tmp_path), ask)
     run(world.options(tmp_path), ask_again)
@@ -121,14 +121,14 @@ def test_what_was_found_outlives_the_service(world: World, tmp_path: Path) -> No
 def test_exploring_and_routing_are_counted_and_told(world: World, tmp_path: Path) -> None:
     """Every archive says what its map was worth; a later service goes on from there."""
 
-    async def ask(parts: Parts) -> None:
+    async def ask(parts: ServiceContext) -> None:
         for page in PAGES:
-            await parts.finds.find(page, Wish(), ANEW)
+            await parts.finder.find(page, RoutingOptions(), ANEW)
 
     run(world.options(tmp_path, exploring=1.0), ask)
 
-    async def look(parts: Parts) -> None:
-        told = about(parts.stands.standings(), parts.clock)
+    async def look(parts: ServiceContext) -> None:
+        told = describe_archives(parts.archive_status.archive_statuses(), parts.clock)
         archives = told["archives"]
         assert isinstance(archives, list)
         for number, each in enumerate(archives):
@@ -150,13 +150,13 @@ def test_the_log_teaches_maps_and_the_next_service(world: World, tmp_path: Path)
     archives = tuple(replace(each, mementomap=None, filters=()) for each in world.archives)
     missed = [page for page in PAGES if page not in world.held[0] and "?" not in page]
 
-    async def ask(parts: Parts) -> None:
+    async def ask(parts: ServiceContext) -> None:
         for page in PAGES:
-            await parts.finds.find(page)
+            await parts.finder.find(page)
 
     run(world.options(tmp_path, archives=archives, upstream_log=log), ask)
     problems = Problems()
-    answers: list[Answer] = list(read_answers(log, problems))
+    answers: list[UpstreamLogEntry] = list(read_upstream_log(log, problems))
     assert (problems.total, len(answers)) == (0, 3 * len(PAGES))
     assert {answer.reason for answer in answers} == {"learned"}
     for number, held in enumerate(world.held):
@@ -171,8 +171,8 @@ def test_the_log_teaches_maps_and_the_next_service(world: World, tmp_path: Path)
     said = json.loads(done.stdout)
     assert (said["added"], said["problems"]) == (len(missed), {}), said
 
-    async def look(parts: Parts) -> None:
-        rates = {each.archive.id: each.hit_rate for each in parts.stands.standings()}
+    async def look(parts: ServiceContext) -> None:
+        rates = {each.archive.id: each.hit_rate for each in parts.archive_status.archive_statuses()}
         for number, held in enumerate(world.held):
             # From one half, which nobody told otherwise.
             assert abs((rates[f"a{number}"] or 0) - len(held) / len(PAGES)) < 0.1
@@ -188,14 +188,14 @@ def test_an_archive_that_is_down_is_left_alone_and_said_to_be(world: World, tmp_
     )
     page = next(iter(world.held[1]))
 
-    async def ask(parts: Parts) -> None:
+    async def ask(parts: ServiceContext) -> None:
         for _ in range(4):
-            found = await parts.finds.find(page, Wish(broadcast=True), ANEW)
+            found = await parts.finder.find(page, RoutingOptions(broadcast=True), ANEW)
             assert "a1" in {row.archive for row in found.mementos}
             assert [report.archive for report in found.failures] == ["dead"]
-        absent = await parts.finds.find(ABSENT[1], Wish(broadcast=True))
-        assert (len(absent.mementos), absent.until <= absent.made) == (0, True)
-        again = await parts.finds.find(ABSENT[1], Wish(broadcast=True))
+        absent = await parts.finder.find(ABSENT[1], RoutingOptions(broadcast=True))
+        assert (len(absent.mementos), absent.expires_at <= absent.created_at) == (0, True)
+        again = await parts.finder.find(ABSENT[1], RoutingOptions(broadcast=True))
         assert not again.from_cache
 
     run(world.options(tmp_path, archives=(*world.archives, dead)), ask)

@@ -13,44 +13,46 @@ from starlette.requests import Request
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError
-from unlost.service.clients import Clients
+from unlost.service.clients import ClientIdentifier
 from unlost.service.jobs import states
-from unlost.service.jobs.admins import Admins
+from unlost.service.jobs.admins import AdminStore
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.job import State
-from unlost.service.jobs.keys import Keys
-from unlost.service.jobs.letters import Letters
-from unlost.service.jobs.store import Jobs
-from unlost.service.jobs_desk import Desk
+from unlost.service.jobs.job import JobState
+from unlost.service.jobs.keys import LinkSigner
+from unlost.service.jobs.letters import MailOutbox
+from unlost.service.jobs.store import JobStore
+from unlost.service.jobs_desk import JobService
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(tmp_path: Path) -> Iterator[JobService]:
     """Have a desk with an empty database."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
 
-    async def made() -> Desk:
-        return Desk.of(Jobs(database), JobFolders(tmp_path / "work"), Keys(b"x" * 32), Letters(database), ("a",))
+    async def made() -> JobService:
+        return JobService.create(
+            JobStore(database), JobFolders(tmp_path / "work"), LinkSigner(b"x" * 32), MailOutbox(database), ("a",)
+        )
 
     found = asyncio.run(made())
     yield found
-    found.orders.shutdown()
-    found.logins.shutdown()
+    found.order_threads.shutdown()
+    found.login_pool.shutdown()
     database.close()
 
 
-def test_an_order_does_not_wait_behind_a_crowd(desk: Desk) -> None:
+def test_an_order_does_not_wait_behind_a_crowd(desk: JobService) -> None:
     """While more look than there is room for, and none of them gets on, an order is taken."""
 
     async def run() -> None:
         gate = threading.Event()
-        crowd = [asyncio.create_task(desk.do(gate.wait)) for _ in range(40)]
+        crowd = [asyncio.create_task(desk.run_query(gate.wait)) for _ in range(40)]
         try:
             await asyncio.sleep(0)
-            taken = await desk.take(desk.jobs.submit, ORDER, is_confirmed=True)
-            assert taken.state is State.QUEUED
+            taken = await desk.run_order(desk.store.submit, ORDER, is_confirmed=True)
+            assert taken.state is JobState.QUEUED
             assert not any(each.done() for each in crowd)
         finally:
             gate.set()
@@ -59,60 +61,62 @@ def test_an_order_does_not_wait_behind_a_crowd(desk: Desk) -> None:
     asyncio.run(run())
 
 
-def test_logins_wait_in_a_bounded_queue(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logins_wait_in_a_bounded_queue(desk: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
     """One password is hashed at a time, eight more wait, and others are refused at once; there is room again then."""
     gate, running = threading.Event(), list[int]()
 
-    def log_in(_: Admins, name: str, *__: str) -> str:
+    def log_in(_: AdminStore, name: str, *__: str) -> str:
         running.append(threading.active_count())
         gate.wait()
         return name
 
-    monkeypatch.setattr(Admins, "log_in", log_in)
-    admins = Admins(desk.jobs.database)
+    monkeypatch.setattr(AdminStore, "log_in", log_in)
+    admins = AdminStore(desk.store.database)
 
     async def run() -> None:
-        waiting = [asyncio.create_task(desk.logins.run(admins.log_in, str(n), "x", "y")) for n in range(9)]
+        waiting = [asyncio.create_task(desk.login_pool.run(admins.log_in, str(n), "x", "y")) for n in range(9)]
         while not running:
             await asyncio.sleep(0)
         with pytest.raises(BusyError):
-            await desk.logins.run(admins.log_in, "more", "x", "y")
+            await desk.login_pool.run(admins.log_in, "more", "x", "y")
         assert len(running) == 1
         gate.set()
         assert await asyncio.gather(*waiting) == [str(n) for n in range(9)]
-        assert await desk.logins.run(admins.log_in, "again", "x", "y") == "again"
+        assert await desk.login_pool.run(admins.log_in, "again", "x", "y") == "again"
 
     asyncio.run(run())
 
 
-def test_nothing_is_left_of_a_job_that_was_removed(desk: Desk) -> None:
+def test_nothing_is_left_of_a_job_that_was_removed(desk: JobService) -> None:
     """A folder in which a worker still wrote while it was removed goes the next time; all others stay."""
-    gone, kept = desk.jobs.submit(ORDER).number, desk.jobs.submit(ORDER).number
+    gone, kept = desk.store.submit(ORDER).number, desk.store.submit(ORDER).number
     for number in (gone, kept, 999):
-        desk.folders.begin(number, 1)
-    desk.jobs.change(gone, states.expire)
-    desk.sweep()
-    assert desk.folders.numbers() == [kept, 999]
+        desk.folders.begin_generation(number, 1)
+    desk.store.change(gone, states.expire)
+    desk.remove_leftover_folders()
+    assert desk.folders.list_numbers() == [kept, 999]
 
 
-def test_who_looks_after_jobs_survives_what_nobody_thought_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_looks_after_jobs_survives_what_nobody_thought_of(
+    desk: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fault is logged, and at the next look it goes on."""
-    job = desk.jobs.submit(ORDER)
-    desk.folders.begin(job.number, 1)
-    desk.jobs.change(job.number, states.expire)
+    job = desk.store.submit(ORDER)
+    desk.folders.begin_generation(job.number, 1)
+    desk.store.change(job.number, states.expire)
     faults = iter([RuntimeError("a fault"), DatabaseError("away")])
-    sweep = Desk.sweep
+    sweep = JobService.remove_leftover_folders
 
-    def faulty(desk: Desk) -> None:
+    def faulty(desk: JobService) -> None:
         for fault in faults:
             raise fault
         sweep(desk)
 
-    monkeypatch.setattr(Desk, "sweep", faulty)
+    monkeypatch.setattr(JobService, "remove_leftover_folders", faulty)
 
     async def run() -> None:
-        looking = asyncio.create_task(desk.look_after(VirtualClock()))
-        while desk.folders.numbers():
+        looking = asyncio.create_task(desk.run_retention(VirtualClock()))
+        while desk.folders.list_numbers():
             await asyncio.sleep(0)
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)
@@ -125,26 +129,28 @@ def test_after_a_jump_of_the_clock_nothing_is_removed(tmp_path: Path) -> None:
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
     database.prepare()
-    jobs = Jobs(database)
+    jobs = JobStore(database)
 
     async def run() -> None:
-        desk = Desk.of(jobs, JobFolders(tmp_path / "work"), Keys(b"x" * 32), Letters(database), ("a",))
+        desk = JobService.create(
+            jobs, JobFolders(tmp_path / "work"), LinkSigner(b"x" * 32), MailOutbox(database), ("a",)
+        )
         waiting = Waiting()
         number = jobs.submit(ORDER).number
-        looking = asyncio.create_task(desk.look_after(waiting))
+        looking = asyncio.create_task(desk.run_retention(waiting))
         await waiting.looked()
         clock.advance(30 * 86_400)
         await waiting.looked()
-        assert jobs.get(number).state is State.PENDING
+        assert jobs.get(number).state is JobState.PENDING
         assert (await desk.gauges())["unlost_clock_jumped"][1] == 1
         desk.clock_guard.confirm()
         await waiting.looked()
-        assert jobs.get(number).state is State.REMOVED
+        assert jobs.get(number).state is JobState.REMOVED
         assert (await desk.gauges())["unlost_clock_jumped"][1] == 0
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)
-        desk.orders.shutdown()
-        desk.logins.shutdown()
+        desk.order_threads.shutdown()
+        desk.login_pool.shutdown()
 
     asyncio.run(run())
     database.close()
@@ -174,15 +180,15 @@ class Waiting:
         await self._reached.wait()
 
 
-def coded(clients: Clients, *lines: bytes, by: str = "127.0.0.1") -> str:
+def coded(clients: ClientIdentifier, *lines: bytes, by: str = "127.0.0.1") -> str:
     """Return the code of a request with these lines of X-Forwarded-For, that came from an address."""
     headers = [(b"x-forwarded-for", line) for line in lines]
-    return clients.code(Request({"type": "http", "headers": headers, "client": (by, 1)}))
+    return clients.client_hash(Request({"type": "http", "headers": headers, "client": (by, 1)}))
 
 
 def test_whence_a_request_comes_is_what_our_own_proxy_says() -> None:
     """The last address in the last line counts, whatever a stranger wrote before: also where a proxy adds a line."""
-    code = partial(coded, Clients(Keys(b"x" * 32), proxies=[ip_network("127.0.0.0/8")]))
+    code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")]))
     assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
     assert code(b"192.0.2.1", b"6.6.6.6") != code(b"192.0.2.1") != code()
     assert code(b"192.0.2.1", by="::ffff:127.0.0.9") == code(b"192.0.2.1")
@@ -193,7 +199,7 @@ def test_whence_a_request_comes_is_what_our_own_proxy_says() -> None:
 def test_of_several_own_proxies_in_a_row_none_is_who_asks() -> None:
     """The last address that is none of ours counts: one of ours has seen it, and wrote nothing but that."""
     own = [ip_network(each) for each in ("127.0.0.1", "10.0.0.0/24", "2001:db8:1::/64")]
-    code = partial(coded, Clients(Keys(b"x" * 32), proxies=own))
+    code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=own))
     visitor = code(b"192.0.2.1")
     assert code(b"192.0.2.1, 10.0.0.7") == code(b"192.0.2.1", b"10.0.0.7, 2001:db8:1::2") == visitor
     forged = [b"6.6.6.6, 192.0.2.1, 10.0.0.7", b"10.0.0.7, 192.0.2.1", b"127.0.0.1,10.0.0.8,192.0.2.1,10.0.0.7"]

@@ -1,21 +1,21 @@
 """Lists that were rendered and are kept: in bounded memory, whatever they consist of."""
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
+from unlost.aggregate.wish import RoutingOptions
 from unlost.formats.mementos import Mementos
 from unlost.service.answers import Header
-from unlost.service.kept_answers import KeptAnswers
+from unlost.service.kept_answers import ResponseCache
 
 CAPACITY = 1 << 20
-FOUND = Found("http://example.com/", Mementos(), (), (), 1.0, 2.0)
+FOUND = AggregateResult("http://example.com/", Mementos(), (), (), 1.0, 2.0)
 
 
-def kept_of(count: int, body: bytes, headers: list[Header], wish: Wish = Wish()) -> int:  # noqa: B008
+def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions = RoutingOptions()) -> int:  # noqa: B008
     """Return how many of so many answers, each by another name of the service, are still kept."""
-    kept = KeptAnswers(CAPACITY)
+    kept = ResponseCache(CAPACITY)
     for number in range(count):
-        kept.rendered(FOUND, wish, "link", f"http://{number}", lambda: (body, headers))
+        kept.get_or_render(FOUND, wish, "link", f"http://{number}", lambda: (body, headers))
     rendered_anew = 0
 
     def render() -> tuple[bytes, list[Header]]:
@@ -25,7 +25,7 @@ def kept_of(count: int, body: bytes, headers: list[Header], wish: Wish = Wish())
 
     # From the last to the first: what is rendered anew takes the place of the oldest only.
     for number in reversed(range(count)):
-        kept.rendered(FOUND, wish, "link", f"http://{number}", render)
+        kept.get_or_render(FOUND, wish, "link", f"http://{number}", render)
         if rendered_anew:
             return count - 1 - number
     return count
@@ -35,9 +35,9 @@ def test_bodies_headers_and_wishes_are_counted() -> None:
     """Whoever asks by ever other hosts gets no more memory than there is, be it for links or for names."""
     assert kept_of(100, b"", []) == 100
     for body, headers, wish in (
-        (b"x" * 20_000, [], Wish()),
-        (b"", [(b"link", b"x" * 20_000)], Wish()),
-        (b"", [], Wish(frozenset(f"{number:040}.example" for number in range(160)))),
+        (b"x" * 20_000, [], RoutingOptions()),
+        (b"", [(b"link", b"x" * 20_000)], RoutingOptions()),
+        (b"", [], RoutingOptions(frozenset(f"{number:040}.example" for number in range(160)))),
     ):
         assert 20 < kept_of(500, body, headers, wish) <= CAPACITY // 20_000
     assert kept_of(2, b"", [(b"link", b"x" * (CAPACITY >> 4))]) == 0
@@ -47,10 +47,10 @@ def test_how_long_it_took_makes_no_other_list() -> None:
     """JSON that is found anew has the tag that it had, unless copies, outcomes, format or addresses are others."""
 
     def tag(milliseconds: float, form: str = "json", base: str = "http://a", outcome: str = "hit") -> bytes:
-        reports = (Report("a", "routed", outcome, 0, milliseconds),)  # type: ignore[arg-type]
-        found = Found("http://example.com/", Mementos(), reports, (), milliseconds, 2.0)
+        reports = (ArchiveReport("a", "routed", outcome, 0, milliseconds),)  # type: ignore[arg-type]
+        found = AggregateResult("http://example.com/", Mementos(), reports, (), milliseconds, 2.0)
         body = f"{milliseconds} {base} {outcome}".encode()
-        return KeptAnswers(CAPACITY).rendered(found, Wish(), form, base, lambda: (body, [])).etag
+        return ResponseCache(CAPACITY).get_or_render(found, RoutingOptions(), form, base, lambda: (body, [])).etag
 
     assert tag(1.0) == tag(2.0)
     assert tag(1.0).startswith(b'W/"')

@@ -27,17 +27,17 @@ from tests.waiting import wait_until
 from unlost.errors import UsageError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, Progress, State
-from unlost.service.jobs.keys import Keys, kept_secret
-from unlost.service.jobs.letters import Due, Letters
-from unlost.service.jobs.order import _MAIL, order_of
-from unlost.service.jobs.retention import Letter, Terms
-from unlost.service.jobs.rules import Limits
-from unlost.service.jobs.store import Jobs
-from unlost.service.jobs_api import _name
-from unlost.service.letter_texts import LetterTexts
-from unlost.service.mail import MailConnections, MailError, MailServer, mail_server
-from unlost.service.post import Post
+from unlost.service.jobs.job import Job, JobProgress, JobState
+from unlost.service.jobs.keys import LinkSigner, load_secret
+from unlost.service.jobs.letters import PendingMail, MailOutbox
+from unlost.service.jobs.order import _MAIL, parse_order
+from unlost.service.jobs.retention import MailKind, RetentionPolicy
+from unlost.service.jobs.rules import OrderLimits
+from unlost.service.jobs.store import JobStore
+from unlost.service.jobs_api import _download_name
+from unlost.service.letter_texts import MailRenderer
+from unlost.service.mail import SmtpConnectionPool, MailError, MailServer, parse_mail_server
+from unlost.service.post import MailSender
 
 
 def letter(to: str = "me@example.org") -> EmailMessage:
@@ -51,7 +51,7 @@ def letter(to: str = "me@example.org") -> EmailMessage:
 def server(scheme: str, port: int, ca: Path | None, password: str = PASSWORD) -> MailServer:
     """Return where letters are handed over."""
     user = f"{USER}@" if scheme == "smtp" else ""
-    return mail_server(f"{scheme}://{user}127.0.0.1:{port}", "unlost@example.org", password, ca)
+    return parse_mail_server(f"{scheme}://{user}127.0.0.1:{port}", "unlost@example.org", password, ca)
 
 
 @pytest.mark.parametrize(("tls", "scheme"), [("starttls", "smtp"), ("smtps", "smtps"), ("none", "smtp+plain")])
@@ -72,7 +72,7 @@ def test_nothing_is_sent_in_the_open(tmp_path: Path) -> None:
         server("smtp", sink.port, sink.ca).send(letter())
     assert sink.got == []
     with pytest.raises(UsageError, match="everybody to read"):
-        mail_server("smtp+plain://me@localhost", "a@b")
+        parse_mail_server("smtp+plain://me@localhost", "a@b")
 
 
 def test_a_wrong_password_is_not_repeated(tmp_path: Path) -> None:
@@ -85,26 +85,28 @@ def test_a_wrong_password_is_not_repeated(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def post(tmp_path: Path) -> Iterator[tuple[Jobs, Letters, LetterTexts, VirtualClock]]:
+def post(tmp_path: Path) -> Iterator[tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]]:
     """Have jobs, and letters about them."""
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
     database.prepare()
-    jobs = Jobs(database)
-    texts = LetterTexts(Keys(kept_secret(tmp_path / "secret")), jobs.terms, "https://recover.example.org")
-    yield jobs, Letters(database), texts, clock
+    jobs = JobStore(database)
+    texts = MailRenderer(LinkSigner(load_secret(tmp_path / "secret")), jobs.retention, "https://recover.example.org")
+    yield jobs, MailOutbox(database), texts, clock
     database.close()
 
 
 @pytest.mark.parametrize("name", ["Win: http://evil.example", "Call 0800 1234", "Dr. Zoë O'Neill-Smith"])
-def test_emails_have_only_our_own_words(post: tuple[Jobs, Letters, LetterTexts, VirtualClock], name: str) -> None:
+def test_emails_have_only_our_own_words(
+    post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], name: str
+) -> None:
     """No name, no path, no user name and password of a URL; its host as code, shortened, and not in the subject."""
     jobs, letters, texts, clock = post
     host = f"{'call-0800-now.' * 5}evil.example"
     sent = {"url": f"http://log-in:here@{host}/your-account-is-locked?now", "mail": "me@example.org", "name": name}
-    jobs.submit(order_of(sent, ()))
-    (due,) = letters.take()
-    message = texts.message(due, "unlost@example.org", clock.now())
+    jobs.submit(parse_order(sent, ()))
+    (due,) = letters.claim()
+    message = texts.render_message(due, "unlost@example.org", clock.now())
     plain, html = message.get_body(("plain",)), message.get_body(("html",))
     assert plain is not None
     assert html is not None
@@ -116,12 +118,12 @@ def test_emails_have_only_our_own_words(post: tuple[Jobs, Letters, LetterTexts, 
     assert "evil" not in message["Subject"]
 
 
-def test_every_email_can_be_unsubscribed_from(post: tuple[Jobs, Letters, LetterTexts, VirtualClock]) -> None:
+def test_every_email_can_be_unsubscribed_from(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """By a header, also by one click (RFC 8058), and by a link; the URL is in one piece as it is sent."""
     jobs, letters, texts, clock = post
     jobs.submit(ORDER)
-    (due,) = letters.take()
-    message = texts.message(due, "unlost@example.org", clock.now())
+    (due,) = letters.claim()
+    message = texts.render_message(due, "unlost@example.org", clock.now())
     raw = message.as_bytes(policy=message.policy).decode()
     (stop,) = re.findall(r"^List-Unsubscribe: <(https://recover\.example\.org/mail/stop/[\w-]+)>\r$", raw, re.MULTILINE)
     assert "\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n" in raw
@@ -129,33 +131,33 @@ def test_every_email_can_be_unsubscribed_from(post: tuple[Jobs, Letters, LetterT
     assert f'href="{stop}"' in message.get_body(("html",)).get_content()  # type: ignore[union-attr]
 
 
-def test_what_letters_say(post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path) -> None:
+def test_what_letters_say(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
     """Each has its link in text and in HTML, where nothing that somebody typed acts; headers stay what they are."""
     jobs, letters, texts, clock = post
     evil = replace(ORDER, name="<b>Me</b>", url="http://lost.example/?a=<script>&b")
     number = jobs.submit(evil).number
     with (
         receiving(tmp_path) as sink,
-        closing(Post(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
-        assert sending.send_some()
+        assert sending.send_batch()
         clock.advance(86_400)
-        jobs.look_after()
-        assert not sending.send_some(), "unconfirmed orders get no reminders"
+        jobs.apply_retention()
+        assert not sending.send_batch(), "unconfirmed orders get no reminders"
         jobs.confirm(number)
         jobs.claim("w", 60)
-        jobs.beat(number, 1, 60, Progress(12, 1, 0))
+        jobs.renew_lease(number, 1, 60, JobProgress(12, 1, 0))
         jobs.change(number, lambda job, now: states.finish(job, 1, now, (), {}, "a gave no whole list"))
-        assert sending.send_some()
+        assert sending.send_batch()
         clock.advance(8 * 86_400)
-        jobs.look_after()
-        while sending.send_some():
+        jobs.apply_retention()
+        while sending.send_batch():
             pass
         jobs.retry(number)
         jobs.claim("w", 60)
         jobs.change(number, lambda job, now: states.fail(job, 2, now, "no archive"))
-        assert sending.send_some()
-        assert not sending.send_some()
+        assert sending.send_batch()
+        assert not sending.send_batch()
     subjects = [each["Subject"] for each in sink.got]
     assert [subject.partition(":")[0] for subject in subjects] == [
         f"Confirm your order no. {number}", "Recovered", "Still to be picked up", "Not recovered"
@@ -178,7 +180,7 @@ def test_what_letters_say(post: tuple[Jobs, Letters, LetterTexts, VirtualClock],
 
 
 def test_a_server_that_is_full_is_tried_again(
-    post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What is refused for now comes later, what is refused for good is given up; neither log has a link or password."""
     jobs, letters, texts, clock = post
@@ -187,40 +189,40 @@ def test_a_server_that_is_full_is_tried_again(
     with (
         receiving(tmp_path) as sink,
         caplog.at_level(logging.INFO),
-        closing(Post(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
         sink.full_for = "me@example.org"
-        assert sending.send_some()
+        assert sending.send_batch()
         sink.full_for = ""
-        assert not sending.send_some(), "one waits, one is given up"
+        assert not sending.send_batch(), "one waits, one is given up"
         clock.advance(61)
-        assert sending.send_some()
+        assert sending.send_batch()
         assert [each["To"] for each in sink.got] == ["me@example.org"]
         clock.advance(86_400)
-        assert not sending.send_some()
-    assert letters.waiting() == 0
+        assert not sending.send_batch()
+    assert letters.count_waiting() == 0
     assert "452" in caplog.text
     assert "given up" in caplog.text
     assert "/jobs/" not in caplog.text
     assert PASSWORD not in caplog.text
 
 
-def test_connections_are_reused(post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path) -> None:
+def test_connections_are_reused(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path) -> None:
     """A hundred emails go over a few connections, each once; a server that closed them is connected to again."""
     jobs, letters, texts, clock = post
-    jobs.rules.set_limits(Limits(per_mail=0, per_client=0, per_address=0))
+    jobs.rules.set_limits(OrderLimits(per_mail=0, per_client=0, per_address=0))
     for number in range(100):
         jobs.submit(replace(ORDER, mail=f"{number}@gmail.com"))
     with (
         receiving(tmp_path) as sink,
-        closing(Post(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
-        while sending.send_some():
+        while sending.send_batch():
             pass
         assert sorted(each["To"] for each in sink.got) == sorted(f"{n}@gmail.com" for n in range(100))
         assert len(sink.connections) <= 4
     with receiving(tmp_path) as first:
-        connections = MailConnections(server("smtp", first.port, first.ca))
+        connections = SmtpConnectionPool(server("smtp", first.port, first.ca))
         connections.send(letter())
         for each in connections._idle:
             each.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[union-attr]
@@ -230,28 +232,28 @@ def test_connections_are_reused(post: tuple[Jobs, Letters, LetterTexts, VirtualC
 
 
 def test_a_letter_that_cannot_be_written(
-    post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is given up, and the next one is sent all the same."""
     jobs, letters, texts, clock = post
     jobs.submit(replace(ORDER, mail="odd@example.org"))
     jobs.submit(ORDER)
-    write = LetterTexts.message
+    write = MailRenderer.render_message
 
-    def faulty(texts: LetterTexts, letter: Due, sender: str, now: float) -> EmailMessage:
+    def faulty(texts: MailRenderer, letter: PendingMail, sender: str, now: float) -> EmailMessage:
         if letter.job.order.mail.startswith("odd"):
             raise IndexError("of the library")
         return write(texts, letter, sender, now)
 
-    monkeypatch.setattr(LetterTexts, "message", faulty)
+    monkeypatch.setattr(MailRenderer, "render_message", faulty)
     with (
         receiving(tmp_path) as sink,
-        closing(Post(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
+        closing(MailSender(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)) as sending,
     ):
-        while sending.send_some():
+        while sending.send_batch():
             pass
     assert [each["To"] for each in sink.got] == ["me@example.org"]
-    assert letters.waiting() == 0
+    assert letters.count_waiting() == 0
 
 
 @given(
@@ -262,12 +264,12 @@ def test_a_letter_that_cannot_be_written(
 def test_whatever_an_order_says_its_letter_can_be_written(mail: str, name: str, host: str) -> None:
     """Every order that is taken has a letter with one receiver, the one that was named, and headers of one line."""
     try:
-        order = order_of({"url": f"http://{host}/", "mail": mail, "name": name}, ())
+        order = parse_order({"url": f"http://{host}/", "mail": mail, "name": name}, ())
     except UsageError:
         return
-    texts = LetterTexts(Keys(b"x" * 32), Terms(), "https://recover.example.org")
-    due = Due(1, Letter.CONFIRM, Job(1, order, State.PENDING, 0.0, 0.0), 1)
-    message = texts.message(due, "unlost@example.org", 0.0)
+    texts = MailRenderer(LinkSigner(b"x" * 32), RetentionPolicy(), "https://recover.example.org")
+    due = PendingMail(1, MailKind.CONFIRM, Job(1, order, JobState.PENDING, 0.0, 0.0), 1)
+    message = texts.render_message(due, "unlost@example.org", 0.0)
     assert message["To"] == order.mail
     read = message_from_bytes(message.as_bytes(policy=policy.SMTP), policy=policy.default)
     assert sorted(read.keys()) == sorted(message.keys())
@@ -297,23 +299,23 @@ def test_a_service_with_mail(tmp_path: Path) -> None:
     assert key not in logged
 
 
-def test_who_was_removed_is_in_no_letter(post: tuple[Jobs, Letters, LetterTexts, VirtualClock]) -> None:
+def test_who_was_removed_is_in_no_letter(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """What a mail server said of an address goes with it, and what it says of it later is not kept."""
     jobs, letters, *_ = post
     number = jobs.submit(ORDER).number
-    (due,) = letters.take()
-    letters.failed(due, f"550 no such user {ORDER.mail}", is_final=False)
+    (due,) = letters.claim()
+    letters.record_failure(due, f"550 no such user {ORDER.mail}", is_final=False)
     jobs.change(number, states.remove)
-    letters.failed(due, f"550 no such user {ORDER.mail}", is_final=True)
+    letters.record_failure(due, f"550 no such user {ORDER.mail}", is_final=True)
     assert [(each.mail, each.message, each.due) for each in letters.log(number)] == [("", "", None)]
 
 
-def test_a_host_with_letters_beyond_ascii(post: tuple[Jobs, Letters, LetterTexts, VirtualClock]) -> None:
+def test_a_host_with_letters_beyond_ascii(post: tuple[JobStore, MailOutbox, MailRenderer, VirtualClock]) -> None:
     """It is written as the network knows it, in letters and in names of files, and not as escaped bytes."""
     jobs, letters, texts, _ = post
-    job = jobs.submit(order_of({"url": "http://bücher.example/", "mail": "me@example.org"}, ()))
-    (due,) = letters.take()
-    body = texts.message(due, "unlost@example.org", 0.0).get_body(("plain",))
+    job = jobs.submit(parse_order({"url": "http://bücher.example/", "mail": "me@example.org"}, ()))
+    (due,) = letters.claim()
+    body = texts.render_message(due, "unlost@example.org", 0.0).get_body(("plain",))
     assert body is not None
     assert "`xn--bcher-kva.example`" in body.get_content()
-    assert _name(job, "zip") == "xn--bcher-kva.example.zip"
+    assert _download_name(job, "zip") == "xn--bcher-kva.example.zip"

@@ -3,8 +3,8 @@
 import re
 
 from tests.service.client import Client
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
 from unlost.formats.mementos import Mementos
 from unlost.service.metrics import Metrics
 
@@ -60,8 +60,8 @@ def test_buckets_grow() -> None:
     """Each bucket holds those before it."""
     metrics = Metrics()
     for seconds in (0.0005, 0.003, 0.003, 7.0, 1_000.0):
-        metrics.request("timemap", 200, seconds)
-    found = samples(metrics.text([], {}).decode())
+        metrics.count_request("timemap", 200, seconds)
+    found = samples(metrics.render([], {}).decode())
     counts = [found[f'unlost_request_seconds_bucket{{endpoint="timemap",le="{le}"}}'] for le in (0.001, 0.005, 10.0)]
     assert counts == [1, 3, 4]
     assert found['unlost_request_seconds_count{endpoint="timemap"}'] == 5
@@ -70,6 +70,8 @@ def test_buckets_grow() -> None:
 def test_labels_are_escaped() -> None:
     """Whatever an archive is called, its line is one."""
     metrics = Metrics()
-    metrics.asked(Found("http://a/", Mementos(), (Report('a"\\\n', "routed", "hit"),), (), 0.0, 0.0))
-    assert 'archive="a\\"\\\\\\n"' in metrics.text([], {}).decode()
-    samples(metrics.text([], {}).decode())
+    metrics.count_upstream(
+        AggregateResult("http://a/", Mementos(), (ArchiveReport('a"\\\n', "routed", "hit"),), (), 0.0, 0.0)
+    )
+    assert 'archive="a\\"\\\\\\n"' in metrics.render([], {}).decode()
+    samples(metrics.render([], {}).decode())

@@ -15,7 +15,7 @@ import pytest
 from tests.service.client import Answer, Client, prepared
 from tests.service.prepared import NOISY
 from unlost.service.answers import Message
-from unlost.service.monitor import Monitor
+from unlost.service.monitor import EventStream
 
 REQUEST = b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -120,7 +120,7 @@ def test_nobody_has_all_places() -> None:
     """From one network address there are so many readers and no more; others find room, and who leaves makes some."""
 
     async def run() -> None:
-        monitor, sent = Monitor(), list[Message]()
+        monitor, sent = EventStream(), list[Message]()
         gone = [asyncio.Event() for _ in range(26)]
 
         async def send(message: Message) -> None:
@@ -131,7 +131,7 @@ def test_nobody_has_all_places() -> None:
                 await gone[number].wait()
                 return {"type": "http.disconnect"}
 
-            return asyncio.create_task(monitor.follow("GET", receive, send, client))
+            return asyncio.create_task(monitor.serve("GET", receive, send, client))
 
         crowd = [following(number, "here") for number in range(25)]
         while monitor.readers < 25:

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page
 from tests.service.client import Client
 from tests.service.prepared import EVIL_NAME, PAGE, copies
 from tests.shown.looking import ratio
-from unlost.service.page import Page as Renderer
+from unlost.service.page import SearchPage as Renderer
 
 pytestmark = pytest.mark.browser
 
@@ -120,12 +120,12 @@ def test_the_check_sees_what_is_not_escaped(browser: Browser) -> None:
     told = {"version": "1", "time": "", "archives": [_about(EVIL_NAME)]}
     with browser.new_context() as context:
         page = context.new_page()
-        page.set_content(renderer.about(told))
+        page.set_content(renderer.render_about(told))
         assert not is_harmed(page)
         renderer._templates.autoescape = False
         assert renderer._templates.cache is not None
         renderer._templates.cache.clear()
-        page.set_content(renderer.about(told))
+        page.set_content(renderer.render_about(told))
         assert is_harmed(page)
 
 

@@ -5,16 +5,16 @@ from typing import Any, cast
 
 import pytest
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
-from unlost.aggregate.wish import Freshness, Wish
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
+from unlost.aggregate.wish import CacheControl, RoutingOptions
 from unlost.clock import SystemClock
-from unlost.formats.mementos import Memento, Mementos
+from unlost.formats.mementos import MementoTuple, Mementos
 from unlost.service.application import Application
-from unlost.service.asked import Asked, Terms
-from unlost.service.parts import Parts
-from unlost.service.requisites import page_behind, preferring
-from unlost.service.standing import Standing
+from unlost.service.asked import MementoRequest, RequestHeaders
+from unlost.service.parts import ServiceContext
+from unlost.service.requisites import referring_page, route_by_referer
+from unlost.service.standing import ArchiveStatus
 
 ROOT = "http://us.example"
 PAGE = "http://a.example/page"
@@ -28,7 +28,7 @@ HELD = {
 class Nobody:
     """Knows no archive."""
 
-    def standings(self) -> list[Standing]:
+    def archive_statuses(self) -> list[ArchiveStatus]:
         """Return how archives stand."""
         return []
 
@@ -39,22 +39,24 @@ class Finder:
     def __init__(self) -> None:
         self.wishes: list[tuple[str, frozenset[str] | None]] = []
 
-    def kept(self, uri: str, wish: Wish) -> Found | None:
+    def kept(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
         """Return what is kept: only the page."""
         return self._found(uri, wish) if uri == PAGE else None
 
-    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: ARG002, B008
+    async def find(
+        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
+    ) -> AggregateResult:  # noqa: ARG002, B008
         """Return what those have who are preferred."""
-        self.wishes.append((uri, wish.prefers))
+        self.wishes.append((uri, wish.preferred))
         return self._found(uri, wish)
 
-    def _found(self, uri: str, wish: Wish) -> Found:
+    def _found(self, uri: str, wish: RoutingOptions) -> AggregateResult:
         rows = [
-            Memento(date, archive, f"http://{archive}/{date}/{uri}")
+            MementoTuple(date, archive, f"http://{archive}/{date}/{uri}")
             for date, archive in HELD.get(uri, ())
-            if wish.prefers is None or archive in wish.prefers
+            if wish.preferred is None or archive in wish.preferred
         ]
-        return Found(uri, Mementos(rows), (), (), 0.0, 60.0)
+        return AggregateResult(uri, Mementos(rows), (), (), 0.0, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -76,31 +78,31 @@ class Finder:
 )
 def test_the_page_behind_a_request(referer: bytes, page: str | None) -> None:
     """By its own address or by one of ours; what names none is passed over, and nothing is refused."""
-    assert page_behind(referer, ROOT) == page
+    assert referring_page(referer, ROOT) == page
 
 
 @pytest.mark.parametrize(
     ("endpoint", "date", "wish", "expected"),
     [
-        ("timegate", "", Wish(), {"new.org"}),
-        ("timegate", "20110101000000", Wish(), {"old.org"}),
-        ("memento", "20110101000000", Wish(top_k=3), {"old.org"}),
-        ("timemap", "", Wish(), None),
-        ("timegate", "", Wish(broadcast=True), None),
-        ("timegate", "", Wish(archives=frozenset({"a"})), None),
+        ("timegate", "", RoutingOptions(), {"new.org"}),
+        ("timegate", "20110101000000", RoutingOptions(), {"old.org"}),
+        ("memento", "20110101000000", RoutingOptions(top_k=3), {"old.org"}),
+        ("timemap", "", RoutingOptions(), None),
+        ("timegate", "", RoutingOptions(broadcast=True), None),
+        ("timegate", "", RoutingOptions(archives=frozenset({"a"})), None),
     ],
 )
-def test_who_is_preferred(endpoint: str, date: str, wish: Wish, expected: set[str] | None) -> None:
+def test_who_is_preferred(endpoint: str, date: str, wish: RoutingOptions, expected: set[str] | None) -> None:
     """The archive of the copy that is closest to the date; nobody for lists, or where somebody said whom to ask."""
-    asked = Asked(endpoint, "", date, "http://a.example/both.png")
-    found = preferring(asked, Terms(Places(ROOT), wish), PAGE.encode(), Finder().kept)
-    assert (None if found is None else found.prefers) == expected
+    asked = MementoRequest(endpoint, "", date, "http://a.example/both.png")
+    found = route_by_referer(asked, RequestHeaders(ServiceUrls(ROOT), wish), PAGE.encode(), Finder().kept)
+    assert (None if found is None else found.preferred) == expected
 
 
 def ask(path: str, referer: bytes, *, by_page: bool) -> tuple[int, dict[bytes, bytes], Finder]:
     """Ask an application, and return status, headers and what was looked for."""
     finder = Finder()
-    parts = Parts(finder, cast("Any", None), Nobody(), SystemClock(), root=ROOT, by_page=by_page)
+    parts = ServiceContext(finder, cast("Any", None), Nobody(), SystemClock(), root=ROOT, routes_by_referer=by_page)
     sent: list[dict[str, Any]] = []
 
     async def send(message: Any) -> None:  # noqa: ANN401

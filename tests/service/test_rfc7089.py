@@ -5,14 +5,14 @@ import pytest
 from tests.service.client import Client
 from tests.service.prepared import DATES, PAGE, copies
 from unlost.dates import to_http
-from unlost.formats.linkformat import TimeMap, read_timemap
+from unlost.formats.linkformat import LinkFormatTimeMap, read_timemap
 from unlost.formats.problems import Problems
 
 GATE = f"/timegate/{PAGE}"
 URIMS = [each.uri for each in copies(PAGE)]
 
 
-def links(value: str) -> TimeMap:
+def links(value: str) -> LinkFormatTimeMap:
     """Return what a Link header says; nothing in it may be unreadable."""
     problems = Problems()
     found = read_timemap(value.encode(), problems)
@@ -100,9 +100,9 @@ def test_timemap_lists(service: Client, page: str) -> None:
     assert (answer.status, answer.headers["content-type"]) == (200, "application/link-format")
     assert answer.headers["x-memento-count"] == str(len(expected))
     assert told.original == page
-    assert told.itself is not None
-    assert told.itself.uri == f"{service.base}/timemap/link/{page}"
-    assert (told.itself.start, told.itself.until) == (expected[0].datetime, expected[-1].datetime)
+    assert told.self_link is not None
+    assert told.self_link.uri == f"{service.base}/timemap/link/{page}"
+    assert (told.self_link.start, told.self_link.until) == (expected[0].datetime, expected[-1].datetime)
     assert told.timegate == f"{service.base}/timegate/{page}"
     assert [(each.datetime, each.uri) for each in told.mementos] == [(row.datetime, row.uri) for row in expected]
     assert told.mementos[0].first

@@ -14,7 +14,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
 from tests.service.servers import listening_at, started
 from unlost.formats.problems import Problems
-from unlost.formats.upstream import read_answers
+from unlost.formats.upstream import read_upstream_log
 
 HELD = {
     "a": {"http://one.example/": ["20100101000000"], "http://all.example/": ["20110101000000", "20150101000000"]},
@@ -114,7 +114,7 @@ def test_only_who_has_it_is_asked_and_nothing_is_lost(world: World) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     problems = Problems()
-    answers = list(read_answers(log, problems))
+    answers = list(read_upstream_log(log, problems))
     assert Counter((each.archive, each.reason) for each in answers) == {
         ("a", "routed"): 2, ("b", "routed"): 2, ("c", "routed"): 1,
         ("a", "broadcast"): 4, ("b", "broadcast"): 4, ("c", "broadcast"): 4,

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import pytest
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.rendering import PIECE_MEMENTOS
-from unlost.aggregate.wish import Freshness, Wish
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.rendering import MEMENTOS_PER_PIECE
+from unlost.aggregate.wish import CacheControl, RoutingOptions
 from unlost.clock import SystemClock
-from unlost.formats.mementos import Memento, Mementos
+from unlost.formats.mementos import MementoTuple, Mementos
 from unlost.service.application import Application
-from unlost.service.parts import Parts
-from unlost.service.standing import Standing
+from unlost.service.parts import ServiceContext
+from unlost.service.standing import ArchiveStatus
 
 PAGE = "http://a.example/"
 SLICES = 5
@@ -24,14 +24,18 @@ class Long:
     """Finds a page of which there are very many mementos."""
 
     def __init__(self) -> None:
-        rows = (Memento("20140101000000", "a", f"http://x/{number}") for number in range(SLICES * PIECE_MEMENTOS))
-        self._found = Found(PAGE, Mementos(rows), (), (), 1.7e9, 1.7e9)
+        rows = (
+            MementoTuple("20140101000000", "a", f"http://x/{number}") for number in range(SLICES * MEMENTOS_PER_PIECE)
+        )
+        self._found = AggregateResult(PAGE, Mementos(rows), (), (), 1.7e9, 1.7e9)
 
-    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: ARG002, B008
+    async def find(
+        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
+    ) -> AggregateResult:  # noqa: ARG002, B008
         """Return it."""
         return self._found
 
-    def standings(self) -> list[Standing]:
+    def archive_statuses(self) -> list[ArchiveStatus]:
         """Return that no archive is known."""
         return []
 
@@ -59,7 +63,7 @@ def test_other_tasks_run_between_the_slices(path: str, query: str, monkeypatch: 
 
     async def send(message: Any) -> None:  # noqa: ANN401
         if message.get("body"):
-            assert len(message["body"]) < 200 * PIECE_MEMENTOS
+            assert len(message["body"]) < 200 * MEMENTOS_PER_PIECE
             turns_at_slice.append(turns)
 
     async def others() -> None:
@@ -78,7 +82,7 @@ def test_other_tasks_run_between_the_slices(path: str, query: str, monkeypatch: 
             "headers": [(b"host", b"us.example")],
             "scheme": "http",
         }
-        parts = Parts(finder, cast("Any", None), finder, SystemClock())
+        parts = ServiceContext(finder, cast("Any", None), finder, SystemClock())
         other = asyncio.create_task(others())
         await Application(parts)(cast("Any", scope), cast("Any", asyncio.Event().wait), send)
         other.cancel()

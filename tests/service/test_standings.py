@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.neighbours.process import free_port
-from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
 from unlost.clock import SystemClock
-from unlost.service.about import about
-from unlost.service.assembly import Options, assembled
+from unlost.service.about import describe_archives
+from unlost.service.assembly import ServiceOptions, build_service
 
 PAGE = "http://example.com/"
 
@@ -17,11 +17,13 @@ def told(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ()) -> lis
     """Return what is told of archives after they were asked for some pages."""
 
     async def run() -> list[dict[str, Any]]:
-        options = Options(archives, tmp_path / "state", tmp_path / "cache", tell=lambda _: None, contact="me@a.example")
-        async with assembled(options) as parts:
+        options = ServiceOptions(
+            archives, tmp_path / "state", tmp_path / "cache", tell=lambda _: None, contact="me@a.example"
+        )
+        async with build_service(options) as parts:
             for page in pages:
-                await parts.finds.find(page)
-            found = about(parts.stands.standings(), SystemClock())
+                await parts.finder.find(page)
+            found = describe_archives(parts.archive_status.archive_statuses(), SystemClock())
             return cast("list[dict[str, Any]]", found["archives"])
 
     return asyncio.run(run())
@@ -31,8 +33,8 @@ def test_a_map_that_tells_no_date_is_a_map(tmp_path: Path) -> None:
     """It is in use, and was looked at, though nobody knows when it was made."""
     file = tmp_path / "a.ukvs"
     file.write_bytes(b'!context ["https://git.io/mementomap"]\n!meta {"rules": "wayback"}\ncom,example)/ 1\n')
-    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a.example/", mementomap=str(file))
-    without = Archive("b", "B", Kind.MEMENTO, timemap="http://b.example/")
+    archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", mementomap=str(file))
+    without = Archive("b", "B", ArchiveKind.MEMENTO, timemap="http://b.example/")
     first, second = told(tmp_path, archive, without)
     assert first["why"] == "its map decides"
     assert (first["map"]["made"], first["map"]["age_seconds"]) == (None, None)
@@ -42,8 +44,8 @@ def test_a_map_that_tells_no_date_is_a_map(tmp_path: Path) -> None:
 
 def test_who_is_not_asked_for_now_is_told_with_the_reason(tmp_path: Path) -> None:
     """An archive that refused is left alone by manners, not by the breaker: that must be seen, too."""
-    limits = (Limit(1000, 1, (Work.INDEX,), "the test"),)
-    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
+    limits = (RateLimit(1000, 1, (RequestKind.INDEX,), "the test"),)
+    archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
     (refused,) = told(tmp_path / "one", archive, pages=(PAGE,))
     assert "refused" in refused["last_failure"]
     (waiting,) = told(tmp_path / "two", archive, pages=(PAGE, f"{PAGE}2"))

@@ -3,17 +3,19 @@
 import asyncio
 import re
 
-from unlost.aggregate.found import Found
-from unlost.formats.mementos import Memento, Mementos
-from unlost.service.page import Choice, Page
+from unlost.aggregate.found import AggregateResult
+from unlost.formats.mementos import MementoTuple, Mementos
+from unlost.service.page import CaptureFilter, SearchPage
 
 OPTIONS = {"uri": "http://example.com/"} | dict.fromkeys(("archives", "broadcast", "top_k", "archive", "year"), "")
 
 
-def page_of(copies: list[Memento], choice: Choice = Choice()) -> str:  # noqa: B008
+def page_of(copies: list[MementoTuple], choice: CaptureFilter = CaptureFilter()) -> str:  # noqa: B008
     """Return the page with these copies."""
-    found = Found("http://example.com/", Mementos(copies), (), (), 1.0, 2.0)
-    return asyncio.run(Page({}).home(OPTIONS | {"archive": choice.archive, "year": choice.year}, found, "", choice))
+    found = AggregateResult("http://example.com/", Mementos(copies), (), (), 1.0, 2.0)
+    return asyncio.run(
+        SearchPage({}).render_home(OPTIONS | {"archive": choice.archive, "year": choice.year}, found, "", choice)
+    )
 
 
 def years_in(page: str) -> list[str]:
@@ -23,14 +25,14 @@ def years_in(page: str) -> list[str]:
 
 def test_years_have_no_gap() -> None:
     """A year without copies has a column, too."""
-    copies = [Memento(f"{year}0101000000", "a", "http://a/") for year in (1999, 2003)]
+    copies = [MementoTuple(f"{year}0101000000", "a", "http://a/") for year in (1999, 2003)]
     assert years_in(page_of(copies)) == ["1999", "2000", "2001", "2002", "2003"]
 
 
 def test_dates_of_no_web_do_not_make_it_endless() -> None:
     """An archive that lists the years 1 to 9999 makes no page of megabytes, and what others have is there."""
-    evil = [Memento(f"{year:04d}0101000000", "evil", "http://evil/") for year in range(1, 10_000, 7)]
-    sound = [Memento(f"2014{month:02d}01000000", "a", f"http://a/{month}") for month in range(1, 13)]
+    evil = [MementoTuple(f"{year:04d}0101000000", "evil", "http://evil/") for year in range(1, 10_000, 7)]
+    sound = [MementoTuple(f"2014{month:02d}01000000", "a", f"http://a/{month}") for month in range(1, 13)]
     page = page_of([*evil, *sound])
     assert "2014" in years_in(page)
     assert len(years_in(page)) == 120
@@ -40,16 +42,18 @@ def test_dates_of_no_web_do_not_make_it_endless() -> None:
 def test_what_is_chosen_is_listed_and_counted() -> None:
     """At most 500 copies are in one page, and it says how many more there are; what is no year has none."""
     copies = [
-        Memento(f"2014010100{n // 60:02d}{n % 60:02d}", name, f"http://{name}/{n}") for n in range(600) for name in "ab"
+        MementoTuple(f"2014010100{n // 60:02d}{n % 60:02d}", name, f"http://{name}/{n}")
+        for n in range(600)
+        for name in "ab"
     ]
-    copies += [Memento("20150101000000", "a", "http://a/2015")]
+    copies += [MementoTuple("20150101000000", "a", "http://a/2015")]
     assert page_of(copies).count("<li>") == 500
-    one = page_of(copies, Choice("a", "2014"))
+    one = page_of(copies, CaptureFilter("a", "2014"))
     assert "600 copies in a of 2014" in one
     assert "100 more are not shown" in one
-    assert page_of(copies, Choice("a", "2015")).count("<li>") == 1
+    assert page_of(copies, CaptureFilter("a", "2015")).count("<li>") == 1
     for year in ("0000", "20", "\0", "<b>", "2014-"):
-        page = page_of(copies, Choice("", year))
+        page = page_of(copies, CaptureFilter("", year))
         assert "<li>" not in page
         assert "0 copies" in page
 
@@ -57,7 +61,9 @@ def test_what_is_chosen_is_listed_and_counted() -> None:
 def test_records_in_files_are_seen_through_us() -> None:
     """A browser can do nothing with the address of a record: it would get the whole file, or nothing."""
     crawled = "https://data.example/x.warc.gz#7-99"
-    page = page_of([Memento("20140101000000", "a", "file:a.warc.gz#7-99"), Memento("20150101000000", "b", crawled)])
+    page = page_of(
+        [MementoTuple("20140101000000", "a", "file:a.warc.gz#7-99"), MementoTuple("20150101000000", "b", crawled)]
+    )
     assert re.findall(r'href="(/memento/[^"]*)"', page) == [
         f"/memento/proxy/{year}0101000000/http://example.com/" for year in (2014, 2015)
     ]

@@ -14,7 +14,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
 from tests.service.servers import listening_at, started
 from unlost.formats.problems import Problems
-from unlost.formats.upstream import read_answers
+from unlost.formats.upstream import read_upstream_log
 
 PAGE = "http://example.com/page"
 TIMEMAP = b'<http://b/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"'
@@ -100,7 +100,10 @@ def test_an_archive_that_says_to_wait(world: World) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     assert world.requests == 1
-    assert {(each.archive, each.outcome) for each in read_answers(log, Problems())} == {("a", "miss"), ("b", "limited")}
+    assert {(each.archive, each.outcome) for each in read_upstream_log(log, Problems())} == {
+        ("a", "miss"),
+        ("b", "limited"),
+    }
     for command in ("timemap", "timegate"):
         done = unlost(command, PAGE, env=world.environment())
         assert (done.returncode, done.stdout) == (4, b""), done.stderr

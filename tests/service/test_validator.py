@@ -8,7 +8,7 @@ import pytest
 from tests.service.client import Answer, Client
 from tests.service.prepared import DATES, PAGE, copies
 from unlost import dates
-from unlost.formats.linkformat import Memento, TimeMap, read_timemap
+from unlost.formats.linkformat import TimeMapEntry, LinkFormatTimeMap, read_timemap
 from unlost.formats.problems import Problems
 
 GATE = f"/timegate/{PAGE}"
@@ -28,7 +28,7 @@ def timegate(service: Client, date: str | None, page: str = PAGE) -> Answer:
     return service.ask(f"/timegate/{page}", headers={} if date is None else {"Accept-Datetime": date})
 
 
-def links(answer: Answer) -> TimeMap:
+def links(answer: Answer) -> LinkFormatTimeMap:
     """Return the links of a response; each has to be readable."""
     problems = Problems()
     found = read_timemap(header(answer, "Link").encode(), problems)
@@ -36,7 +36,7 @@ def links(answer: Answer) -> TimeMap:
     return found
 
 
-def listed(service: Client, page: str = PAGE) -> TimeMap:
+def listed(service: Client, page: str = PAGE) -> LinkFormatTimeMap:
     """Return the TimeMap; each entry has to be readable."""
     problems = Problems()
     found = read_timemap(service.ask(f"/timemap/link/{page}").body, problems)
@@ -44,7 +44,7 @@ def listed(service: Client, page: str = PAGE) -> TimeMap:
     return found
 
 
-def ends(found: TimeMap) -> tuple[list[Memento], list[Memento]]:
+def ends(found: LinkFormatTimeMap) -> tuple[list[TimeMapEntry], list[TimeMapEntry]]:
     """Return the mementos that are called first, and those that are called last."""
     return [each for each in found.mementos if each.first], [each for each in found.mementos if each.last]
 
@@ -117,7 +117,7 @@ def test_timegate_links_dated_mementos_and_the_selected_one(service: Client) -> 
         answer = timegate(service, date)
         found = links(answer)
         assert found.mementos
-        assert not any(each.dated_by_uri for each in found.mementos)
+        assert not any(each.is_dated_by_uri for each in found.mementos)
         assert header(answer, "Location") in [each.uri for each in found.mementos]
 
 
@@ -185,10 +185,10 @@ def test_timemap(service: Client) -> None:
     assert (answer.status, header(answer, "Content-Type")) == (200, "application/link-format")
     found = listed(service)
     assert (found.original, found.timegate) == (PAGE, f"{service.base}{GATE}")
-    assert found.itself is not None
-    assert found.itself.uri == f"{service.base}{MAP}"
+    assert found.self_link is not None
+    assert found.self_link.uri == f"{service.base}{MAP}"
     assert len(found.mementos) == len(DATES)
-    assert not any(each.dated_by_uri for each in found.mementos)
+    assert not any(each.is_dated_by_uri for each in found.mementos)
 
 
 # ---------------------------------------------------------------- Memento

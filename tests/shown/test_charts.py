@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from unlost.shown.charts import Axis, Series, line_chart
+from unlost.shown.charts import ChartAxis, ChartSeries, line_chart
 
 
 def places(svg: str) -> list[tuple[int, int, str]]:
@@ -16,7 +16,7 @@ def test_names_of_a_legend_do_not_cover_each_other() -> None:
     """Short ones stand three beside each other, long ones two, and the drawing is as high as they need."""
     points = [(0.0, 1.0), (1.0, 2.0)]
     for names in (["a", "b", "c"], ["a", "a name that is rather a long one", "c"]):
-        svg = line_chart("t", [Series(name, points) for name in names], Axis(""), Axis(""))
+        svg = line_chart("t", [ChartSeries(name, points) for name in names], ChartAxis(""), ChartAxis(""))
         shown = [place for place in places(svg) if place[2] in names]
         assert [name for _, _, name in shown] == names
         for (left, top, name), (right, below, _) in itertools.pairwise(shown):

@@ -7,7 +7,7 @@ from study.lost.outcome import Outcome
 from study.lost.profiles import SITES
 
 from tests.study.lost.planted import outcome
-from unlost.recover.plan import CHOICES
+from unlost.recover.plan import SELECTABLE_POLICIES
 
 NAMES = [profile.name for profile in SITES[:12]]
 ADDED = {"naive": 0, "knowledgeable": 1, "exhaustive": 20}
@@ -18,7 +18,7 @@ def planted(*, together: int = 8) -> list[Outcome]:
     """Return sites of ten pages: each archive alone brings two, all together so many, of which two are changed."""
     found = []
     for place, name in enumerate(NAMES):
-        for policy in CHOICES:
+        for policy in SELECTABLE_POLICIES:
             for archives in SETS:
                 back = together if archives == ALL else 2
                 found.append(

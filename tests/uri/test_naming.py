@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from tests.models import naming as model
 from tests.uri import strategies
 from unlost.errors import ForeignSchemeError, UriError
-from unlost.uri.naming import address_of, folded, folder_name, name_of, names_of, root_names
+from unlost.uri.naming import (
+    url_from_name,
+    fold_case,
+    folder_of_default_page,
+    page_name,
+    page_names,
+    default_page_names,
+)
 
 ID = strategies.ID
 
@@ -75,8 +82,8 @@ RULES = [
 @pytest.mark.parametrize(("uri", "name"), [rule[1:] for rule in RULES], ids=[f"{r[0]}: {r[1]}"[:60] for r in RULES])
 def test_every_rule_of_crawling(uri: str, name: str) -> None:
     """Each rule does what it says, and what has been named by it keeps its name."""
-    assert name_of(uri) == name
-    assert name_of(address_of(name)) == name
+    assert page_name(uri) == name
+    assert page_name(url_from_name(name)) == name
     assert model.name(uri) == name
 
 
@@ -94,45 +101,45 @@ def test_every_rule_of_crawling(uri: str, name: str) -> None:
 @example("http://a.com/?%C3%bC%zz%4")
 def test_names_agree_with_the_model_and_are_their_own(uri: str) -> None:
     """Core and model give the same name, and the address made of a name has that name."""
-    name = name_of(uri)
+    name = page_name(uri)
     assert name == model.name(uri)
-    assert name_of(address_of(name)) == name
-    small = name_of(uri, ignore_case=True)
-    assert small == folded(name) == model.name(uri, ignore_case=True)
-    assert name_of(address_of(small), ignore_case=True) == small
+    assert page_name(url_from_name(name)) == name
+    small = page_name(uri, ignore_case=True)
+    assert small == fold_case(name) == model.name(uri, ignore_case=True)
+    assert page_name(url_from_name(small), ignore_case=True) == small
 
 
 @given(strategies.uris())
 def test_plain_addresses_are_named_as_the_parser_reads_them(uri: str) -> None:
     """The fast way for plain addresses ends where the URL parser ends: a scheme in capitals is not plain."""
     plain = "http://" + uri.partition(":")[2].lstrip("/\\")
-    assert name_of(plain) == name_of(plain.replace("http:", "HTTP:", 1))
+    assert page_name(plain) == page_name(plain.replace("http:", "HTTP:", 1))
 
 
 @given(st.lists(st.one_of(st.text(), strategies.uris()), max_size=8), st.booleans())
 def test_no_text_is_too_strange(texts: list[str], ignore_case: bool) -> None:
     """Any text has a name of printable ASCII, or is refused with one line; many are named as one is."""
-    names = names_of(texts, ignore_case=ignore_case)
+    names = page_names(texts, ignore_case=ignore_case)
     assert len(names) == len(texts)
     for text, name in zip(texts, names, strict=True):
         if isinstance(name, UriError):
             assert str(name).isprintable()
             with pytest.raises(type(name)):
-                name_of(text, ignore_case=ignore_case)
+                page_name(text, ignore_case=ignore_case)
             continue
         assert name.isascii()
         assert name.isprintable()
         assert " " not in name
         assert "/" in name
-        assert name_of(text, ignore_case=ignore_case) == name
-        assert name_of(address_of(name), ignore_case=ignore_case) == name
+        assert page_name(text, ignore_case=ignore_case) == name
+        assert page_name(url_from_name(name), ignore_case=ignore_case) == name
 
 
 @pytest.mark.parametrize("text", ["", "/a", "http://", "http://a b/", "http://a.com:99999/", "http://256.1.1.1/"])
 def test_what_is_no_address_is_refused(text: str) -> None:
     """Nothing is guessed from what no browser would open."""
     with pytest.raises(UriError):
-        name_of(text)
+        page_name(text)
 
 
 @pytest.mark.parametrize(
@@ -141,32 +148,32 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 def test_what_is_no_page_is_refused(text: str) -> None:
     """Other schemes have no names."""
     with pytest.raises(ForeignSchemeError):
-        name_of(text)
+        page_name(text)
 
 
 def test_a_hostile_address_takes_no_long() -> None:
     """Work grows with the length: two million bytes of the worst take no noticeable time."""
     for piece in (f";jsessionid={ID}", "../", "%25", "%2", "&cfid=1", "&sid=", "/index.html", "(a("):
-        assert name_of("http://a.com/?" + piece * (2_000_000 // len(piece)))
-        assert name_of("http://a.com/" + piece * (2_000_000 // len(piece)))
+        assert page_name("http://a.com/?" + piece * (2_000_000 // len(piece)))
+        assert page_name("http://a.com/" + piece * (2_000_000 // len(piece)))
 
 
 def test_names_in_other_letters_fold_to_one() -> None:
     """What a Windows server took for one file has one folded name."""
-    assert folded(name_of("http://foo.org/bar.html")) == folded(name_of("http://www.foo.org/BAR.html"))
+    assert fold_case(page_name("http://foo.org/bar.html")) == fold_case(page_name("http://www.foo.org/BAR.html"))
 
 
 @given(strategies.uris())
 def test_root_names_lead_back_to_their_folder(uri: str) -> None:
     """Every default page is a name, and its folder is the one that was asked about."""
-    name = name_of(uri)
-    for root in () if strategies.ASP in name else root_names(name):  # a session before a page is dropped
-        assert name_of(address_of(root)) == root
-        assert folder_name(root) == name
+    name = page_name(uri)
+    for root in () if strategies.ASP in name else default_page_names(name):  # a session before a page is dropped
+        assert page_name(url_from_name(root)) == root
+        assert folder_of_default_page(root) == name
 
 
 def test_what_is_no_default_page_has_no_folder() -> None:
     """Only the pages of the list stand for their folder."""
-    assert folder_name("foo.org/a/page.php") is None
-    assert folder_name("foo.org/") is None
-    assert len(set(root_names("foo.org/"))) == len(root_names("foo.org/"))
+    assert folder_of_default_page("foo.org/a/page.php") is None
+    assert folder_of_default_page("foo.org/") is None
+    assert len(set(default_page_names("foo.org/"))) == len(default_page_names("foo.org/"))

@@ -15,8 +15,8 @@ from tests.neighbours.pywb import Pywb, serving
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.crawl.crawling import crawl
-from unlost.crawl.plan import MAX_RESOURCE_BYTES, Plan
-from unlost.vault.live import Visits
+from unlost.crawl.plan import MAX_RESOURCE_BYTES, CrawlConfig
+from unlost.vault.live import SiteCrawl
 
 FIRST = 1_767_225_600.0  # 2026-01-01, a Thursday
 WEEK = 7 * 86_400.0
@@ -63,7 +63,9 @@ class Keeper:
     def visit(self, site: str, paths: list[str], week: int) -> None:
         """Crawl a site for a week, and keep what was seen of it as this archive does. paths: those that it may skip."""
         skipped = "|".join(re.escape(path) for path in paths if self.rng.random() >= self.habits.share)
-        plan = Plan((f"{site}/",), exclude=(f"({skipped})$",), sitemaps=False, delay=0.0, bytes_each=self.habits.most)
+        plan = CrawlConfig(
+            (f"{site}/",), exclude=(f"({skipped})$",), sitemaps=False, delay=0.0, bytes_each=self.habits.most
+        )
         clock, folder = VirtualClock(time_of(week)), self.folder / f"crawl-{week}"
         asyncio.run(crawl(plan, folder, clock, contact="keeper@example.org"))
         if self.habits.is_deep:
@@ -74,7 +76,7 @@ class Keeper:
         self._tell(sorted(self.warcs.glob("*.warc.gz")))
 
     def _replace(self, folder: Path, clock: VirtualClock) -> None:
-        for each, body in Visits(folder, clock, 0.0).bodies():
+        for each, body in SiteCrawl(folder, clock, 0.0).iter_bodies():
             self.truncated += each.truncated is not None
             mime = each.mime or ""
             done = minified(body) if self.habits.minifies and mime == "text/html" else body

@@ -8,7 +8,7 @@ from typing import Any
 from unlost.vault.middleware import carrying
 from unlost.vault.middleware.wsgi import VaultMiddleware
 
-carrying._LOOK_SECONDS = 0.0  # weeks pass faster here than the vault is looked at
+carrying._RELOAD_CHECK_SECONDS = 0.0  # weeks pass faster here than the vault is looked at
 
 
 def load(root: Path) -> Any:  # noqa: ANN401  a WSGI application

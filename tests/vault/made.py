@@ -4,11 +4,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from unlost.vault.choosing import choose
-from unlost.vault.making import Made, Wish, make
-from unlost.vault.sealing import Seal
-from unlost.vault.site_pages import pages_of_folder
-from unlost.vault.state import NAME, Settings, Vault, open_vault
+from unlost.vault.choosing import select_files
+from unlost.vault.making import PackResult, PackOptions, pack_vault
+from unlost.vault.sealing import EncryptionOptions
+from unlost.vault.site_pages import read_site_folder
+from unlost.vault.state import STATE_NAME, VaultSettings, Vault, open_vault
 
 LIMIT = 214 << 10
 
@@ -47,16 +47,20 @@ def packed(
     server: Path,
     site: Path,
     *,
-    seal: Seal | None = None,
+    seal: EncryptionOptions | None = None,
     at: str = "20260101000000",
     wish: dict[str, Any] | None = None,
     **settings: Any,  # noqa: ANN401  whatever `Settings` has
-) -> Made:
+) -> PackResult:
     """Pack a server for a site into the vault in a folder, which is made or updated."""
-    chosen = Settings(**{"limit": LIMIT, **settings})
-    before = open_vault(folder) if (folder / NAME).exists() else Vault(folder)
-    given = {"may_be_lost": None, "pages": pages_of_folder(site), **(wish or {})}
-    return make(before, Wish(choose([server]).files, settings=chosen, seal=seal or Seal(), **given), at)
+    chosen = VaultSettings(**{"limit": LIMIT, **settings})
+    before = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
+    given = {"may_be_lost": None, "pages": read_site_folder(site), **(wish or {})}
+    return pack_vault(
+        before,
+        PackOptions(select_files([server]).files, settings=chosen, encryption=seal or EncryptionOptions(), **given),
+        at,
+    )
 
 
 def listing(root: Path) -> dict[str, tuple[int, int, bytes | str]]:

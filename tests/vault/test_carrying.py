@@ -8,10 +8,10 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 
 from tests.vault.made import packed, server_files, static_site
-from unlost.vault.making import advance
+from unlost.vault.making import finish_update
 from unlost.vault.middleware import carrying
 from unlost.vault.middleware.wsgi import VaultMiddleware
-from unlost.vault.state import BLOCKS, NAME, Vault
+from unlost.vault.state import BLOCKS_FOLDER, STATE_NAME, Vault
 
 PAGE = b"<html><body>hello</body></html>"
 
@@ -19,7 +19,7 @@ PAGE = b"<html><body>hello</body></html>"
 @pytest.fixture
 def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """Return a vault while it is updated; middleware looks at it before every answer."""
-    monkeypatch.setattr(carrying, "_LOOK_SECONDS", -1.0)
+    monkeypatch.setattr(carrying, "_RELOAD_CHECK_SECONDS", -1.0)
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     packed(tmp_path / "v", server, site)
     (server / "app.py").write_text("print('other')\n")
@@ -55,15 +55,15 @@ def test_an_update_shows_at_the_next_look(vault: Vault) -> None:
     """A page carries both versions, and after `advance` the new one."""
     ask = asker(vault)
     assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 2
-    advance(vault, "20260301000000")
+    finish_update(vault, "20260301000000")
     assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 1
 
 
 def test_blocks_that_went_since_the_last_look_are_no_error(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks the old blocks may go: the page is made of what is there now."""
-    monkeypatch.setattr(carrying, "_LOOK_SECONDS", 1e9)
+    monkeypatch.setattr(carrying, "_RELOAD_CHECK_SECONDS", 1e9)
     ask = asker(vault)
-    advance(vault, "20260301000000")
+    finish_update(vault, "20260301000000")
     assert ask("/sub/p9.html").count(b"BEGIN_FILE_RECOVERY") == 1
 
 
@@ -72,11 +72,11 @@ def test_a_broken_vault_breaks_no_page(vault: Vault, harm: str, caplog: pytest.L
     """Whatever is gone or damaged, pages are sent, and the log says why they carry nothing."""
     ask = asker(vault)
     if harm == "no blocks":
-        shutil.rmtree(vault.folder / BLOCKS)
+        shutil.rmtree(vault.folder / BLOCKS_FOLDER)
     elif harm == "no state":
-        (vault.folder / NAME).unlink()
+        (vault.folder / STATE_NAME).unlink()
     elif harm == "no sense":
-        (vault.folder / NAME).write_bytes(b"{}")
+        (vault.folder / STATE_NAME).write_bytes(b"{}")
     else:
         shutil.rmtree(vault.folder)
     for path in ("/sub/p3.html", "/unknown"):

@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from unlost._core import decode_rows, encode_rows
 from unlost.errors import InputError
 from unlost.vault import coding, slow_decoder
-from unlost.vault.shape import MAX_BLOCKS, Shape, blocks_needed, shape_of
+from unlost.vault.shape import MAX_BLOCKS, CodeShape, count_needed_blocks, smallest_shape
 
 VECTORS = Path(slow_decoder.__file__).with_name("vectors.json")
 
 
-def coded(content: bytes, shape: Shape) -> list[bytes]:
+def coded(content: bytes, shape: CodeShape) -> list[bytes]:
     """Return the blocks of a content."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
         source.write(content)
         source.flush()
-        coding.encode(source, shape, target)
+        coding.encode_blocks(source, shape, target)
         assert coding.read_content(target, shape) == content
         return [coding.read_block(target, shape, index) for index in range(shape.count)]
 
 
-def decoded(blocks: dict[int, bytes], shape: Shape) -> bytes:
+def decoded(blocks: dict[int, bytes], shape: CodeShape) -> bytes:
     """Return what blocks code."""
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
         places = {}
@@ -37,7 +37,7 @@ def decoded(blocks: dict[int, bytes], shape: Shape) -> bytes:
             places[index] = source.tell()
             source.write(block)
         source.flush()
-        coding.decode(source, places, shape, target)
+        coding.decode_blocks(source, places, shape, target)
         target.seek(0)
         return target.read()
 
@@ -48,7 +48,7 @@ def test_any_needed_blocks_suffice_for_both_decoders(
     content: bytes, needed: int, spare: int, rng: random.Random
 ) -> None:
     """Whichever blocks are left, the fast and the slow decoder give the content back."""
-    shape = shape_of(len(content), needed, needed + spare)
+    shape = smallest_shape(len(content), needed, needed + spare)
     blocks = coded(content, shape)
     chosen = {index: blocks[index] for index in rng.sample(range(shape.count), shape.needed)}
     assert decoded(chosen, shape) == content
@@ -59,7 +59,7 @@ def test_thousands_of_blocks(tmp_path: Path) -> None:
     """30,000 blocks can be made, and the last of them suffice."""
     del tmp_path
     content = random.Random(4).randbytes(64 * 1500)  # noqa: S311  not for secrets
-    shape = shape_of(len(content), 1500, MAX_BLOCKS)
+    shape = smallest_shape(len(content), 1500, MAX_BLOCKS)
     blocks = coded(content, shape)
     assert decoded({index: blocks[index] for index in range(MAX_BLOCKS - 1500, MAX_BLOCKS)}, shape) == content
 
@@ -67,10 +67,10 @@ def test_thousands_of_blocks(tmp_path: Path) -> None:
 def test_stripes_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Coding in many narrow stripes makes the same blocks as in one."""
     content = random.Random(5).randbytes(9_999)  # noqa: S311
-    shape = shape_of(len(content), 3, 8)
+    shape = smallest_shape(len(content), 3, 8)
     whole = coded(content, shape)
     monkeypatch.setattr(coding, "STRIPE_BYTES", 8 * 64)
-    monkeypatch.setattr(coding, "_DECODED_BYTES", 8 * 64)
+    monkeypatch.setattr(coding, "_DECODE_STRIPE_BYTES", 8 * 64)
     assert coded(content, shape) == whole
     assert decoded({index: whole[index] for index in (1, 5, 7)}, shape) == content
 
@@ -79,7 +79,7 @@ def test_what_is_shipped_decodes() -> None:
     """The test vectors that are shipped are what both decoders read, and what is coded today."""
     for vector in json.loads(VECTORS.read_text())["codes"]:
         content = b64decode(vector["content"])
-        shape = Shape(len(content), vector["block"], vector["needed"], vector["count"])
+        shape = CodeShape(len(content), vector["block"], vector["needed"], vector["count"])
         blocks = [b64decode(block) for block in vector["blocks"]]
         assert coded(content, shape) == blocks
         chosen = {index: blocks[index] for index in vector["decode_from"]}
@@ -93,7 +93,7 @@ def test_what_is_shipped_decodes() -> None:
 )
 def test_table_23_of_the_dissertation(size: int, expected: list[int]) -> None:
     """So many blocks of 50, 100 and 150 KB are needed for 1 KB, 1 MB, 100 MB and 1 GB."""
-    assert [blocks_needed(size, kib << 10) for kib in (50, 100, 150)] == expected
+    assert [count_needed_blocks(size, kib << 10) for kib in (50, 100, 150)] == expected
 
 
 def test_bad_rows_are_refused() -> None:

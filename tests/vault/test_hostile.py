@@ -18,25 +18,27 @@ from tests.vault.test_coding import coded
 from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.vault import slow_decoder
-from unlost.vault.block import BEGIN, END, FILES, Block, Label, text_of
-from unlost.vault.carriers import Carrier, carried
+from unlost.vault.block import BEGIN_MARKER, END_MARKER, KIND_FILES, VaultBlock, BlockHeader, serialize_block
+from unlost.vault.carriers import Carrier, wrap_in_carrier
 from unlost.vault.finding import find_blocks
-from unlost.vault.gathering import Gathering, gather
-from unlost.vault.injecting import inject
-from unlost.vault.manifest import manifest_of
-from unlost.vault.page_text import without_blocks
-from unlost.vault.recovering import is_complete, recover
-from unlost.vault.sealing import Keys
-from unlost.vault.shape import shape_of
-from unlost.vault.site_pages import html_files
+from unlost.vault.gathering import BlockCollector, collect_blocks
+from unlost.vault.injecting import inject_blocks
+from unlost.vault.manifest import parse_manifest
+from unlost.vault.page_text import strip_blocks
+from unlost.vault.recovering import is_complete, recover_files
+from unlost.vault.sealing import DecryptionKeys
+from unlost.vault.shape import smallest_shape
+from unlost.vault.site_pages import iter_html_files
 
 
-def blocks_of(content: bytes, needed: int = 1, count: int = 2, wrap: str = "tar.gz") -> list[Block]:
+def blocks_of(content: bytes, needed: int = 1, count: int = 2, wrap: str = "tar.gz") -> list[VaultBlock]:
     """Return all blocks of a content."""
-    shape = shape_of(len(content), needed, count)
+    shape = smallest_shape(len(content), needed, count)
     version = hashlib.sha256(content).hexdigest()
     return [
-        Block(Label(FILES, "ab" * 8, version, shape, wrap, index, hashlib.sha256(data).hexdigest()), data)
+        VaultBlock(
+            BlockHeader(KIND_FILES, "ab" * 8, version, shape, wrap, index, hashlib.sha256(data).hexdigest()), data
+        )
         for index, data in enumerate(coded(content, shape))
     ]
 
@@ -58,9 +60,9 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
     return info
 
 
-def gathered(*pages: bytes, keys: frozenset[str] = frozenset()) -> Gathering:
+def gathered(*pages: bytes, keys: frozenset[str] = frozenset()) -> BlockCollector:
     """Return what is in pages."""
-    found = Gathering(keys)
+    found = BlockCollector(keys)
     for number, page in enumerate(pages):
         found.add_page(page, f"/{number}")
     return found
@@ -82,12 +84,12 @@ def test_nothing_is_written_outside_the_target(tmp_path: Path) -> None:
         member("dir/good"),
     ]
     content = tar_of(*(each for each in evil if each.name != "near/through"))
-    done = recover(gathered(text_of(blocks_of(content)[1])), tmp_path / "t" / "back", Keys())
+    done = recover_files(gathered(serialize_block(blocks_of(content)[1])), tmp_path / "t" / "back", DecryptionKeys())
     assert sorted(done.unpacked.names) == ["dir/good", "near"]
     assert len(done.unpacked.refused) == 8
     assert [path.name for path in (tmp_path / "t").iterdir()] == ["back"]
     assert (tmp_path / "t" / "back" / "dir" / "good").stat().st_mode & 0o7777 == 0o777, "no rights of its owner's"
-    through = recover(gathered(text_of(blocks_of(tar_of(*evil))[1])), tmp_path / "u", Keys())
+    through = recover_files(gathered(serialize_block(blocks_of(tar_of(*evil))[1])), tmp_path / "u", DecryptionKeys())
     assert "near/through" in through.unpacked.names
     assert (tmp_path / "u" / "near").is_dir()
     assert not (tmp_path / "u" / "near").is_symlink(), "a link never takes the place of a folder that was written to"
@@ -97,7 +99,7 @@ def test_what_is_no_tar_leaves_nothing(tmp_path: Path) -> None:
     """A version that is whole and no packed tar is an error, and no folder is left behind."""
     for content in (b"no gzip at all", gzip.compress(b"no tar" * 200), tar_of(member("a"))[:600]):
         with pytest.raises(InputError):
-            recover(gathered(text_of(blocks_of(content)[0])), tmp_path / "back", Keys())
+            recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "back", DecryptionKeys())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -106,14 +108,14 @@ def test_forged_blocks_are_left_out_as_far_as_others_suffice(tmp_path: Path) -> 
     content = tar_of(member("good"))
     blocks = blocks_of(content, needed=3, count=6)
     other = bytes(len(blocks[0].data))
-    forged = Block(replace(blocks[0].label, sha256=hashlib.sha256(other).hexdigest()), other)
-    pages = [text_of(block) for block in (forged, *blocks[1:4])]
-    assert recover(gathered(*pages), tmp_path / "back", Keys()).unpacked.names == ["good"]
-    both = [text_of(block) for block in (forged, *blocks[:3])]
-    assert recover(gathered(*both), tmp_path / "again", Keys()).unpacked.names == ["good"]
-    few = recover(gathered(*pages[:3]), tmp_path / "no", Keys())
-    assert (few.forged, few.whole) == (1, {})
-    assert [short.missing for short in few.short] == [1], "one of them is forged"
+    forged = VaultBlock(replace(blocks[0].header, sha256=hashlib.sha256(other).hexdigest()), other)
+    pages = [serialize_block(block) for block in (forged, *blocks[1:4])]
+    assert recover_files(gathered(*pages), tmp_path / "back", DecryptionKeys()).unpacked.names == ["good"]
+    both = [serialize_block(block) for block in (forged, *blocks[:3])]
+    assert recover_files(gathered(*both), tmp_path / "again", DecryptionKeys()).unpacked.names == ["good"]
+    few = recover_files(gathered(*pages[:3]), tmp_path / "no", DecryptionKeys())
+    assert (few.forged, few.complete) == (1, {})
+    assert [short.missing for short in few.incomplete] == [1], "one of them is forged"
     assert not (tmp_path / "no").exists()
 
 
@@ -122,10 +124,10 @@ def test_signed_blocks_alone_are_taken_if_that_is_wanted() -> None:
     block = blocks_of(tar_of(member("a")))[0]
     ours, theirs = bytes(range(32)), bytes(range(1, 33))
     key = frozenset({signing_public_key(ours).hex()})
-    assert gathered(text_of(block, ours), keys=key).carrying == 1
-    found = gathered(text_of(block, theirs), text_of(block), keys=key)
-    assert (found.carrying, found.problems["not-signed"]) == (0, 2)
-    words = text_of(block, ours).replace(b"index=0", b"index=1")
+    assert gathered(serialize_block(block, ours), keys=key).pages_with_blocks == 1
+    found = gathered(serialize_block(block, theirs), serialize_block(block), keys=key)
+    assert (found.pages_with_blocks, found.problems["not-signed"]) == (0, 2)
+    words = serialize_block(block, ours).replace(b"index=0", b"index=1")
     assert gathered(words, keys=key).problems["forged"] == 1
 
 
@@ -133,35 +135,35 @@ def test_versions_are_never_mixed(tmp_path: Path) -> None:
     """Blocks of two versions, neither of them whole, bring nothing back although together they would be enough."""
     one = blocks_of(tar_of(member("a")), needed=4, count=8)
     two = blocks_of(tar_of(member("b")), needed=4, count=8)
-    done = recover(gathered(*map(text_of, (*one[:3], *two[3:6]))), tmp_path / "no", Keys())
-    assert done.whole == {}
-    assert sorted(short.missing for short in done.short) == [1, 1]
+    done = recover_files(gathered(*map(serialize_block, (*one[:3], *two[3:6]))), tmp_path / "no", DecryptionKeys())
+    assert done.complete == {}
+    assert sorted(short.missing for short in done.incomplete) == [1, 1]
 
 
 def test_pages_that_were_changed_on_their_way(tmp_path: Path) -> None:
     """Line ends collapsed, pages in UTF-16 or cut, letters changed: what is whole is used, the rest counted."""
     block = blocks_of(tar_of(member("a")))[0]
-    page = b"<p>x</p>" + carried(text_of(block), Carrier.COMMENT)
-    assert gathered(b" ".join(page.split())).carrying == 1
-    assert gathered(page.replace(b"\n", b"\r\n")).carrying == 1
-    assert gathered(page.decode().encode("utf-16")).carrying == 1
-    assert gathered(page.decode().encode("utf-16-be")).carrying == 1
+    page = b"<p>x</p>" + wrap_in_carrier(serialize_block(block), Carrier.COMMENT)
+    assert gathered(b" ".join(page.split())).pages_with_blocks == 1
+    assert gathered(page.replace(b"\n", b"\r\n")).pages_with_blocks == 1
+    assert gathered(page.decode().encode("utf-16")).pages_with_blocks == 1
+    assert gathered(page.decode().encode("utf-16-be")).pages_with_blocks == 1
     assert gathered(page[:-60]).problems == Counter(cut=1)
     at = page.index(b"\ndata\n") + 20
     assert gathered(page[:at] + b"!" + page[at + 1 :]).problems == Counter(damaged=1)
     assert gathered(page.replace(b"rs16", b"rs99")).problems == Counter(unreadable=1)
-    assert gathered(page[:-60] + page).carrying == 1
+    assert gathered(page[:-60] + page).pages_with_blocks == 1
     with pytest.raises(InputError, match="no blocks"):
-        recover(gathered(b"<p>nothing</p>"), tmp_path / "no", Keys())
+        recover_files(gathered(b"<p>nothing</p>"), tmp_path / "no", DecryptionKeys())
 
 
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
 def test_any_bytes_are_read_without_harm(noise: bytes, start: int, length: int) -> None:
     """Whatever is put into the text of a block, it is a block, or counted, or nothing."""
-    text = text_of(blocks_of(b"abc")[0])
+    text = serialize_block(blocks_of(b"abc")[0])
     problems: Counter[str] = Counter()
     for block in find_blocks(text[:start] + noise + text[start + length :], problems):
-        assert hashlib.sha256(block.data).hexdigest() == block.label.sha256
+        assert hashlib.sha256(block.data).hexdigest() == block.header.sha256
 
 
 def test_the_slow_decoder_reads_pages_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,8 +171,8 @@ def test_the_slow_decoder_reads_pages_by_itself(tmp_path: Path, capsys: pytest.C
     assert "unlost" not in Path(slow_decoder.__file__).read_text().split('"""', 2)[2].replace("unlost-vault-1", "")
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site)
-    inject(made.vault, site)
-    for page in list(html_files(site))[:18]:
+    inject_blocks(made.vault, site)
+    for page in list(iter_html_files(site))[:18]:
         page.unlink()
     slow_decoder.main([str(site), "-o", str(tmp_path / "slow")])
     (file,) = (tmp_path / "slow").glob("*.tar.gz")
@@ -186,30 +188,30 @@ def test_the_slow_decoder_reads_pages_by_itself(tmp_path: Path, capsys: pytest.C
 def test_a_forged_manifest_does_not_matter(tmp_path: Path) -> None:
     """A manifest that is none is passed over: the files need none."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject(packed(tmp_path / "v", server, site).vault, site)
-    found = Gathering()
-    gather(site, found)
+    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    found = BlockCollector()
+    collect_blocks(site, found)
     lie = blocks_of(gzip.compress(b'{"format":"unlost-vault-manifest-1","segments":[{"id":"../x"}]}'), wrap="json.gz")
-    label = replace(lie[0].label, kind="manifest")
-    found.add_page(text_of(Block(label, lie[0].data)), "/lie", "20990101000000")
-    done = recover(found, tmp_path / "back", Keys())
+    label = replace(lie[0].header, kind="manifest")
+    found.add_page(serialize_block(VaultBlock(label, lie[0].data)), "/lie", "20990101000000")
+    done = recover_files(found, tmp_path / "back", DecryptionKeys())
     assert is_complete(done)
     assert found.problems["manifest-not-opened"] == 1
     assert listing(tmp_path / "back" / "srv") == listing(server)
 
 
-def manifest_page(value: object, date: str = "20990101000000") -> Gathering:
+def manifest_page(value: object, date: str = "20990101000000") -> BlockCollector:
     """Return a gathering with one forged manifest."""
     lie = blocks_of(gzip.compress(json.dumps(value).encode()), wrap="json.gz")[0]
-    found = Gathering()
-    found.add_page(text_of(Block(replace(lie.label, kind="manifest"), lie.data)), "/lie", date)
+    found = BlockCollector()
+    found.add_page(serialize_block(VaultBlock(replace(lie.header, kind="manifest"), lie.data)), "/lie", date)
     return found
 
 
 def test_a_manifest_that_lies_keeps_nothing_back(tmp_path: Path) -> None:
     """One that names no files, or files that nobody has, is not believed although it is the last one."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
     segment = {
         "name": "../../etc", "id": "../../x", "kind": "files", "source": "", "version": "00", "size": 1, "block": 64,
         "needed": 10**30, "count": 10**30, "wrap": "tar.gz", "files": [["/etc/passwd", "file", 1, 0, 0]],
@@ -217,8 +219,8 @@ def test_a_manifest_that_lies_keeps_nothing_back(tmp_path: Path) -> None:
     }  # fmt: skip
     for number, segments in enumerate(([], [segment])):
         found = manifest_page({"format": "unlost-vault-manifest-1", "number": 99, "segments": segments})
-        gather(site, found)
-        done = recover(found, tmp_path / f"back-{number}", Keys())
+        collect_blocks(site, found)
+        done = recover_files(found, tmp_path / f"back-{number}", DecryptionKeys())
         assert listing(tmp_path / f"back-{number}" / "srv") == listing(server)
         assert is_complete(done)
     assert {path.name for path in tmp_path.iterdir()} == {"back-0", "back-1", "srv", "v", "www"}
@@ -228,17 +230,17 @@ def test_what_was_made_to_fill_memory_or_disk_is_refused(tmp_path: Path) -> None
     """Zeros without end, a header as long as memory, a sparse file of a terabyte: all are short when packed."""
     zeros = gzip.compress(bytes(40 << 20), 9)
     with pytest.raises(InputError, match="a manifest"):
-        manifest_of(zeros)
+        parse_manifest(zeros)
     file = tarfile.TarInfo("zeros")
     file.size = 40 << 20
     packed_zeros = gzip.compress(file.tobuf() + bytes(file.size) + bytes(1024), 9)
     for content, most in ((packed_zeros, 30 << 20), (packed_zeros, None)):
-        page = text_of(blocks_of(content)[0])
+        page = serialize_block(blocks_of(content)[0])
         if most is None:
-            assert recover(gathered(page), tmp_path / "back", Keys()).unpacked.bytes == 40 << 20
+            assert recover_files(gathered(page), tmp_path / "back", DecryptionKeys()).unpacked.bytes == 40 << 20
             continue
         with pytest.raises(InputError, match="--most-bytes"):
-            recover(gathered(page), tmp_path / "no", Keys(), most)
+            recover_files(gathered(page), tmp_path / "no", DecryptionKeys(), most)
     header = tarfile.TarInfo("long")
     header.type, header.size = tarfile.XHDTYPE, 30 << 20
     sparse = tarfile.TarInfo("sparse")
@@ -246,7 +248,7 @@ def test_what_was_made_to_fill_memory_or_disk_is_refused(tmp_path: Path) -> None
     for info, more in ((header, bytes(30 << 20)), (sparse, b"")):
         content = gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + more + bytes(1024), 9)
         with pytest.raises(InputError, match="never packed"):
-            recover(gathered(text_of(blocks_of(content)[0])), tmp_path / "no", Keys())
+            recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "no", DecryptionKeys())
     assert not (tmp_path / "no").exists()
 
 
@@ -256,7 +258,7 @@ def test_links_that_lead_out_by_way_of_others_are_refused(tmp_path: Path) -> Non
         member("d/e", tarfile.SYMTYPE, ".."), member("x", tarfile.SYMTYPE, "d/e/../.."), member("d/good"),
         member("y", tarfile.SYMTYPE, "d/e/.."), member("self", tarfile.SYMTYPE, "self"),
     )  # fmt: skip
-    done = recover(gathered(text_of(blocks_of(content)[0])), tmp_path / "t" / "back", Keys())
+    done = recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "t" / "back", DecryptionKeys())
     assert done.unpacked.names == ["d/good", "d/e", "self"]
     assert not (tmp_path / "t" / "back" / "y").is_symlink()
 
@@ -264,17 +266,17 @@ def test_links_that_lead_out_by_way_of_others_are_refused(tmp_path: Path) -> Non
 def test_pages_full_of_beginnings_are_read_in_one_go() -> None:
     """A page of a hundred thousand blocks that never end takes no longer than any of its length."""
     problems: Counter[str] = Counter()
-    body = BEGIN * 200_000
+    body = BEGIN_MARKER * 200_000
     assert list(find_blocks(body, problems)) == []
     assert problems == Counter(cut=200_000)
     problems.clear()
-    assert list(find_blocks(body + b"x" * (1 << 20) + END, problems)) == []
+    assert list(find_blocks(body + b"x" * (1 << 20) + END_MARKER, problems)) == []
     assert problems == Counter(cut=200_000)
 
 
 def test_numbers_beyond_the_code_are_no_blocks() -> None:
     """More blocks than there can be, more needed than made, blocks too long, sizes that do not fit: none is read."""
-    text = text_of(blocks_of(tar_of(member("a")), needed=2, count=4)[0])
+    text = serialize_block(blocks_of(tar_of(member("a")), needed=2, count=4)[0])
     for old, new in (
         (b"count=4", b"count=30001"),
         (b"needed=2", b"needed=5"),
@@ -300,13 +302,13 @@ def test_pages_in_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     before = f"<html><head></head><body><p>日本 {charset}</p></body></html>".encode(charset)
     (site / "other.html").write_bytes(before)
-    inject(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
     body = (site / "other.html").read_bytes()
-    assert gathered(body).carrying == 1
+    assert gathered(body).pages_with_blocks == 1
     text = body.decode(charset)
     assert f"日本 {charset}" in text
     assert text.rstrip().endswith("END_FILE_RECOVERY\n-->\n</body></html>")
-    assert without_blocks(body) == before
+    assert strip_blocks(body) == before
 
 
 def test_the_format_page_shows_the_decoder_that_is_shipped() -> None:

@@ -10,11 +10,11 @@ import pytest
 from tests.vault.killing import DONE, INTERRUPTED, KILLED, ended, steps_of
 from tests.vault.made import listing, packed, server_files, static_site
 from unlost.errors import InputError
-from unlost.vault.gathering import Gathering, gather
-from unlost.vault.injecting import inject, remove
-from unlost.vault.recovering import recover
-from unlost.vault.sealing import Keys
-from unlost.vault.state import BLOCKS, NAME, at_work, open_vault
+from unlost.vault.gathering import BlockCollector, collect_blocks
+from unlost.vault.injecting import inject_blocks, remove_blocks
+from unlost.vault.recovering import recover_files
+from unlost.vault.sealing import DecryptionKeys
+from unlost.vault.state import BLOCKS_FOLDER, STATE_NAME, lock_vault, open_vault
 
 POINTS = {KILLED: 50, INTERRUPTED: 15}
 ENDS = pytest.mark.parametrize("how", [KILLED, INTERRUPTED])
@@ -45,18 +45,18 @@ def test_injecting_can_be_ended_or_undone(tmp_path: Path, how: int) -> None:
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     vault = packed(tmp_path / "v", server, site, extra_pages=2, raw=True).vault
     bare, work = contents(site), tmp_path / "work"
-    inject(vault, site, tmp_path / "whole")
+    inject_blocks(vault, site, tmp_path / "whole")
     whole = contents(tmp_path / "whole")
     fresh(site, work)
-    for step in points(lambda: inject(vault, work), how):
+    for step in points(lambda: inject_blocks(vault, work), how):
         fresh(site, work)
-        assert ended(lambda: inject(vault, work), step, how=how) in {how, DONE}
+        assert ended(lambda: inject_blocks(vault, work), step, how=how) in {how, DONE}
         now = contents(work)
         assert all(now[name] in (body, whole[name]) for name, body in bare.items())
         undone = fresh(work, tmp_path / "undone")
-        remove(undone)
+        remove_blocks(undone)
         assert contents(undone) == bare
-        inject(vault, work)
+        inject_blocks(vault, work)
         assert contents(work) == whole
 
 
@@ -65,12 +65,12 @@ def test_removing_can_be_ended(tmp_path: Path, how: int) -> None:
     """Whatever was taken out already, doing it again gives back the site that was there before."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     bare, work = contents(site), tmp_path / "work"
-    inject(packed(tmp_path / "v", server, site, extra_pages=2).vault, site)
+    inject_blocks(packed(tmp_path / "v", server, site, extra_pages=2).vault, site)
     fresh(site, work)
-    for step in points(lambda: remove(work), how):
+    for step in points(lambda: remove_blocks(work), how):
         fresh(site, work)
-        assert ended(lambda: remove(work), step, how=how) in {how, DONE}
-        remove(work)
+        assert ended(lambda: remove_blocks(work), step, how=how) in {how, DONE}
+        remove_blocks(work)
         assert contents(work) == bare
 
 
@@ -79,11 +79,11 @@ def test_a_copy_is_there_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
     """`inject --to` makes no half site under the name that was given."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 6), tmp_path / "to"
     vault = packed(tmp_path / "v", server, site).vault
-    inject(vault, site, tmp_path / "whole")
+    inject_blocks(vault, site, tmp_path / "whole")
     before = {path.name for path in tmp_path.iterdir()}
-    for step in points(lambda: inject(vault, site, target), how):
+    for step in points(lambda: inject_blocks(vault, site, target), how):
         shutil.rmtree(target, ignore_errors=True)
-        code = ended(lambda: inject(vault, site, target), step, how=how)
+        code = ended(lambda: inject_blocks(vault, site, target), step, how=how)
         if target.exists():
             assert contents(target) == contents(tmp_path / "whole")
         elif how == INTERRUPTED:
@@ -109,8 +109,8 @@ def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -
         fresh(tmp_path / "old", work)
         assert ended(again, step, how=how) in {how, DONE}
         state = open_vault(work)
-        assert (work / NAME).read_bytes() in {old[NAME], whole[NAME]}
-        assert all(state.text(key) for key in state.live)
+        assert (work / STATE_NAME).read_bytes() in {old[STATE_NAME], whole[STATE_NAME]}
+        assert all(state.page_blocks_text(key) for key in state.live)
         again()
         assert contents(work) == whole, "nothing is left over"
 
@@ -119,12 +119,12 @@ def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -
 def test_files_are_recovered_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
     """The target is not there, or has all files with their modes; the next time it is made."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "back"
-    inject(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
 
     def bring_back() -> None:
-        gathering = Gathering()
-        gather(site, gathering)
-        recover(gathering, target, Keys())
+        gathering = BlockCollector()
+        collect_blocks(site, gathering)
+        recover_files(gathering, target, DecryptionKeys())
 
     before = {path.name for path in tmp_path.iterdir()}
     for step in points(bring_back, how):
@@ -145,8 +145,8 @@ def test_two_do_not_pack_at_once(tmp_path: Path) -> None:
     """Whoever comes second is told so, and changes nothing."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     packed(tmp_path / "v", server, site)
-    before = contents(tmp_path / "v" / BLOCKS)
+    before = contents(tmp_path / "v" / BLOCKS_FOLDER)
     (server / "app.py").write_text("print('other')\n")
-    with at_work(tmp_path / "v"), pytest.raises(InputError, match="another process"):
+    with lock_vault(tmp_path / "v"), pytest.raises(InputError, match="another process"):
         packed(tmp_path / "v", server, site)
-    assert contents(tmp_path / "v" / BLOCKS) == before
+    assert contents(tmp_path / "v" / BLOCKS_FOLDER) == before

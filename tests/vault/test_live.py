@@ -9,10 +9,10 @@ from tests.crawl.site import Page as Answer
 from tests.crawl.site import html, living, text
 from tests.vault.made import packed, server_files, static_site
 from unlost.errors import InputError, UsageError
-from unlost.vault.gathering import Gathering
-from unlost.vault.injecting import inject
-from unlost.vault.live import Visits
-from unlost.vault.planning import Page
+from unlost.vault.gathering import BlockCollector
+from unlost.vault.injecting import inject_blocks
+from unlost.vault.live import SiteCrawl
+from unlost.vault.planning import CarrierPage
 
 SITE = {
     "/": html(
@@ -36,12 +36,12 @@ SITE = {
 }
 
 
-def pages(site: dict[str, Answer], folder: Path, start: str = "/") -> list[Page]:
+def pages(site: dict[str, Answer], folder: Path, start: str = "/") -> list[CarrierPage]:
     """Return the pages of a site that runs meanwhile."""
 
-    async def run() -> list[Page]:
+    async def run() -> list[CarrierPage]:
         async with living(site) as server:
-            return await Visits(folder, server.clock, 0.0, "me@example.org").pages_of_site(server.url + start)
+            return await SiteCrawl(folder, server.clock, 0.0, "me@example.org").list_pages(server.url + start)
 
     return asyncio.run(run())
 
@@ -50,14 +50,14 @@ def test_pages_that_archives_may_keep_are_found(tmp_path: Path) -> None:
     """Links and sitemaps are followed; what robots.txt or the page keeps from archives carries nothing, nor do own."""
     found = pages(SITE, tmp_path / "crawl")
     assert {page.key: page.hops for page in found} == {"/": 0, "/a": 1, "/b c.html?d=1": 1, "/unlinked": None}
-    assert found[0] == Page("/", len(SITE["/"].body), 0)
+    assert found[0] == CarrierPage("/", len(SITE["/"].body), 0)
 
 
 def test_pages_are_measured_without_their_blocks(tmp_path: Path) -> None:
     """A site that carries blocks already is planned as it is without them."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     bare = (site / "index.html").read_bytes()
-    inject(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
     served = {"/": Answer((site / "index.html").read_bytes())}
     assert len(served["/"].body) > len(bare)
     assert pages(served, tmp_path / "crawl")[0].size == len(bare)
@@ -80,7 +80,7 @@ def test_a_site_without_pages_says_why(tmp_path: Path, site: dict[str, Answer], 
 def test_what_is_no_address_is_said(tmp_path: Path) -> None:
     """Only the web is visited."""
     with pytest.raises(UsageError, match="http://"):
-        asyncio.run(Visits(tmp_path, None, 0.0).pages_of_site("file:///etc"))  # type: ignore[arg-type]
+        asyncio.run(SiteCrawl(tmp_path, None, 0.0).list_pages("file:///etc"))  # type: ignore[arg-type]
 
 
 def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     (site / "sub" / "p0.html").rename(site / "sub" / "p 0 ä.html")
     vault = packed(tmp_path / "v", server, site).vault
-    inject(vault, site)
+    inject_blocks(vault, site)
     (site / "sub" / "p1.html").unlink()
     quoted = {"/sub/p 0 ä.html": "/sub/p%200%20%C3%A4.html"}
     served = {
@@ -97,12 +97,12 @@ def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
 
     async def run() -> list[str]:
         async with living(served) as running:
-            visits = Visits(tmp_path / "crawl", running.clock, 0.0, "me@example.org")
+            visits = SiteCrawl(tmp_path / "crawl", running.clock, 0.0, "me@example.org")
             await visits.visit_pages(f"{running.url}/", vault.live)
             assert sorted(running.paths) == sorted([*served, "/sub/p1.html"])
-            return [body.decode() for _, body in visits.bodies()]
+            return [body.decode() for _, body in visits.iter_bodies()]
 
-    gathering = Gathering()
+    gathering = BlockCollector()
     for body in asyncio.run(run()):
         gathering.add_page(body.encode(), "")
-    assert gathering.carrying == len(vault.live) - 1
+    assert gathering.pages_with_blocks == len(vault.live) - 1

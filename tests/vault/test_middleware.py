@@ -10,9 +10,9 @@ import pytest
 
 from tests.neighbours.process import is_open, running
 from tests.vault.made import listing, packed, server_files, static_site
-from unlost.vault.gathering import Gathering
-from unlost.vault.recovering import is_complete, recover
-from unlost.vault.sealing import Keys
+from unlost.vault.gathering import BlockCollector
+from unlost.vault.recovering import is_complete, recover_files
+from unlost.vault.sealing import DecryptionKeys
 
 APPS = Path(__file__).with_name("apps.py")
 BIN = Path(sys.executable).parent
@@ -30,10 +30,10 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vault")
     pages = folder / "pages.txt"
     pages.write_text("".join(f"{path}\t500\n" for path in ["/", "/stream", *(f"/page/{n}" for n in range(30))]))
-    from unlost.vault.site_pages import pages_of_list
+    from unlost.vault.site_pages import read_page_list
 
     server = server_files(folder)
-    packed(folder / "v", server, static_site(folder, 1), extra_pages=2, wish={"pages": pages_of_list(pages)})
+    packed(folder / "v", server, static_site(folder, 1), extra_pages=2, wish={"pages": read_page_list(pages)})
     return folder
 
 
@@ -66,12 +66,12 @@ def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int,
 
 def carries(body: bytes) -> bool:
     """Return whether a page carries a whole block."""
-    return Gathering().add_page(body, "") > 0
+    return BlockCollector().add_page(body, "") > 0
 
 
 def test_pages_bring_the_files_back(port: int, vault: Path, tmp_path: Path) -> None:
     """Two thirds of the pages, fetched by a client, bring all server files back."""
-    found = Gathering()
+    found = BlockCollector()
     for number in range(10, 30):
         status, headers, body = ask(port, f"/page/{number}")
         assert (status, int(headers["content-length"])) == (200, len(body))
@@ -79,7 +79,7 @@ def test_pages_bring_the_files_back(port: int, vault: Path, tmp_path: Path) -> N
         found.add_page(body, f"/page/{number}")
     for extra in ("/unlost-vault/page-1.html", "/unlost-vault/page-2.html"):
         found.add_page(ask(port, extra)[2], extra)
-    assert is_complete(recover(found, tmp_path / "back", Keys()))
+    assert is_complete(recover_files(found, tmp_path / "back", DecryptionKeys()))
     assert listing(tmp_path / "back" / "srv") == listing(vault / "srv")
     assert b"page-2.html" in ask(port, "/unlost-vault/")[2]
 

@@ -22,10 +22,10 @@ from tests.vault.library import change, make_library
 from tests.vault.made import listing
 from unlost import dates
 from unlost.vault.finding import find_blocks
-from unlost.vault.gathering import Gathering, gather
-from unlost.vault.staging import held_of
+from unlost.vault.gathering import BlockCollector, collect_blocks
+from unlost.vault.staging import segment_holdings
 from unlost.vault.state import open_vault
-from unlost.vault.watching import indices_of
+from unlost.vault.watching import block_indices
 
 # warcio leaves temporary files to be collected.
 pytestmark = [
@@ -169,12 +169,14 @@ class Proof:
 
     def _is_held(self) -> bool:
         """Return whether what the archives serve has enough blocks of one version of every segment."""
-        found = Gathering()
+        found = BlockCollector()
         for keeper in self.keepers:
-            gather(keeper.warcs, found)
-        indices = indices_of(found)
+            collect_blocks(keeper.warcs, found)
+        indices = block_indices(found)
         generations = open_vault(self.vault).generations
-        return any(all(each.is_enough for each in held_of(generation, indices)) for generation in generations)
+        return any(
+            all(each.is_recoverable for each in segment_holdings(generation, indices)) for generation in generations
+        )
 
 
 def _date(week: int) -> str:

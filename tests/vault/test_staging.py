@@ -9,29 +9,29 @@ import pytest
 
 from tests.vault.made import listing, packed, server_files, static_site
 from unlost.errors import UsageError
-from unlost.vault.gathering import Gathering, gather
-from unlost.vault.injecting import inject
-from unlost.vault.making import advance
-from unlost.vault.recovering import is_complete, recover
-from unlost.vault.sealing import Keys
-from unlost.vault.site_pages import html_files
-from unlost.vault.staging import held_of
-from unlost.vault.watching import indices_of
+from unlost.vault.gathering import BlockCollector, collect_blocks
+from unlost.vault.injecting import inject_blocks
+from unlost.vault.making import finish_update
+from unlost.vault.recovering import is_complete, recover_files
+from unlost.vault.sealing import DecryptionKeys
+from unlost.vault.site_pages import iter_html_files
+from unlost.vault.staging import segment_holdings
+from unlost.vault.watching import block_indices
 
 
 def refresh(archive: Path, site: Path, share: float, rng: random.Random) -> None:
     """Let an archive that keeps only the last copy look at a share of the pages."""
-    for page in html_files(site):
+    for page in iter_html_files(site):
         if rng.random() < share:
             target = archive / page.relative_to(site)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(page, target)
 
 
-def gathered(place: Path) -> Gathering:
+def gathered(place: Path) -> BlockCollector:
     """Return what a folder holds."""
-    found = Gathering()
-    gather(place, found)
+    found = BlockCollector()
+    collect_blocks(place, found)
     return found
 
 
@@ -42,7 +42,7 @@ def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: i
     rng = random.Random(seed)  # noqa: S311  not for secrets
     server, site, archive = server_files(tmp_path), static_site(tmp_path, 80), tmp_path / "archive"
     vault = tmp_path / "v"
-    inject(packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}).vault, site)
+    inject_blocks(packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}).vault, site)
     refresh(archive, site, 0.9, rng)
     first = listing(server)
     shutil.rmtree(server)
@@ -50,20 +50,22 @@ def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: i
     made = packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}, at="20260201000000")
     assert len(made.vault.generations) == 2
     second = listing(server)
-    inject(made.vault, site)
+    inject_blocks(made.vault, site)
     is_safe = False
     for step in range(40):
         refresh(archive, site, 0.2, rng)
         found = gathered(archive)
         shutil.rmtree(tmp_path / "back", ignore_errors=True)
-        recover(found, tmp_path / "back", Keys())
+        recover_files(found, tmp_path / "back", DecryptionKeys())
         back = {name: value[2] for name, value in listing(tmp_path / "back" / "srv").items()}
         assert back in ({n: v[2] for n, v in first.items()}, {n: v[2] for n, v in second.items()}), step
-        if not is_safe and all(each.is_enough for each in held_of(made.vault.newest, indices_of(found))):
+        if not is_safe and all(
+            each.is_recoverable for each in segment_holdings(made.vault.newest, block_indices(found))
+        ):
             is_safe = True
-            inject(advance(made.vault, "20260301000000"), site)
+            inject_blocks(finish_update(made.vault, "20260301000000"), site)
     assert is_safe
-    assert is_complete(recover(gathered(archive), tmp_path / "end", Keys()))
+    assert is_complete(recover_files(gathered(archive), tmp_path / "end", DecryptionKeys()))
     assert listing(tmp_path / "end" / "srv") == second
 
 
@@ -71,25 +73,25 @@ def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
     """The fault that stages prevent, planted: without them, half refreshed, neither version is whole."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     settings: dict[str, Any] = {"wish": {"may_be_lost": 0.2}}
-    inject(packed(tmp_path / "v", server, site, **settings).vault, site)
+    inject_blocks(packed(tmp_path / "v", server, site, **settings).vault, site)
     shutil.copytree(site, tmp_path / "archive")
     shutil.rmtree(server)
     made = packed(tmp_path / "v", server_files(tmp_path, seed=99), site, wish={"may_be_lost": 0.2, "at_once": True})
-    inject(made.vault, site)
-    for page in list(html_files(site))[::2]:
+    inject_blocks(made.vault, site)
+    for page in list(iter_html_files(site))[::2]:
         shutil.copy(page, tmp_path / "archive" / page.relative_to(site))
-    assert recover(gathered(tmp_path / "archive"), tmp_path / "no", Keys()).whole == {}
+    assert recover_files(gathered(tmp_path / "archive"), tmp_path / "no", DecryptionKeys()).complete == {}
 
 
 def test_only_changed_segments_move(tmp_path: Path) -> None:
     """A change in one folder changes the pages of its segment and those of the manifest, and no others."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject(packed(tmp_path / "v", server, site, segments="directory").vault, site)
-    before = {page: page.read_bytes() for page in html_files(site)}
+    inject_blocks(packed(tmp_path / "v", server, site, segments="directory").vault, site)
+    before = {page: page.read_bytes() for page in iter_html_files(site)}
     (server / "lib" / "deep" / "run.sh").write_text("#!/bin/sh\necho other\n")
     made = packed(tmp_path / "v", server, site, segments="directory", at="20260202000000")
     assert made.changed == ("srv/lib",)
-    inject(made.vault, site)
+    inject_blocks(made.vault, site)
     changed = {"/" + page.relative_to(site).as_posix() for page, body in before.items() if page.read_bytes() != body}
     new = made.vault.newest
     moved = {each.id for each in new.segments if each.name in {"srv/lib", "manifest"}}
@@ -115,9 +117,9 @@ def test_fewer_pages_leave_what_others_carry(tmp_path: Path) -> None:
     """A site that lost pages gets fewer blocks of the same files; those that it carried before can still be had."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     before = packed(tmp_path / "v", server, site).vault.newest
-    for page in list(html_files(site))[:12]:
+    for page in list(iter_html_files(site))[:12]:
         page.unlink()
     made = packed(tmp_path / "v", server, site, at="20260202000000").vault
     assert made.newest.files[0].shape.count < before.files[0].shape.count
-    assert inject(made, site).changed == 29
-    assert is_complete(recover(gathered(site), tmp_path / "back", Keys()))
+    assert inject_blocks(made, site).changed == 29
+    assert is_complete(recover_files(gathered(site), tmp_path / "back", DecryptionKeys()))

@@ -11,22 +11,22 @@ import pytest
 from tests.vault.made import LIMIT, listing, packed, server_files, static_site
 from unlost.errors import InputError, UsageError
 from unlost.vault.carriers import Carrier
-from unlost.vault.gathering import Gathering, gather
-from unlost.vault.injecting import inject, remove
-from unlost.vault.planning import plan
-from unlost.vault.recovering import Recovered, is_complete, recover
-from unlost.vault.sealing import Keys, Seal
-from unlost.vault.site_pages import html_files, pages_of_folder
+from unlost.vault.gathering import BlockCollector, collect_blocks
+from unlost.vault.injecting import inject_blocks, remove_blocks
+from unlost.vault.planning import plan_blocks
+from unlost.vault.recovering import VaultRecovery, is_complete, recover_files
+from unlost.vault.sealing import DecryptionKeys, EncryptionOptions
+from unlost.vault.site_pages import iter_html_files, read_site_folder
 
 PHRASE = "käfer 7"
 KEY = pyrage.x25519.Identity.generate()
 
 
-def brought_back(pages: Path, target: Path, keys: Keys | None = None) -> Recovered:
+def brought_back(pages: Path, target: Path, keys: DecryptionKeys | None = None) -> VaultRecovery:
     """Recover what a folder of pages holds."""
-    gathering = Gathering()
-    gather(pages, gathering)
-    return recover(gathering, target, keys or Keys())
+    gathering = BlockCollector()
+    collect_blocks(pages, gathering)
+    return recover_files(gathering, target, keys or DecryptionKeys())
 
 
 @pytest.mark.parametrize("segments", ["one", "directory", "size:10KB", "changed"])
@@ -35,7 +35,7 @@ def test_files_come_back_as_they_were(tmp_path: Path, segments: str, carrier: Ca
     """Bytes, modes, times, links and empty folders are the same, however files are divided and hidden."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site, segments=segments, carrier=carrier)
-    inject(made.vault, site, tmp_path / "live")
+    inject_blocks(made.vault, site, tmp_path / "live")
     done = brought_back(tmp_path / "live", tmp_path / "back")
     assert is_complete(done)
     assert listing(tmp_path / "back" / "srv") == listing(server)
@@ -45,18 +45,18 @@ def test_files_come_back_as_they_were(tmp_path: Path, segments: str, carrier: Ca
 def test_sealed_files_come_back_with_the_key_alone(tmp_path: Path, way: str) -> None:
     """What is sealed is opened by its key, and by nothing else; names are in no page."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    seal = Seal((str(KEY.to_public()),)) if way == "recipient" else Seal(passphrase=PHRASE)
+    seal = EncryptionOptions((str(KEY.to_public()),)) if way == "recipient" else EncryptionOptions(passphrase=PHRASE)
     made = packed(tmp_path / "v", server, site, seal=seal, sealed=way)
-    inject(made.vault, site)
-    assert all(b"settings.ini" not in file.read_bytes() for file in html_files(site))
+    inject_blocks(made.vault, site)
+    assert all(b"settings.ini" not in file.read_bytes() for file in iter_html_files(site))
     with pytest.raises(InputError, match="sealed"):
         brought_back(site, tmp_path / "no")
     assert not (tmp_path / "no").exists()
     (tmp_path / "key").write_text(f"# made by a test\n{KEY}\n")
-    keys = Keys((tmp_path / "key",)) if way == "recipient" else Keys(passphrase=PHRASE)
+    keys = DecryptionKeys((tmp_path / "key",)) if way == "recipient" else DecryptionKeys(passphrase=PHRASE)
     assert is_complete(brought_back(site, tmp_path / "back", keys))
     assert listing(tmp_path / "back" / "srv") == listing(server)
-    wrong = Keys(passphrase=PHRASE[::-1]) if way == "passphrase" else Keys()
+    wrong = DecryptionKeys(passphrase=PHRASE[::-1]) if way == "passphrase" else DecryptionKeys()
     with pytest.raises(InputError):
         brought_back(site, tmp_path / "no", wrong)
 
@@ -67,16 +67,16 @@ def test_as_many_pages_may_be_lost_as_was_said(tmp_path: Path, seed: int) -> Non
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site)
     shape = made.vault.newest.files[0].shape
-    inject(made.vault, site)
-    pages = list(html_files(site))
+    inject_blocks(made.vault, site)
+    pages = list(iter_html_files(site))
     gone = random.Random(seed).sample([page for page in pages if page.name != "index.html"], shape.count - shape.needed)  # noqa: S311
     for page in gone:
         page.unlink()
     assert is_complete(brought_back(site, tmp_path / "back"))
-    next(page for page in html_files(site) if page.name != "index.html").unlink()
+    next(page for page in iter_html_files(site) if page.name != "index.html").unlink()
     done = brought_back(site, tmp_path / "no")
     assert not is_complete(done)
-    (short,) = done.short
+    (short,) = done.incomplete
     assert (short.missing, short.found, short.name) == (1, shape.needed - 1, "all")
     assert len(short.pages) == len(gone) + 1
     assert not (tmp_path / "no").exists()
@@ -91,15 +91,15 @@ def test_any_pages_may_be_lost_with_several_segments(tmp_path: Path, segments: s
     shapes = {each.id: each.shape for each in vault.newest.files}
     assert len(shapes) > 1
     sizes = {name: shape.size for name, shape in shapes.items()}
-    planned = plan(sizes, pages_of_folder(site), limit=LIMIT, may_be_lost=share)
-    assert planned.spare == min(shape.count - shape.needed for shape in shapes.values())
-    assert planned.spare >= math.floor((share or 0) * len(planned.pages))
-    assert planned.sufficient + planned.spare == len(planned.pages)
+    planned = plan_blocks(sizes, read_site_folder(site), limit=LIMIT, loss_tolerance=share)
+    assert planned.expendable_pages == min(shape.count - shape.needed for shape in shapes.values())
+    assert planned.expendable_pages >= math.floor((share or 0) * len(planned.pages))
+    assert planned.sufficient_pages + planned.expendable_pages == len(planned.pages)
     for number, name in enumerate(shapes):
         lossy = tmp_path / f"live-{number}"
-        inject(vault, site, lossy)
+        inject_blocks(vault, site, lossy)
         carrying = [page for page, places in vault.newest.placement.items() if places[0][0] == name]
-        for page in carrying[: planned.spare]:
+        for page in carrying[: planned.expendable_pages]:
             (lossy / (page.lstrip("/") or "index.html")).unlink()
         assert is_complete(brought_back(lossy, tmp_path / f"back-{number}"))
 
@@ -110,7 +110,8 @@ def test_a_share_that_segments_cannot_bear_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"segments, any \d+ of 41 pages may be lost .* not 50%: give --segments one"):
         packed(tmp_path / "v", server, site, segments="directory", wish={"may_be_lost": 0.5})
     assert (
-        packed(tmp_path / "w", server, site, wish={"may_be_lost": 0.5}).vault.newest.files[0].shape.may_be_lost >= 0.5
+        packed(tmp_path / "w", server, site, wish={"may_be_lost": 0.5}).vault.newest.files[0].shape.loss_tolerance
+        >= 0.5
     )
 
 
@@ -124,16 +125,16 @@ def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
     (site / "sub" / "unlost-vault" / "own.html").write_text("<p>A page about vaults")
     shutil.copytree(site, tmp_path / "before")
     made = packed(tmp_path / "v", server, site, notice=True, extra_pages=3, raw=True)
-    first = inject(made.vault, site)
+    first = inject_blocks(made.vault, site)
     assert (first.changed, first.missing) == (45 + 3 + 2, 0)
-    again = inject(made.vault, site)
+    again = inject_blocks(made.vault, site)
     assert (again.changed, again.unchanged) == (0, 45 + 3 + 2)
     assert "käfer" in (site / "wide.html").read_bytes().decode("utf-16")
     assert b"This page was modified on 2026-01-01" in (site / "index.html").read_bytes()
-    gathering = Gathering()
+    gathering = BlockCollector()
     gathering.add_page((site / "wide.html").read_bytes(), "wide")
-    assert gathering.carrying == 1
-    remove(site)
+    assert gathering.pages_with_blocks == 1
+    remove_blocks(site)
     assert listing(site).keys() == listing(tmp_path / "before").keys()
     assert all(
         (site / file.relative_to(tmp_path / "before")).read_bytes() == file.read_bytes()
@@ -145,19 +146,19 @@ def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
 def test_raw_files_alone_suffice(tmp_path: Path) -> None:
     """What is served as it is brings everything back although no page was kept."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject(packed(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
+    inject_blocks(packed(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
     (tmp_path / "kept" / "unlost-vault").mkdir(parents=True)
     for file in (site / "unlost-vault").glob("*.tar.gz"):
         shutil.copy(file, tmp_path / "kept" / "unlost-vault")
     done = brought_back(tmp_path / "kept", tmp_path / "back")
-    assert not done.short
+    assert not done.incomplete
     assert listing(tmp_path / "back" / "srv") == listing(server)
 
 
 def test_packing_again_changes_nothing(tmp_path: Path) -> None:
     """The same files are the same version, also if they are sealed, which makes other bytes each time."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    seal = Seal((str(KEY.to_public()),))
+    seal = EncryptionOptions((str(KEY.to_public()),))
     first = packed(tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients)
     state = (tmp_path / "v" / "vault.json").read_bytes()
     second = packed(
@@ -172,7 +173,7 @@ def test_pages_of_the_vault_itself_are_no_pages_of_the_site(tmp_path: Path) -> N
     """A site that has extra pages in its folder is packed again as if they were not there: nothing changes."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     made = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
-    inject(made.vault, site)
+    inject_blocks(made.vault, site)
     again = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30, at="20270101000000")
     assert again.changed == ()
     assert again.vault.newest == made.vault.newest
@@ -184,7 +185,7 @@ def test_extra_pages_carry_what_others_cannot(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--extra-pages [0-9]+"):
         packed(tmp_path / "v", server, site, limit=8 << 10, wish={"block": 4096})
     made = packed(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
-    inject(made.vault, site)
+    inject_blocks(made.vault, site)
     assert is_complete(brought_back(site, tmp_path / "back"))
     assert listing(tmp_path / "back" / "srv") == listing(server)
-    assert all(file.stat().st_size <= 8 << 10 for file in html_files(site))
+    assert all(file.stat().st_size <= 8 << 10 for file in iter_html_files(site))

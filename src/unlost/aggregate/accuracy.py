@@ -7,7 +7,7 @@ _Z = 1.959964  # 95 %, two-sided
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class HitShare:
     """So many of so many, and what that tells about the share of all.
 
     >>> Share(3, 100).rate, Share(0, 0).rate, [round(bound, 3) for bound in Share(3, 100).bounds]
@@ -35,7 +35,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class RoutingAccuracy:
     """What came of asking an archive, by why it was asked: answers only, no failures.
 
     routed_hits, routed_misses: its map or filter said that it may have the page.
@@ -53,16 +53,16 @@ class Accuracy:
     passed_over: int = 0
 
     @property
-    def precision(self) -> Share:
+    def precision(self) -> HitShare:
         """How many of those that were routed had the page."""
-        return Share(self.routed_hits, self.routed_hits + self.routed_misses)
+        return HitShare(self.routed_hits, self.routed_hits + self.routed_misses)
 
     @property
-    def false_negatives(self) -> Share:
+    def false_negatives(self) -> HitShare:
         """How many of those that were denied had the page nevertheless, by the ones that were explored."""
-        return Share(self.explored_hits, self.explored_hits + self.explored_misses)
+        return HitShare(self.explored_hits, self.explored_hits + self.explored_misses)
 
     @property
-    def hit_rate(self) -> Share:
+    def hit_rate(self) -> HitShare:
         """How many of those that were asked without a map had the page."""
-        return Share(self.learned_hits, self.learned_hits + self.learned_misses)
+        return HitShare(self.learned_hits, self.learned_hits + self.learned_misses)

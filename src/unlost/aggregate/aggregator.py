@@ -7,35 +7,37 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from unlost import uri as addresses
-from unlost.aggregate.asking import Asker
-from unlost.aggregate.breaker import Breakers
-from unlost.aggregate.cache import Lifetimes, MemoryCache
-from unlost.aggregate.coalescing import Coalescing, Run
+from unlost.aggregate.asking import UpstreamClient
+from unlost.aggregate.breaker import BreakerRegistry
+from unlost.aggregate.cache import CacheLifetimes, MemoryCache
+from unlost.aggregate.coalescing import RequestCoalescer, CoalescedTask
 from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.found import Found
-from unlost.aggregate.listener import Listener, Listeners
-from unlost.aggregate.rounds import Rounds
-from unlost.aggregate.route import Routes
-from unlost.aggregate.wish import Freshness, Wish
-from unlost.archives.asking.question import Asks
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.listener import UpstreamListener, ListenerGroup
+from unlost.aggregate.rounds import FanOut
+from unlost.aggregate.route import RouteProvider
+from unlost.aggregate.wish import CacheControl, RoutingOptions
+from unlost.archives.asking.question import HttpClient
 from unlost.clock import Clock
 from unlost.errors import BusyError, NotKeptError
 
-PATIENCE = 2.0
+MAX_LIMIT_WAIT = 2.0
 """How many seconds the courier of an aggregator should wait for limits: less than any deadline, so that an archive that
 may not be asked now is told from one that is slow."""
 
-_TO_ANSWER = 0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
-_ON_DISK = 300.0  # seconds; what is kept for less is not worth writing
-_ON_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
+_RESPONSE_SHARE = (
+    0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
+)
+_MIN_DISK_LIFETIME = 300.0  # seconds; what is kept for less is not worth writing
+_MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
 
-SEEN = 60.0
+DISK_RECHECK_SECONDS = 60.0
 """Seconds for which an answer in memory is given before it is looked whether another process left a newer one on disk:
 somebody may have had archives asked anew there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ConcurrencyLimits:
     """What one aggregator does at most.
 
     deadline: seconds after which an answer is given with what there is; waiting for a place is among them.
@@ -45,11 +47,11 @@ class Bounds:
     """
 
     deadline: float = 10.0
-    at_once: int = 256
-    waiting: int = 1024
+    max_active: int = 256
+    max_waiting: int = 1024
 
 
-class Aggregator:
+class MementoAggregator:
     """Finds copies; a `Finds`. Use it as an async context manager.
 
     router: chooses the archives. courier: asks them; made with a patience of `PATIENCE`.
@@ -60,27 +62,27 @@ class Aggregator:
 
     def __init__(
         self,
-        router: Routes,
-        courier: Asks,
+        router: RouteProvider,
+        client: HttpClient,
         clock: Clock,
         *,
-        breakers: Breakers | None = None,
+        breakers: BreakerRegistry | None = None,
         memory: MemoryCache | None = None,
         disk: DiskCache | None = None,
-        lifetimes: Lifetimes = Lifetimes(),  # noqa: B008  it is frozen
-        bounds: Bounds = Bounds(),  # noqa: B008
-        listeners: Sequence[Listener] = (),
+        lifetimes: CacheLifetimes = CacheLifetimes(),  # noqa: B008  it is frozen
+        limits: ConcurrencyLimits = ConcurrencyLimits(),  # noqa: B008
+        listeners: Sequence[UpstreamListener] = (),
     ) -> None:
-        self.breakers = breakers or Breakers(clock)
+        self.breakers = breakers or BreakerRegistry(clock)
         self.memory = MemoryCache(clock) if memory is None else memory
         self.disk = disk
         self._router = router
-        self._listeners = Listeners(listeners)
-        self._rounds = Rounds(Asker(courier, clock), clock, self.breakers, self._listeners)
+        self._listeners = ListenerGroup(listeners)
+        self._fanout = FanOut(UpstreamClient(client, clock), clock, self.breakers, self._listeners)
         self._lifetimes = lifetimes
-        self._bounds = bounds
-        self._places = asyncio.Semaphore(bounds.at_once)
-        self._going_on: Coalescing[Found] = Coalescing()
+        self._limits = limits
+        self._slots = asyncio.Semaphore(limits.max_active)
+        self._active: RequestCoalescer[AggregateResult] = RequestCoalescer()
 
     async def __aenter__(self) -> Self:
         """Open the disk cache."""
@@ -90,94 +92,100 @@ class Aggregator:
 
     async def __aexit__(self, *_: object) -> None:
         """End whatever is going on, write what is to be kept, and wait for all that."""
-        await self._going_on.close()
-        await self._rounds.close()
+        await self._active.close()
+        await self._fanout.close()
         if self.disk is not None:
             await self.disk.__aexit__(None, None, None)
 
     @property
-    def going_on(self) -> int:
+    def active_lookups(self) -> int:
         """How many pages are being looked for, waiting ones included."""
-        return len(self._going_on)
+        return len(self._active)
 
-    def kept(self, uri: str, wish: Wish = Wish()) -> Found | None:  # noqa: B008
+    def get_cached(self, uri: str, options: RoutingOptions = RoutingOptions()) -> AggregateResult | None:  # noqa: B008
         """Return an answer that is kept in memory, at once; None if there is none. `find` looks there first, too.
 
         With a disk it is None, too, where nobody has looked there for `SEEN` seconds.
         """
-        unseen = math.inf if self.disk is None else SEEN
-        if wish.selects is None:
-            return self.memory.get(uri, wish, unseen)
-        return self.memory.get(uri, wish.for_all, unseen) or self.memory.get(uri, wish)
+        unseen = math.inf if self.disk is None else DISK_RECHECK_SECONDS
+        if options.closest_to is None:
+            return self.memory.get(uri, options, unseen)
+        return self.memory.get(uri, options.for_all_mementos, unseen) or self.memory.get(uri, options)
 
-    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
+    async def find(
+        self, uri: str, options: RoutingOptions = RoutingOptions(), cache_control: CacheControl = CacheControl()
+    ) -> AggregateResult:  # noqa: B008
         """Return the copies of a page, and what came of every archive, within the deadline.
 
         Raises UriError, NotKeptError, UsageError as `Finds` has it, and BusyError if too much is looked for already.
         """
-        if not freshness.no_cache:
-            found = self.kept(uri, wish)
+        if not cache_control.no_cache:
+            found = self.get_cached(uri, options)
             if found is not None:
                 return found
         addresses.key(uri)  # raises for what is no page
-        if freshness.only_if_cached:
-            found = None if freshness.no_cache else await self._newest(uri, wish)
+        if cache_control.only_if_cached:
+            found = None if cache_control.no_cache else await self._get_newest_cached(uri, options)
             if found is None:
                 raise NotKeptError("no archive was to be asked, and no answer about this page was kept")
             return found
         # What is being asked anew is good enough for everybody; what may come from the disk is not.
-        anew = freshness.no_cache or (uri, wish, True) in self._going_on
-        key = (uri, wish, anew)
-        if key not in self._going_on and len(self._going_on) >= self._bounds.at_once + self._bounds.waiting:
-            if not anew and (found := self.memory.get(uri, wish)) is not None:
+        anew = cache_control.no_cache or (uri, options, True) in self._active
+        key = (uri, options, anew)
+        if key not in self._active and len(self._active) >= self._limits.max_active + self._limits.max_waiting:
+            if not anew and (found := self.memory.get(uri, options)) is not None:
                 return found  # that there may be a newer one is no reason to refuse it
-            raise self._busy()
-        until = asyncio.get_running_loop().time() + self._bounds.deadline * (1 - _TO_ANSWER)
-        return await self._going_on.result(key, lambda run: self._find(run, uri, wish, until, anew=anew))
+            raise self._busy_error()
+        until = asyncio.get_running_loop().time() + self._limits.deadline * (1 - _RESPONSE_SHARE)
+        return await self._active.run(key, lambda run: self._find(run, uri, options, until, anew=anew))
 
-    async def _find(self, run: Run[Found], uri: str, wish: Wish, until: float, *, anew: bool) -> Found:
-        if not anew and (kept := await self._newest(uri, wish)) is not None:
+    async def _find(
+        self, run: CoalescedTask[AggregateResult], uri: str, options: RoutingOptions, until: float, *, anew: bool
+    ) -> AggregateResult:
+        if not anew and (kept := await self._get_newest_cached(uri, options)) is not None:
             return kept
-        await self._place(until - self._bounds.deadline / 2)
+        await self._acquire_slot(until - self._limits.deadline / 2)
         try:
             run.is_begun = True
-            route = self._router.route(uri, wish)
-            found, is_whole = await self._rounds.ask(uri, route, until, wish.selects)
+            route = self._router.route(uri, options)
+            found, is_whole = await self._fanout.query_all(uri, route, until, options.closest_to)
         finally:
-            self._places.release()
-        lifetime = self._lifetimes.of(found, is_whole=is_whole)
-        found = replace(found, until=found.made + lifetime)
+            self._slots.release()
+        lifetime = self._lifetimes.lifetime_of(found, is_whole=is_whole)
+        found = replace(found, expires_at=found.created_at + lifetime)
         if not found.is_selection:
-            wish = wish.for_all
-        is_for_disk = not found.is_selection and lifetime >= _ON_DISK and len(found.mementos) <= _ON_DISK_MEMENTOS
-        if self.memory.put(wish, found) and is_for_disk and self.disk is not None:
-            self.disk.put(wish, found)
-        self._listeners.found(found)
+            options = options.for_all_mementos
+        is_for_disk = (
+            not found.is_selection and lifetime >= _MIN_DISK_LIFETIME and len(found.mementos) <= _MAX_DISK_MEMENTOS
+        )
+        if self.memory.put(options, found) and is_for_disk and self.disk is not None:
+            self.disk.put(options, found)
+        self._listeners.on_result(found)
         return found
 
-    async def _newest(self, uri: str, wish: Wish) -> Found | None:
+    async def _get_newest_cached(self, uri: str, options: RoutingOptions) -> AggregateResult | None:
         """Return the cached result, from memory or disk; all mementos where one is to be selected."""
-        if wish.selects is not None:
-            return await self._newest(uri, wish.for_all) or self.memory.get(uri, wish)
-        found = None if self.disk is None else await self.disk.get(uri, wish)
-        own = self.memory.get(uri, wish)
-        if found is not None and (own is None or own.made < found.made):
-            self.memory.put(wish, found)
+        if options.closest_to is not None:
+            return await self._get_newest_cached(uri, options.for_all_mementos) or self.memory.get(uri, options)
+        found = None if self.disk is None else await self.disk.get(uri, options)
+        own = self.memory.get(uri, options)
+        if found is not None and (own is None or own.created_at < found.created_at):
+            self.memory.put(options, found)
             # One that was found while an archive failed does not take the place of a whole one.
-            own = self.memory.get(uri, wish) or found
-        self.memory.see(uri, wish)
+            own = self.memory.get(uri, options) or found
+        self.memory.mark_checked(uri, options)
         return own
 
-    async def _place(self, until: float) -> None:
+    async def _acquire_slot(self, until: float) -> None:
         """Wait for a place among those that may ask. Raises BusyError if there is none in time."""
-        if not self._places.locked():
-            await self._places.acquire()
+        if not self._slots.locked():
+            await self._slots.acquire()
             return
         try:
             async with asyncio.timeout_at(until):
-                await self._places.acquire()
+                await self._slots.acquire()
         except TimeoutError:
-            raise self._busy() from None
+            raise self._busy_error() from None
 
-    def _busy(self) -> BusyError:
-        return BusyError("too many pages are being looked for: ask again in a moment", self._bounds.deadline / 2)
+    def _busy_error(self) -> BusyError:
+        return BusyError("too many pages are being looked for: ask again in a moment", self._limits.deadline / 2)

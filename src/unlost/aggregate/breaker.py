@@ -9,24 +9,24 @@ from unlost.clock import Clock
 from unlost.errors import UriError
 from unlost.uri import key
 
-FAILURES = frozenset(
+FAILURE_OUTCOMES = frozenset(
     {"timeout", "refused", "reset", "dns", "tls", "redirect", "http-5xx", "malformed", "too-large"},
 )
 """The outcomes that count against an archive. A body that does not end in time is a `timeout`."""
 
-OF_PAGES = frozenset({"redirect", "http-5xx", "malformed", "too-large"})
+PAGE_FAILURE_OUTCOMES = frozenset({"redirect", "http-5xx", "malformed", "too-large"})
 """The failures that may be those of single pages: they count only if pages of several hosts fail."""
 
-HOSTS, HOSTS_SECONDS = 3, 300.0
+MIN_FAILING_HOSTS, FAILING_HOSTS_SECONDS = 3, 300.0
 """Of how many different hosts pages must fail, and within how many seconds, to count against the archive."""
 
-NEITHER = frozenset({"not-now", "limited", "dormant"})
+NEUTRAL_OUTCOMES = frozenset({"not-now", "limited", "dormant"})
 """The outcomes that say nothing about it: its limits are kept elsewhere. All others show that it is well."""
 
-_SLOTS = 6  # into which the window is cut: memory does not grow with the questions
+_WINDOW_SLOTS = 6  # into which the window is cut: memory does not grow with the questions
 
 
-class State(StrEnum):
+class BreakerState(StrEnum):
     """How an archive is treated."""
 
     ACTIVE = "active"
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
+class BreakerConfig:
     """How much an archive may fail before it is left alone, and for how long. Times are in seconds.
 
     in_a_row: after so many failures one behind the other. Failures of single pages (`OF_PAGES`) count here and in the
@@ -48,15 +48,15 @@ class Tolerance:
     dormant: for how long, the first time; twice as long each time that the trial fails, up to `longest`.
     """
 
-    in_a_row: int = 3
-    share: float = 0.5
+    max_consecutive_failures: int = 3
+    max_failure_share: float = 0.5
     window: float = 60.0
-    at_least: int = 20
-    dormant: float = 30.0
-    longest: float = 900.0
+    min_responses: int = 20
+    open_seconds: float = 30.0
+    max_open_seconds: float = 900.0
 
 
-class Entry(NamedTuple):
+class BreakerPermit(NamedTuple):
     """The permission to ask once. It must be given back to `leave`."""
 
     era: int
@@ -64,7 +64,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class BreakerStatus:
     """How an archive is, for people and for measuring. Times are seconds since 1970.
 
     since: when this state began. until: when it is tried again; None if it is not dormant.
@@ -72,18 +72,18 @@ class Condition:
     failures_in_a_row: since it last answered. failures, successes: in all. opened: how often it was made dormant.
     """
 
-    state: State
+    state: BreakerState
     since: float
     until: float | None
     last_failure: str | None
     last_message: str
-    failures_in_a_row: int
+    consecutive_failures: int
     failures: int
     successes: int
-    opened: int
+    times_opened: int
 
 
-class Breaker:
+class CircuitBreaker:
     """The circuit breaker of one archive. It is used by one event loop.
 
     >>> from unlost.clock import SystemClock
@@ -97,131 +97,133 @@ class Breaker:
     'active'
     """
 
-    def __init__(self, clock: Clock, tolerance: Tolerance = Tolerance()) -> None:  # noqa: B008  it is frozen
+    def __init__(self, clock: Clock, config: BreakerConfig = BreakerConfig()) -> None:  # noqa: B008  it is frozen
         self._clock = clock
-        self._tolerance = tolerance
-        self._window = _Window(tolerance.window)
-        self._is_dormant = False
+        self._config = config
+        self._window = _FailureWindow(config.window)
+        self._is_open = False
         self._is_trying = False
         self._era = 0
-        self._entry = Entry(0, is_trial=False)
+        self._permit = BreakerPermit(0, is_trial=False)
         self._since = clock.now()
-        self._dormant_for = 0.0
-        self._in_a_row = 0
-        self._pages_in_a_row = 0
-        self._hosts = _Hosts()
-        self._hosts_in_a_row = _Hosts()
+        self._open_for = 0.0
+        self._consecutive_failures = 0
+        self._consecutive_page_failures = 0
+        self._failing_hosts = _FailingHosts()
+        self._consecutive_hosts = _FailingHosts()
         self._failures = 0
         self._successes = 0
-        self._opened = 0
+        self._times_opened = 0
         self._last_failure: tuple[str, str] | None = None
 
-    def enter(self) -> Entry | None:
+    def acquire(self) -> BreakerPermit | None:
         """Return the permission to ask now; None if the archive is dormant, or another question is the trial."""
-        if not self._is_dormant:
-            return self._entry
-        if self._is_trying or not self._is_over():
+        if not self._is_open:
+            return self._permit
+        if self._is_trying or not self._is_trial_due():
             return None
         self._is_trying = True
-        return Entry(self._era, is_trial=True)
+        return BreakerPermit(self._era, is_trial=True)
 
-    def leave(self, entry: Entry, ended: str | None, message: str = "", uri: str = "") -> None:
+    def record(self, permit: BreakerPermit, outcome: str | None, message: str = "", uri: str = "") -> None:
         """Say what came of asking.
 
         ended: the outcome; for a list that broke off, that of what broke it off; None if nobody waited for it.
         uri: the page that was requested.
         What was sent before the state last changed is counted, and changes nothing else: it speaks of an earlier time.
         """
-        failed = ended in FAILURES
+        failed = outcome in FAILURE_OUTCOMES
         if failed:
             self._failures += 1
-            self._last_failure = (ended or "", message)
-        elif ended is None or ended in NEITHER:
-            if entry.is_trial and entry.era == self._era:
+            self._last_failure = (outcome or "", message)
+        elif outcome is None or outcome in NEUTRAL_OUTCOMES:
+            if permit.is_trial and permit.era == self._era:
                 self._is_trying = False
             return
         else:
             self._successes += 1
-        if entry.era != self._era:
+        if permit.era != self._era:
             return
-        of_page, now = ended in OF_PAGES, self._clock.now()
+        of_page, now = outcome in PAGE_FAILURE_OUTCOMES, self._clock.now()
         if of_page:
             host = _host_of(uri)
-            self._hosts.add(host, now)
-            self._hosts_in_a_row.add(host, now)
-        if not entry.is_trial:
+            self._failing_hosts.add(host, now)
+            self._consecutive_hosts.add(host, now)
+        if not permit.is_trial:
             self._count(now, failed=failed, of_page=of_page)
             return
         self._is_trying = False
         if not failed:
-            self._wake()
-        elif not of_page or self._hosts.are_many(now):
-            self._sleep()
+            self._close()
+        elif not of_page or self._failing_hosts.are_many(now):
+            self._open()
 
-    def condition(self) -> Condition:
+    def status(self) -> BreakerStatus:
         """Return how the archive is."""
         last, message = self._last_failure or (None, "")
-        state = State.ACTIVE
-        if self._is_dormant:
-            state = State.TRIAL if self._is_trying or self._is_over() else State.DORMANT
-        return Condition(
+        state = BreakerState.ACTIVE
+        if self._is_open:
+            state = BreakerState.TRIAL if self._is_trying or self._is_trial_due() else BreakerState.DORMANT
+        return BreakerStatus(
             state=state,
             since=self._since,
-            until=self._since + self._dormant_for if self._is_dormant else None,
+            until=self._since + self._open_for if self._is_open else None,
             last_failure=last,
             last_message=message,
-            failures_in_a_row=self._in_a_row + self._pages_in_a_row,
+            consecutive_failures=self._consecutive_failures + self._consecutive_page_failures,
             failures=self._failures,
             successes=self._successes,
-            opened=self._opened,
+            times_opened=self._times_opened,
         )
 
-    def _is_over(self) -> bool:
+    def _is_trial_due(self) -> bool:
         """Return whether it was dormant for long enough. A clock that was set back does not make it longer."""
-        return not 0 <= self._clock.now() - self._since < self._dormant_for
+        return not 0 <= self._clock.now() - self._since < self._open_for
 
     def _count(self, now: float, *, failed: bool, of_page: bool) -> None:
         if not failed:
-            self._in_a_row = self._pages_in_a_row = 0
-            self._hosts_in_a_row.clear()
+            self._consecutive_failures = self._consecutive_page_failures = 0
+            self._consecutive_hosts.clear()
         elif of_page:
-            self._pages_in_a_row += 1
+            self._consecutive_page_failures += 1
         else:
-            self._in_a_row += 1
+            self._consecutive_failures += 1
         failures, of_pages, answers = self._window.add(now, failed=failed, of_page=of_page)
         if not failed:
             return
-        in_a_row = self._in_a_row + (self._pages_in_a_row if self._hosts_in_a_row.are_many(now) else 0)
-        if self._hosts.are_many(now):
+        in_a_row = self._consecutive_failures + (
+            self._consecutive_page_failures if self._consecutive_hosts.are_many(now) else 0
+        )
+        if self._failing_hosts.are_many(now):
             failures += of_pages
             answers += of_pages
-        tolerance = self._tolerance
-        is_often = answers >= tolerance.at_least and failures >= tolerance.share * answers
-        if in_a_row >= tolerance.in_a_row or is_often:
-            self._sleep()
+        tolerance = self._config
+        is_often = answers >= tolerance.min_responses and failures >= tolerance.max_failure_share * answers
+        if in_a_row >= tolerance.max_consecutive_failures or is_often:
+            self._open()
 
-    def _sleep(self) -> None:
-        first, longest = self._tolerance.dormant, self._tolerance.longest
-        self._dormant_for = min(2 * self._dormant_for if self._is_dormant else first, longest)
-        self._is_dormant = True
-        self._opened += 1
-        self._change()
+    def _open(self) -> None:
+        first, longest = self._config.open_seconds, self._config.max_open_seconds
+        self._open_for = min(2 * self._open_for if self._is_open else first, longest)
+        self._is_open = True
+        self._times_opened += 1
+        self._start_era()
 
-    def _wake(self) -> None:
-        self._is_dormant = False
-        self._in_a_row = self._pages_in_a_row = 0
-        self._hosts.clear()
-        self._hosts_in_a_row.clear()
+    def _close(self) -> None:
+        self._is_open = False
+        self._consecutive_failures = self._consecutive_page_failures = 0
+        self._failing_hosts.clear()
+        self._consecutive_hosts.clear()
         self._window.clear()
-        self._change()
+        self._start_era()
 
-    def _change(self) -> None:
+    def _start_era(self) -> None:
         self._era += 1
-        self._entry = Entry(self._era, is_trial=False)
+        self._permit = BreakerPermit(self._era, is_trial=False)
         self._since = self._clock.now()
 
 
-class _Hosts:
+class _FailingHosts:
     """The hosts whose pages failed last, of which no more are remembered than are needed."""
 
     def __init__(self) -> None:
@@ -231,13 +233,13 @@ class _Hosts:
         """Record that a page of a host failed."""
         self._failed_at.pop(host, None)
         self._failed_at[host] = now
-        if len(self._failed_at) > HOSTS:
+        if len(self._failed_at) > MIN_FAILING_HOSTS:
             del self._failed_at[next(iter(self._failed_at))]
 
     def are_many(self, now: float) -> bool:
         """Return whether pages of `HOSTS` hosts failed within `HOSTS_SECONDS`."""
         # A time after now was recorded before the clock was set back: its age is not known.
-        return sum(now - HOSTS_SECONDS <= at <= now for at in self._failed_at.values()) >= HOSTS
+        return sum(now - FAILING_HOSTS_SECONDS <= at <= now for at in self._failed_at.values()) >= MIN_FAILING_HOSTS
 
     def clear(self) -> None:
         """Forget everything."""
@@ -252,11 +254,11 @@ def _host_of(uri: str) -> str:
         return ""
 
 
-class _Window:
+class _FailureWindow:
     """How many answers there were lately, and how many of them failed; rounded to a part of the window."""
 
     def __init__(self, seconds: float) -> None:
-        self._slot = max(seconds / _SLOTS, 0.001)
+        self._slot = max(seconds / _WINDOW_SLOTS, 0.001)
         self._slots: deque[tuple[int, Counter[str]]] = deque()  # number of the slot, counts
         self._counts: Counter[str] = Counter()
 
@@ -265,7 +267,7 @@ class _Window:
         number = int(now // self._slot)
         slots = self._slots
         # Also what is later than now: then the clock was set back, and nobody knows how old it is.
-        while slots and not number - _SLOTS < slots[0][0] <= number:
+        while slots and not number - _WINDOW_SLOTS < slots[0][0] <= number:
             self._counts.subtract(slots.popleft()[1])
         if not slots or slots[-1][0] != number:
             slots.append((number, Counter()))
@@ -281,21 +283,21 @@ class _Window:
         self._counts.clear()
 
 
-class Breakers:
+class BreakerRegistry:
     """A breaker for each archive, by its id."""
 
-    def __init__(self, clock: Clock, tolerance: Tolerance = Tolerance()) -> None:  # noqa: B008  it is frozen
+    def __init__(self, clock: Clock, config: BreakerConfig = BreakerConfig()) -> None:  # noqa: B008  it is frozen
         self._clock = clock
-        self._tolerance = tolerance
-        self._breakers: dict[str, Breaker] = {}
+        self._config = config
+        self._breakers: dict[str, CircuitBreaker] = {}
 
-    def of(self, archive: str) -> Breaker:
+    def breaker(self, archive: str) -> CircuitBreaker:
         """Return the breaker of an archive; one that was never asked is active."""
         found = self._breakers.get(archive)
         if found is None:
-            found = self._breakers[archive] = Breaker(self._clock, self._tolerance)
+            found = self._breakers[archive] = CircuitBreaker(self._clock, self._config)
         return found
 
-    def conditions(self) -> dict[str, Condition]:
+    def statuses(self) -> dict[str, BreakerStatus]:
         """Return how each archive is that was asked, by id."""
-        return {archive: breaker.condition() for archive, breaker in sorted(self._breakers.items())}
+        return {archive: breaker.status() for archive, breaker in sorted(self._breakers.items())}

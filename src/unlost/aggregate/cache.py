@@ -6,35 +6,35 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
+from unlost.aggregate.wish import RoutingOptions
 from unlost.clock import Clock
 from unlost.formats.mementos import Mementos
 
-MAX_BYTES = 1 << 24
+DEFAULT_MEMORY_BYTES = 1 << 24
 """How much is kept in memory, unless somebody says otherwise: some 30,000 pages that no archive has."""
 
-CLOCKS = 60.0
+MAX_CLOCK_SKEW = 60.0
 """Seconds that an answer may be from the future: clocks differ. What is later was kept by a clock that was wrong."""
 
-_ENTRY = 480  # bytes of an entry besides its texts: a place in the dictionary, a key, a Found and its numbers
-_REPORTS = 4096  # different reports that are remembered, so that equal ones are kept once
+_ENTRY_BYTES = 480  # bytes of an entry besides its texts: a place in the dictionary, a key, a Found and its numbers
+_MAX_SHARED_REPORTS = 4096  # different reports that are remembered, so that equal ones are kept once
 
 
-_Said = tuple[str, str, str, int, str]  # a report without its time
+_ReportKey = tuple[str, str, str, int, str]  # a report without its time
 
 
-class _Entry(NamedTuple):
+class _CacheEntry(NamedTuple):
     """What is kept, its bytes, and when somebody last looked whether others keep something newer."""
 
-    found: Found
+    result: AggregateResult
     size: int
-    seen: float
+    checked_at: float
 
 
 @dataclass(frozen=True, slots=True)
-class Lifetimes:
+class CacheLifetimes:
     """For how many seconds an answer is kept.
 
     timemap: copies that were found. miss: that there are none.
@@ -43,21 +43,21 @@ class Lifetimes:
 
     timemap: float = 86_400.0
     miss: float = 3_600.0
-    partly: float = 60.0
+    partial: float = 60.0
 
-    def of(self, found: Found, *, is_whole: bool) -> float:
+    def lifetime_of(self, result: AggregateResult, *, is_whole: bool) -> float:
         """Return for how many seconds an answer may be kept; 0 for not at all.
 
         is_whole: whether no archive failed; one that always lists a part, and did, has not.
         """
-        if not len(found.mementos):
-            return 0.0 if found.failures else self.miss
-        return self.timemap if is_whole else self.partly
+        if not len(result.mementos):
+            return 0.0 if result.failures else self.miss
+        return self.timemap if is_whole else self.partial
 
 
-def is_fresh(found: Found, now: float) -> bool:
+def is_fresh(result: AggregateResult, now: float) -> bool:
     """Return whether an answer may still be given."""
-    return found.made - CLOCKS <= now < found.until
+    return result.created_at - MAX_CLOCK_SKEW <= now < result.expires_at
 
 
 class MemoryCache:
@@ -66,74 +66,74 @@ class MemoryCache:
     It is used by one event loop. bytes: how much it holds.
     """
 
-    def __init__(self, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, clock: Clock, max_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self.bytes = 0
         self._clock = clock
         self._max_bytes = max_bytes
-        self._entries: OrderedDict[tuple[str, Wish], _Entry] = OrderedDict()
-        self._reports: dict[_Said, Report] = {}
-        self._lists: dict[tuple[_Said, ...], tuple[Report, ...]] = {}
+        self._entries: OrderedDict[tuple[str, RoutingOptions], _CacheEntry] = OrderedDict()
+        self._reports: dict[_ReportKey, ArchiveReport] = {}
+        self._lists: dict[tuple[_ReportKey, ...], tuple[ArchiveReport, ...]] = {}
         self._ids: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def __len__(self) -> int:
         """Return how many answers it holds."""
         return len(self._entries)
 
-    def get(self, uri: str, wish: Wish, unseen: float = math.inf) -> Found | None:
+    def get(self, uri: str, options: RoutingOptions, max_unchecked: float = math.inf) -> AggregateResult | None:
         """Return what was kept; None if there is nothing, or it is too old.
 
         unseen: seconds for which it may be given without a look at what others keep, as `see` notes it.
         """
-        key = (uri, wish)
+        key = (uri, options)
         entry = self._entries.get(key)
         if entry is None:
             return None
         now = self._clock.now()
-        if not is_fresh(entry.found, now):
+        if not is_fresh(entry.result, now):
             self._drop(key)
             return None
         self._entries.move_to_end(key)
-        return entry.found if abs(now - entry.seen) < unseen else None
+        return entry.result if abs(now - entry.checked_at) < max_unchecked else None
 
-    def see(self, uri: str, wish: Wish) -> None:
+    def mark_checked(self, uri: str, options: RoutingOptions) -> None:
         """Note that others keep nothing newer than what is kept here."""
-        key = (uri, wish)
+        key = (uri, options)
         if (entry := self._entries.get(key)) is not None:
-            self._entries[key] = entry._replace(seen=self._clock.now())
+            self._entries[key] = entry._replace(checked_at=self._clock.now())
 
-    def put(self, wish: Wish, found: Found) -> bool:
+    def put(self, options: RoutingOptions, result: AggregateResult) -> bool:
         """Keep an answer until its time is over; return whether it is kept.
 
         What is found while archives fail does not take the place of what was found while none did. Too large an answer
         is not kept. Times that it took are forgotten: who is given it will not have asked anybody.
         """
-        if not is_fresh(found, self._clock.now()):
+        if not is_fresh(result, self._clock.now()):
             return False
-        key = (found.uri, wish)
+        key = (result.uri, options)
         before = self.get(*key)
         if before is not None:
-            if found.failures and not before.failures:
+            if result.failures and not before.failures:
                 return False
             self._drop(key)
-        reports = self._shared(found.reports)
-        passed_over = self._ids.setdefault(found.passed_over, found.passed_over)
-        kept = replace(found, reports=reports, passed_over=passed_over, from_cache=True)
-        size = size_of(kept)
+        reports = self._share_reports(result.reports)
+        passed_over = self._ids.setdefault(result.passed_over, result.passed_over)
+        kept = replace(result, reports=reports, passed_over=passed_over, from_cache=True)
+        size = memory_size(kept)
         if size > self._max_bytes:
             return False
         self.bytes += size
         while self.bytes > self._max_bytes:
             self._drop(next(iter(self._entries)))
-        self._entries[key] = _Entry(kept, size, self._clock.now())
+        self._entries[key] = _CacheEntry(kept, size, self._clock.now())
         return True
 
-    def _drop(self, key: tuple[str, Wish]) -> None:
+    def _drop(self, key: tuple[str, RoutingOptions]) -> None:
         self.bytes -= self._entries.pop(key).size
 
-    def _shared(self, reports: tuple[Report, ...]) -> tuple[Report, ...]:
+    def _share_reports(self, reports: tuple[ArchiveReport, ...]) -> tuple[ArchiveReport, ...]:
         """Return reports without times, equal ones as the same object: most pages are not had for the same reasons."""
         for shared in (self._reports, self._lists, self._ids):
-            if len(shared) > _REPORTS:
+            if len(shared) > _MAX_SHARED_REPORTS:
                 shared.clear()
         said = tuple((each.archive, each.reason, each.outcome, each.mementos, each.message) for each in reports)
         known = self._lists.get(said)
@@ -151,18 +151,18 @@ class MemoryCache:
         return known
 
 
-def size_of(found: Found) -> int:
+def memory_size(result: AggregateResult) -> int:
     """Return about how many bytes an answer takes in memory."""
-    size = _ENTRY + sys.getsizeof(found.uri) + sys.getsizeof(found.passed_over)
+    size = _ENTRY_BYTES + sys.getsizeof(result.uri) + sys.getsizeof(result.passed_over)
     # Others are shared.
-    own = [report for report in found.reports if report.mementos or report.message]
+    own = [report for report in result.reports if report.mementos or report.message]
     if own:
-        size += sys.getsizeof(found.reports)
+        size += sys.getsizeof(result.reports)
         size += sum(sys.getsizeof(report) + sys.getsizeof(report.message) for report in own)
-    return size + _size_of_list(found.mementos)
+    return size + _mementos_size(result.mementos)
 
 
-def _size_of_list(mementos: Mementos) -> int:
+def _mementos_size(mementos: Mementos) -> int:
     if not len(mementos):
         return 0
     if "__sizeof__" in type(mementos).__dict__:  # it knows

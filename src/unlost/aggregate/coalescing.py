@@ -9,7 +9,7 @@ from unlost.errors import BusyError
 T = TypeVar("T")
 
 
-class Run(Generic[T]):
+class CoalescedTask(Generic[T]):
     """Work that somebody waits for, or did.
 
     is_begun: whether it has got so far that it is finished though nobody waits; the work itself says so.
@@ -17,11 +17,11 @@ class Run(Generic[T]):
 
     def __init__(self) -> None:
         self.is_begun = False
-        self.waiting = 0
+        self.waiters = 0
         self.task: asyncio.Task[T] | None = None
 
 
-class Coalescing(Generic[T]):
+class RequestCoalescer(Generic[T]):
     """The work that is going on, by what it is for.
 
     Who gives up does not end the work of others. If all give up, work that has begun is finished all the same: its
@@ -30,25 +30,25 @@ class Coalescing(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._runs: dict[Hashable, Run[T]] = {}
+        self._tasks: dict[Hashable, CoalescedTask[T]] = {}
 
     def __len__(self) -> int:
         """Return how much work is going on."""
-        return len(self._runs)
+        return len(self._tasks)
 
     def __contains__(self, key: Hashable) -> bool:
         """Return whether work is going on for something."""
-        return key in self._runs
+        return key in self._tasks
 
-    async def result(self, key: Hashable, work: Callable[[Run[T]], Awaitable[T]]) -> T:
+    async def run(self, key: Hashable, work: Callable[[CoalescedTask[T]], Awaitable[T]]) -> T:
         """Return what the work for something comes to, which is begun unless it is going on. Raises what it raises."""
-        run = self._runs.get(key)
+        run = self._tasks.get(key)
         if run is None:
-            run = self._runs[key] = Run()
-            run.task = asyncio.create_task(self._work(key, run, work))
-            run.task.add_done_callback(_seen)
+            run = self._tasks[key] = CoalescedTask()
+            run.task = asyncio.create_task(self._run(key, run, work))
+            run.task.add_done_callback(_retrieve_exception)
         assert run.task is not None  # noqa: S101  for types
-        run.waiting += 1
+        run.waiters += 1
         try:
             return await asyncio.shield(run.task)
         except asyncio.CancelledError:
@@ -57,31 +57,31 @@ class Coalescing(Generic[T]):
                 raise BusyError("closing: nothing is looked for any more", 1.0) from None
             raise
         finally:
-            run.waiting -= 1
-            if not run.waiting and not run.is_begun and not run.task.done():
+            run.waiters -= 1
+            if not run.waiters and not run.is_begun and not run.task.done():
                 run.task.cancel()
                 self._forget(key, run)
 
     async def close(self) -> None:
         """End all work, and wait for its end."""
-        tasks = [run.task for run in self._runs.values() if run.task is not None]
+        tasks = [run.task for run in self._tasks.values() if run.task is not None]
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _work(self, key: Hashable, run: Run[T], work: Callable[[Run[T]], Awaitable[T]]) -> T:
+    async def _run(self, key: Hashable, run: CoalescedTask[T], work: Callable[[CoalescedTask[T]], Awaitable[T]]) -> T:
         try:
             return await work(run)
         finally:
             self._forget(key, run)
 
-    def _forget(self, key: Hashable, run: Run[T]) -> None:
-        if self._runs.get(key) is run:
-            del self._runs[key]
+    def _forget(self, key: Hashable, run: CoalescedTask[T]) -> None:
+        if self._tasks.get(key) is run:
+            del self._tasks[key]
 
 
-def _seen(task: asyncio.Task[T]) -> None:
+def _retrieve_exception(task: asyncio.Task[T]) -> None:
     """Look at what was raised: if nobody waits any more, nobody else does."""
     if not task.cancelled():
         task.exception()

@@ -9,27 +9,27 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-from unlost.aggregate.cache import is_fresh, size_of
-from unlost.aggregate.disk_table import AnswerFile, Row
-from unlost.aggregate.found import Found
-from unlost.aggregate.packing import key_of, packed, unpacked
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.cache import is_fresh, memory_size
+from unlost.aggregate.disk_table import CacheDatabase, CacheRow
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.packing import cache_key, serialize_result, deserialize_result
+from unlost.aggregate.wish import RoutingOptions
 from unlost.archives.archive import Archive
 from unlost.clock import Clock
 from unlost.errors import InputError
 
-MAX_BYTES = 1 << 28
+DEFAULT_DISK_BYTES = 1 << 28
 """How much is kept on disk, unless somebody says otherwise."""
 
 _QUEUE_BYTES = 1 << 24  # of answers that wait to be written; what is more is not kept
-_GATHERED_SECONDS = 0.2  # that answers are gathered before they are written together
-_READ_SECONDS = 1.0  # for which somebody waits for a disk; a network's may hang
-_QUESTIONS = 10_000  # that wait for the disk; whoever comes then asks archives
-_REST_SECONDS = 60.0  # that a disk which cannot be used is left alone
+_GATHER_SECONDS = 0.2  # that answers are gathered before they are written together
+_READ_TIMEOUT = 1.0  # for which somebody waits for a disk; a network's may hang
+_MAX_PENDING_READS = 10_000  # that wait for the disk; whoever comes then asks archives
+_BACKOFF_SECONDS = 60.0  # that a disk which cannot be used is left alone
 _log = logging.getLogger(__name__)
 
 
-def scope_of(archives: Iterable[Archive]) -> str:
+def cache_scope(archives: Iterable[Archive]) -> str:
     """Return what stands for a set of archives: kept answers are of use only where the same ones would be asked."""
     known = sorted(
         (each.id, each.kind, each.timemap, each.timegate, each.cdx, each.replay, each.enabled) for each in archives
@@ -53,27 +53,30 @@ class DiskCache:
         file: Path,
         clock: Clock,
         scope: str = "",
-        max_bytes: int = MAX_BYTES,
-        tell: Callable[[str], None] = _log.warning,
+        max_bytes: int = DEFAULT_DISK_BYTES,
+        warn: Callable[[str], None] = _log.warning,
     ) -> None:
         self.written = 0
         self.unwritten = 0
         self.unreadable = 0
         self._clock = clock
         self._scope = scope
-        self._tell = tell
+        self._warn = warn
         self._max_bytes = max_bytes
-        self._reading, self._writing = AnswerFile(file, max_bytes, tell), AnswerFile(file, max_bytes, tell)
+        self._read_database, self._write_database = (
+            CacheDatabase(file, max_bytes, warn),
+            CacheDatabase(file, max_bytes, warn),
+        )
         self._reader = ThreadPoolExecutor(1, "unlost-cache-read")
         self._writer = ThreadPoolExecutor(1, "unlost-cache-write")
-        self._questions: list[tuple[bytes, str, Wish, asyncio.Future[Found | None]]] = []
-        self._answers: list[tuple[Wish, Found]] = []
-        self._waiting_bytes = 0
-        self._is_told = False
-        self._rests_until = 0.0
-        self._asker: asyncio.Task[None] | None = None
-        self._keeper: asyncio.Task[None] | None = None
-        self._hurry = asyncio.Event()
+        self._pending_reads: list[tuple[bytes, str, RoutingOptions, asyncio.Future[AggregateResult | None]]] = []
+        self._pending_writes: list[tuple[RoutingOptions, AggregateResult]] = []
+        self._pending_bytes = 0
+        self._has_warned = False
+        self._backoff_until = 0.0
+        self._read_task: asyncio.Task[None] | None = None
+        self._write_task: asyncio.Task[None] | None = None
+        self._flush_event = asyncio.Event()
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -84,135 +87,137 @@ class DiskCache:
         """Write what waits, and close the file."""
         self._is_closed = True
         await self.flush()
-        if self._asker is not None:
-            await self._asker
+        if self._read_task is not None:
+            await self._read_task
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._reader, self._reading.close)
-        await loop.run_in_executor(self._writer, self._writing.close)
+        await loop.run_in_executor(self._reader, self._read_database.close)
+        await loop.run_in_executor(self._writer, self._write_database.close)
         self._reader.shutdown()
         self._writer.shutdown()
 
-    async def get(self, uri: str, wish: Wish) -> Found | None:
+    async def get(self, uri: str, options: RoutingOptions) -> AggregateResult | None:
         """Return what was kept; None if there is nothing that may still be given, or it cannot be read."""
-        if self._rests() or len(self._questions) > _QUESTIONS:
+        if self._is_backing_off() or len(self._pending_reads) > _MAX_PENDING_READS:
             return None
         answer = asyncio.get_running_loop().create_future()
-        self._questions.append((key_of(self._scope, uri, wish), uri, wish, answer))
-        if self._asker is None:
-            self._asker = asyncio.create_task(self._answer_all())
+        self._pending_reads.append((cache_key(self._scope, uri, options), uri, options, answer))
+        if self._read_task is None:
+            self._read_task = asyncio.create_task(self._read_all())
         try:
-            async with asyncio.timeout(_READ_SECONDS):
+            async with asyncio.timeout(_READ_TIMEOUT):
                 found = await answer
         except TimeoutError as error:
-            self._fail(error)
+            self._back_off(error)
             return None
         return found if found is not None and is_fresh(found, self._clock.now()) else None
 
-    def put(self, wish: Wish, found: Found) -> None:
+    def put(self, options: RoutingOptions, result: AggregateResult) -> None:
         """Keep an answer soon; if too many wait already, or the disk cannot be used, it is not kept, and counted."""
-        size = size_of(found)
-        if self._rests() or self._waiting_bytes + size > _QUEUE_BYTES or self._is_closed:
+        size = memory_size(result)
+        if self._is_backing_off() or self._pending_bytes + size > _QUEUE_BYTES or self._is_closed:
             self.unwritten += 1
             return
-        self._waiting_bytes += size
-        self._answers.append((wish, found))
-        if self._keeper is None:
-            self._keeper = asyncio.create_task(self._write_all())
+        self._pending_bytes += size
+        self._pending_writes.append((options, result))
+        if self._write_task is None:
+            self._write_task = asyncio.create_task(self._write_all())
 
     async def flush(self) -> None:
         """Wait until everything is written that waits for it."""
-        self._hurry.set()
+        self._flush_event.set()
         try:
-            while self._keeper is not None:
-                await asyncio.shield(self._keeper)
+            while self._write_task is not None:
+                await asyncio.shield(self._write_task)
         finally:
-            self._hurry.clear()
+            self._flush_event.clear()
 
-    async def _answer_all(self) -> None:
+    async def _read_all(self) -> None:
         """Read for everybody who waits, as often as somebody does."""
         loop = asyncio.get_running_loop()
         try:
-            while self._questions:
-                asked, self._questions = self._questions, []
-                found: list[Found | None] = [None] * len(asked)
+            while self._pending_reads:
+                asked, self._pending_reads = self._pending_reads, []
+                found: list[AggregateResult | None] = [None] * len(asked)
                 try:
                     found = await loop.run_in_executor(self._reader, self._read, [each[:3] for each in asked])
                 except (sqlite3.Error, OSError, InputError) as error:
-                    self._fail(error)
+                    self._back_off(error)
                 finally:
                     for (*_, answer), each in zip(asked, found, strict=True):
                         if not answer.done():
                             answer.set_result(each)
         finally:
-            self._asker = None
+            self._read_task = None
 
-    def _read(self, asked: list[tuple[bytes, str, Wish]]) -> list[Found | None]:
+    def _read(self, asked: list[tuple[bytes, str, RoutingOptions]]) -> list[AggregateResult | None]:
         """Read answers, in a thread."""
-        found: list[Found | None] = []
+        found: list[AggregateResult | None] = []
         damaged: list[bytes] = []
-        for (key, uri, wish), row in zip(asked, self._reading.get([key for key, *_ in asked]), strict=True):
+        for (key, uri, wish), row in zip(asked, self._read_database.get([key for key, *_ in asked]), strict=True):
             try:
-                each = None if row is None else unpacked(self._scope, uri, wish, row.data, row.made, row.until)
+                each = (
+                    None if row is None else deserialize_result(self._scope, uri, wish, row.data, row.made, row.until)
+                )
             except InputError as error:
                 if not self.unreadable:
-                    self._tell(f"{error}: it is removed, and asked for again; others are only counted")
+                    self._warn(f"{error}: it is removed, and asked for again; others are only counted")
                 self.unreadable += 1
                 damaged.append(key)
                 each = None
             found.append(each)
         if damaged:
-            self._reading.remove(damaged)
+            self._read_database.remove(damaged)
         return found
 
     async def _write_all(self) -> None:
         """Write what there is, as often as there is something."""
         loop = asyncio.get_running_loop()
         try:
-            while self._answers:
+            while self._pending_writes:
                 await self._gather()
-                answers, self._answers, self._waiting_bytes = self._answers, [], 0
+                answers, self._pending_writes, self._pending_bytes = self._pending_writes, [], 0
                 try:
                     lost = await loop.run_in_executor(self._writer, self._write, answers)
                 except (sqlite3.Error, OSError, InputError) as error:
-                    self._fail(error)
+                    self._back_off(error)
                     lost = len(answers)
                 else:
-                    self._is_told = False
+                    self._has_warned = False
                 self.unwritten += lost
                 self.written += len(answers) - lost
         finally:
-            self._keeper = None
+            self._write_task = None
 
     async def _gather(self) -> None:
         """Wait for more, unless somebody waits for the end."""
         try:
-            async with asyncio.timeout(_GATHERED_SECONDS):
-                await self._hurry.wait()
+            async with asyncio.timeout(_GATHER_SECONDS):
+                await self._flush_event.wait()
         except TimeoutError:
             pass
 
-    def _write(self, answers: list[tuple[Wish, Found]]) -> int:
+    def _write(self, answers: list[tuple[RoutingOptions, AggregateResult]]) -> int:
         """Write answers, in a thread; return how many cannot be: for their size, most likely."""
         rows = {}
         for wish, found in answers:
             try:
-                data = packed(self._scope, wish, found)
+                data = serialize_result(self._scope, wish, found)
             except ValueError:
                 continue  # text that is none
-            key = key_of(self._scope, found.uri, wish)
+            key = cache_key(self._scope, found.uri, wish)
             if len(data) <= self._max_bytes // 8:
-                rows[key] = Row(key, found.made, found.until, data)
-        self._writing.put(list(rows.values()))
+                rows[key] = CacheRow(key, found.created_at, found.expires_at, data)
+        self._write_database.put(list(rows.values()))
         return len(answers) - len(rows)
 
-    def _rests(self) -> bool:
+    def _is_backing_off(self) -> bool:
         # By a clock that was set back it is not longer.
-        return 0 < self._rests_until - self._clock.now() <= _REST_SECONDS
+        return 0 < self._backoff_until - self._clock.now() <= _BACKOFF_SECONDS
 
-    def _fail(self, error: Exception) -> None:
+    def _back_off(self, error: Exception) -> None:
         """Leave the disk alone for a while, and tell it once."""
-        self._rests_until = self._clock.now() + _REST_SECONDS
-        if not self._is_told:
-            self._is_told = True
-            reason = str(error) or f"not read within {_READ_SECONDS:g} s"
-            self._tell(f"answers cannot be kept on disk: {reason}: they are kept in memory only; tried again later")
+        self._backoff_until = self._clock.now() + _BACKOFF_SECONDS
+        if not self._has_warned:
+            self._has_warned = True
+            reason = str(error) or f"not read within {_READ_TIMEOUT:g} s"
+            self._warn(f"answers cannot be kept on disk: {reason}: they are kept in memory only; tried again later")

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from unlost.errors import InputError
-from unlost.transactions import locked_file, transaction
+from unlost.transactions import lock_file, transaction
 
 T = TypeVar("T")
 
-VERSION = 1
-_APPLICATION = 0x756E6C73  # "unls", by which the file is known to be ours
-_PAGE = 4096
-_SMALL = 1024  # bytes; larger entries get pages of their own
-_BESIDE = 150  # bytes of an entry besides its contents: key, numbers, two indexes
-_FREED = 0.9  # of the limit is left when room is made, so that it is not made for each entry
-_EVICTED = 64  # entries at a time
+FORMAT_VERSION = 1
+_APPLICATION_ID = 0x756E6C73  # "unls", by which the file is known to be ours
+_PAGE_BYTES = 4096
+_MAX_INLINE_BYTES = 1024  # bytes; larger entries get pages of their own
+_ROW_OVERHEAD = 150  # bytes of an entry besides its contents: key, numbers, two indexes
+_EVICTION_TARGET = 0.9  # of the limit is left when room is made, so that it is not made for each entry
+_EVICTION_BATCH = 64  # entries at a time
 
 _SCHEMA = """
 CREATE TABLE answer (
@@ -42,7 +42,7 @@ WHERE excluded.made >= answer.made OR excluded.made < answer.made - 60
 _EVICT = "DELETE FROM answer WHERE number IN (SELECT number FROM answer ORDER BY until LIMIT ?)"
 
 
-class Row(NamedTuple):
+class CacheRow(NamedTuple):
     """One answer. made, until: seconds since 1970. data: as `packing` makes it."""
 
     key: bytes
@@ -51,32 +51,32 @@ class Row(NamedTuple):
     data: bytes
 
 
-class AnswerFile:
+class CacheDatabase:
     """One connection to the file; it is used by one thread at a time. Nothing is opened before it is needed.
 
     tell: gets a line for people when the file was damaged and was set aside.
     Methods raise sqlite3.Error or OSError where the file cannot be used now, InputError where it is not ours.
     """
 
-    def __init__(self, file: Path, max_bytes: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, file: Path, max_bytes: int, warn: Callable[[str], None]) -> None:
         self._file = file
         self._lock_file = file.with_name(file.name + ".lock")
         self._max_bytes = max_bytes
-        self._tell = tell
+        self._warn = warn
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
 
-    def get(self, keys: Sequence[bytes]) -> list[Row | None]:
+    def get(self, keys: Sequence[bytes]) -> list[CacheRow | None]:
         """Return what is kept under each key, however old; None where there is nothing."""
         select = "SELECT key, made, until, data FROM answer WHERE key = ?"
 
-        def read(connection: sqlite3.Connection) -> list[Row | None]:
+        def read(connection: sqlite3.Connection) -> list[CacheRow | None]:
             found = (connection.execute(select, (key,)).fetchone() for key in keys)
-            return [None if row is None else Row(*row) for row in found]
+            return [None if row is None else CacheRow(*row) for row in found]
 
-        return self._do(read)
+        return self._run(read)
 
-    def put(self, rows: Sequence[Row]) -> None:
+    def put(self, rows: Sequence[CacheRow]) -> None:
         """Keep answers; one that is somewhat older than what is kept is not. Those that are over first make room.
 
         Each is kept whole or not at all. Room is made again and again, so that the file grows little beyond its size.
@@ -90,13 +90,13 @@ class AnswerFile:
                     while written < len(left) and size <= self._max_bytes // 16:
                         row = left[written]
                         written += 1
-                        size += size_of(row)
-                        connection.execute(_PUT, (*row[:3], size_of(row), row.data))
-                    self._make_room(connection)
+                        size += row_size(row)
+                        connection.execute(_PUT, (*row[:3], row_size(row), row.data))
+                    self._evict(connection)
                 for _ in range(written):
                     left.popleft()
 
-        self._do(write)
+        self._run(write)
 
     def remove(self, keys: Sequence[bytes]) -> None:
         """Remove answers."""
@@ -105,7 +105,7 @@ class AnswerFile:
             with transaction(connection):
                 connection.executemany("DELETE FROM answer WHERE key = ?", ((key,) for key in keys))
 
-        self._do(delete)
+        self._run(delete)
 
     def total(self) -> tuple[int, int]:
         """Return how many answers there are, and their bytes."""
@@ -116,7 +116,7 @@ class AnswerFile:
             ).fetchone()
             return found
 
-        return self._do(count)
+        return self._run(count)
 
     def close(self) -> None:
         """Close the connection; it is opened again if it is needed."""
@@ -124,27 +124,27 @@ class AnswerFile:
             self._connection.close()
             self._connection = None
 
-    def _make_room(self, connection: sqlite3.Connection) -> None:
+    def _evict(self, connection: sqlite3.Connection) -> None:
         (total,) = connection.execute("SELECT bytes FROM total").fetchone()
         if total <= self._max_bytes:
             return
-        while total > self._max_bytes * _FREED:
-            if connection.execute(_EVICT, (_EVICTED,)).rowcount <= 0:
+        while total > self._max_bytes * _EVICTION_TARGET:
+            if connection.execute(_EVICT, (_EVICTION_BATCH,)).rowcount <= 0:
                 break
             (total,) = connection.execute("SELECT bytes FROM total").fetchone()
 
-    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return work(self._opened())
+            return work(self._open())
         except sqlite3.OperationalError:
             # A full disk, a lock, a missing folder: what is in the file may well be in order.
             self.close()
             raise
         except sqlite3.DatabaseError as error:
             self._set_aside(error)
-        return work(self._opened())
+        return work(self._open())
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._connection is not None:
             if _inode(self._file) == self._inode:
                 return self._connection
@@ -156,7 +156,7 @@ class AnswerFile:
         connection = sqlite3.connect(self._file, timeout=5.0, isolation_level=None, check_same_thread=False)
         try:
             # SQLite does not wait for locks while a file changes to WAL, so processes open it one after the other.
-            with locked_file(self._lock_file):
+            with lock_file(self._lock_file):
                 _prepare(connection, self._file)
         except BaseException:
             connection.close()
@@ -167,7 +167,7 @@ class AnswerFile:
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         """Put a damaged file out of the way, unless another process was faster."""
         self.close()
-        with locked_file(self._lock_file):
+        with lock_file(self._lock_file):
             if _inode(self._file) != self._inode:
                 return
             aside = self._file.with_name(self._file.name + ".damaged")
@@ -175,43 +175,43 @@ class AnswerFile:
                 self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 self._file.replace(aside)
-        self._tell(
+        self._warn(
             f"{self._file}: {error}: set aside as {aside.name}, and begun anew; nothing but kept answers is lost"
         )
 
 
-def size_of(row: Row) -> int:
+def row_size(row: CacheRow) -> int:
     """Return about how many bytes of the file an answer takes."""
     length = len(row.data)
-    return _BESIDE + (length if length < _SMALL else -(-length // _PAGE) * _PAGE)
+    return _ROW_OVERHEAD + (length if length < _MAX_INLINE_BYTES else -(-length // _PAGE_BYTES) * _PAGE_BYTES)
 
 
 def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     """Make a new file ready, and look whether an old one is ours. Raises InputError if it is not."""
     connection.execute("PRAGMA busy_timeout = 5000")
     connection.execute("PRAGMA cache_size = -2048")
-    if not _is_known(connection, file):
-        connection.execute(f"PRAGMA page_size = {_PAGE}")
+    if not _has_schema(connection, file):
+        connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         connection.execute("PRAGMA journal_mode = WAL")
         with transaction(connection):
             for statement in _STATEMENTS:
                 connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
     connection.execute("PRAGMA journal_mode = WAL")
     # A loss of power may cost the last answers, never the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {1 << 22}")
 
 
-def _is_known(connection: sqlite3.Connection, file: Path) -> bool:
+def _has_schema(connection: sqlite3.Connection, file: Path) -> bool:
     """Return whether a file has our tables; False if it has none at all."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if (application, version) == (_APPLICATION, VERSION):
+    if (application, version) == (_APPLICATION_ID, FORMAT_VERSION):
         return True
-    if application == _APPLICATION:
-        raise InputError(f"{file}: of version {version}: expected {VERSION}; give each unlost a file of its own")
+    if application == _APPLICATION_ID:
+        raise InputError(f"{file}: of version {version}: expected {FORMAT_VERSION}; give each unlost a file of its own")
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application or version or tables:
         raise InputError(f"{file}: a database of something else: choose another file")

@@ -8,11 +8,11 @@ from unlost.archives.archive import Archive
 PRIOR_WEIGHT = 20.0
 """What the registry says counts as much as so many answers: its figures are of others' questions, of years ago."""
 
-MEMORY = 1_000.0
+DEFAULT_MEMORY = 1_000.0
 """Answers come to count half after about 700 more, and next to nothing after some thousand: archives change."""
 
 
-class Ground(StrEnum):
+class Evidence(StrEnum):
     """What makes an archive worth asking: each has a hit rate of its own."""
 
     ANY = "any"
@@ -32,50 +32,50 @@ class Ground(StrEnum):
     """Map or filter say that it has nothing."""
 
 
-_FIRST: Mapping[Ground, tuple[float, float]] = {
+_PRIORS: Mapping[Evidence, tuple[float, float]] = {
     # Guesses, of a small weight: only their order matters, until answers are there. A filter is wrong once in some
     # hundred pages that are not held, and most pages that are asked for are held by few archives.
-    Ground.BOTH: (0.9, 5.0),
-    Ground.FILTER: (0.85, 5.0),
-    Ground.LISTED: (0.8, 5.0),
-    Ground.LISTED_ONLY: (0.6, 5.0),
-    Ground.WILDCARD: (0.3, 5.0),
-    Ground.OLD_FILTER: (0.1, 5.0),
-    Ground.DENIED: (0.01, 5.0),
+    Evidence.BOTH: (0.9, 5.0),
+    Evidence.FILTER: (0.85, 5.0),
+    Evidence.LISTED: (0.8, 5.0),
+    Evidence.LISTED_ONLY: (0.6, 5.0),
+    Evidence.WILDCARD: (0.3, 5.0),
+    Evidence.OLD_FILTER: (0.1, 5.0),
+    Evidence.DENIED: (0.01, 5.0),
     # Whoever has neither map nor figure is thought to have everything as likely as nothing, and learns fast.
-    Ground.ANY: (0.5, 2.0),
+    Evidence.ANY: (0.5, 2.0),
 }
 
 
-_SHIFTS: Mapping[Ground, float] = {Ground.WILDCARD_FEW: 0.6, Ground.WILDCARD_MANY: 1.6}
+_ODDS_FACTORS: Mapping[Evidence, float] = {Evidence.WILDCARD_FEW: 0.6, Evidence.WILDCARD_MANY: 1.6}
 """By how much the odds are others than those of all wildcards of an archive, until answers teach it: guesses, too."""
 
-_SHIFT_WEIGHT = 5.0  # answers
+_ODDS_WEIGHT = 5.0  # answers
 
 
-class Rate:
+class HitRate:
     """A share that is learnt: the mean of a Beta distribution, whose answers are forgotten and whose prior is not.
 
     value: the share, 0 to 1. hits, total: of answers, each counted the less the older it is.
     """
 
-    __slots__ = ("_first", "_keep", "_weight", "hits", "total", "value")
+    __slots__ = ("_prior_hits", "_decay", "_weight", "hits", "total", "value")
 
-    def __init__(self, first: float, weight: float, memory: float = MEMORY) -> None:
-        self._first = first * weight
+    def __init__(self, prior: float, weight: float, memory: float = DEFAULT_MEMORY) -> None:
+        self._prior_hits = prior * weight
         self._weight = weight
-        self._keep = 1.0 - 1.0 / memory
+        self._decay = 1.0 - 1.0 / memory
         self.set(0.0, 0.0)
 
     def set(self, hits: float, total: float) -> None:
         """Take what was learnt before."""
         self.hits = hits
         self.total = total
-        self.value = (self._first + hits) / (self._weight + total)
+        self.value = (self._prior_hits + hits) / (self._weight + total)
 
     def learn(self, is_hit: bool) -> None:
         """Learn from one answer."""
-        self.set(self.hits * self._keep + is_hit, self.total * self._keep + 1.0)
+        self.set(self.hits * self._decay + is_hit, self.total * self._decay + 1.0)
 
 
 class HitRates:
@@ -91,45 +91,45 @@ class HitRates:
     0.1
     """
 
-    def __init__(self, archives: Iterable[Archive], memory: float = MEMORY) -> None:
-        self._rates = {archive.id: _first_rates(archive, memory) for archive in archives}
+    def __init__(self, archives: Iterable[Archive], memory: float = DEFAULT_MEMORY) -> None:
+        self._rates = {archive.id: _prior_rates(archive, memory) for archive in archives}
 
-    def rate(self, archive: str, ground: Ground = Ground.ANY) -> float:
+    def rate(self, archive: str, evidence: Evidence = Evidence.ANY) -> float:
         """Return how likely an archive has a page, 0 to 1, given what makes it worth asking."""
         rates = self._rates[archive]
-        if ground not in _SHIFTS:
-            return rates[ground].value
-        odds = _SHIFTS[ground] * rates[Ground.WILDCARD].value / (1 - rates[Ground.WILDCARD].value or 1e-9)
-        own = rates[ground]
-        return (_SHIFT_WEIGHT * odds / (1 + odds) + own.hits) / (_SHIFT_WEIGHT + own.total)
+        if evidence not in _ODDS_FACTORS:
+            return rates[evidence].value
+        odds = _ODDS_FACTORS[evidence] * rates[Evidence.WILDCARD].value / (1 - rates[Evidence.WILDCARD].value or 1e-9)
+        own = rates[evidence]
+        return (_ODDS_WEIGHT * odds / (1 + odds) + own.hits) / (_ODDS_WEIGHT + own.total)
 
-    def learn(self, archive: str, ground: Ground, is_hit: bool) -> None:
+    def learn(self, archive: str, evidence: Evidence, is_hit: bool) -> None:
         """Learn from one answer. That of an archive that is none of ours is passed over."""
         if rates := self._rates.get(archive):
-            rates[ground].learn(is_hit)
-            if ground in _SHIFTS:
-                rates[Ground.WILDCARD].learn(is_hit)
+            rates[evidence].learn(is_hit)
+            if evidence in _ODDS_FACTORS:
+                rates[Evidence.WILDCARD].learn(is_hit)
 
-    def learnt(self) -> dict[str, dict[str, tuple[float, float]]]:
+    def export_counts(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return what was learnt: by archive and ground, hits and answers, each counted the less the older it is."""
         return {
             archive: {ground.value: (rate.hits, rate.total) for ground, rate in rates.items() if rate.total}
             for archive, rates in self._rates.items()
         }
 
-    def take(self, archive: str, ground: str, hits: float, total: float) -> None:
+    def restore_counts(self, archive: str, evidence: str, hits: float, total: float) -> None:
         """Take what was learnt before. What is of no archive of ours, or no ground, is passed over."""
         rates = self._rates.get(archive)
-        if rates and ground in _GROUNDS:
-            rates[Ground(ground)].set(hits, total)
+        if rates and evidence in _EVIDENCE_VALUES:
+            rates[Evidence(evidence)].set(hits, total)
 
 
-def _first_rates(archive: Archive, memory: float) -> dict[Ground, Rate]:
-    rates = {ground: Rate(first, weight, memory) for ground, (first, weight) in _FIRST.items()}
-    rates |= {ground: Rate(0.0, _SHIFT_WEIGHT, memory) for ground in _SHIFTS}
+def _prior_rates(archive: Archive, memory: float) -> dict[Evidence, HitRate]:
+    rates = {ground: HitRate(first, weight, memory) for ground, (first, weight) in _PRIORS.items()}
+    rates |= {ground: HitRate(0.0, _ODDS_WEIGHT, memory) for ground in _ODDS_FACTORS}
     if archive.hit_rate is not None:
-        rates[Ground.ANY] = Rate(archive.hit_rate.value, PRIOR_WEIGHT, memory)
+        rates[Evidence.ANY] = HitRate(archive.hit_rate.value, PRIOR_WEIGHT, memory)
     return rates
 
 
-_GROUNDS = frozenset(ground.value for ground in Ground)
+_EVIDENCE_VALUES = frozenset(ground.value for ground in Evidence)

@@ -10,42 +10,42 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from unlost.aggregate.known_file import PartKind, Read, Reading
-from unlost.archives.archive import Archive, Work
-from unlost.archives.asking.question import Asks, Question, Reply
+from unlost.aggregate.known_file import HoldingsKind, MapOrFilter, HoldingsReader
+from unlost.archives.archive import Archive, RequestKind
+from unlost.archives.asking.question import HttpClient, HttpRequest, HttpResponse
 from unlost.errors import ArchiveError, InputError
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 
 _ETAG = re.compile(r'(?:W/)?"[!#-~]{0,500}"')
 _DATE = re.compile(r"[A-Za-z0-9,: +-]{1,60}")
-_TIDY_SECONDS = 3600.0  # nobody takes so long to read a copy
-_MAX_NOTE = 1 << 16  # bytes of what is noted beside a copy
+_STALE_COPY_SECONDS = 3600.0  # nobody takes so long to read a copy
+_MAX_METADATA_BYTES = 1 << 16  # bytes of what is noted beside a copy
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class CacheValidators:
     """By what a server knows again what it sent. None for what it did not say."""
 
     etag: str | None = None
     modified: str | None = None
 
     @classmethod
-    def of(cls, reply: Reply) -> "Version":
+    def from_response(cls, response: HttpResponse) -> "CacheValidators":
         """Return that of an answer, as far as it can be sent back."""
-        etag, modified = reply.header("ETag") or "", reply.header("Last-Modified") or ""
+        etag, modified = response.header("ETag") or "", response.header("Last-Modified") or ""
         return cls(etag if _ETAG.fullmatch(etag) else None, modified if _DATE.fullmatch(modified) else None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class _CopyMetadata:
     """What is noted of a copy: whence it is, which version, and the name of its file."""
 
     address: str
-    version: Version
+    version: CacheValidators
     file: str
 
 
-class KnownAddress:
+class HoldingsUrl:
     """A map or filter at an address.
 
     place: the address. what: what was last read, and is sound; None if nothing was.
@@ -54,118 +54,121 @@ class KnownAddress:
     folder: where copies are kept, so that the next process has one at once, also if the server is down.
     """
 
-    def __init__(self, place: str, kind: PartKind, reading: Reading, folder: Path) -> None:
-        self.place = place
+    def __init__(self, url: str, kind: HoldingsKind, reader: HoldingsReader, folder: Path) -> None:
+        self.url = url
         self.kind = kind
-        self.what: Read | None = None
+        self.value: MapOrFilter | None = None
         self.problem: str | None = None
         self.unchanged = 0
-        self._reading = reading
-        self._name = sha256(place.encode()).hexdigest()[:40]
+        self._reader = reader
+        self._name = sha256(url.encode()).hexdigest()[:40]
         self._folder = folder
-        self._kept = Version()
-        self._refused = Version()
-        self._has_looked = False
+        self._current = CacheValidators()
+        self._rejected = CacheValidators()
+        self._is_loaded = False
 
     async def load(self) -> bool:
         """Read the copy that is kept, the first time, and return whether there is one. Nobody is asked."""
-        if self._has_looked:
+        if self._is_loaded:
             return False
-        self._has_looked = True
+        self._is_loaded = True
         try:
-            note = await self._reading.beside(self._note)
+            note = await self._reader.run_in_thread(self._read_metadata)
             if note is None:
                 return False
-            self.what = await self._reading.beside(lambda: self._reading.read(self.kind, self._folder / note.file))
+            self.value = await self._reader.run_in_thread(
+                lambda: self._reader.read(self.kind, self._folder / note.file)
+            )
         except InputError as error:
             self.problem = f"the copy that was kept: {error}"
             return False
-        self._kept = note.version
+        self._current = note.version
         return True
 
-    async def refresh(self, archive: Archive, courier: Asks) -> bool:
+    async def refresh(self, archive: Archive, client: HttpClient) -> bool:
         """Ask whether there is another version, read it, and return whether it is sound and so in use from now on."""
         is_new = await self.load()
         try:
-            reply = await courier.ask(
-                archive, Question(self.place, Work.INDEX, self._conditions(), max_bytes=self._reading.max_bytes)
+            reply = await client.send(
+                archive,
+                HttpRequest(self.url, RequestKind.INDEX, self._conditional_headers(), max_bytes=self._reader.max_bytes),
             )
             with reply.body:
                 if reply.status == 304:
-                    self._not_changed(Version.of(reply))
+                    self._record_unchanged(CacheValidators.from_response(reply))
                     return is_new
                 if reply.status != 200:
-                    self.problem = f"{self.place}: status {reply.status}"
+                    self.problem = f"{self.url}: status {reply.status}"
                     return is_new
-                version = Version.of(reply)
-                self.what = await self._reading.beside(lambda: self._taken(reply.body, version))
+                version = CacheValidators.from_response(reply)
+                self.value = await self._reader.run_in_thread(lambda: self._store_copy(reply.body, version))
         except ArchiveError as error:
-            self.problem = f"{self.place}: {error}"
+            self.problem = f"{self.url}: {error}"
             return is_new
         except InputError as error:
-            self._refused = version
-            self.problem = f"{self.place}: what is there now cannot be used: {error}"
+            self._rejected = version
+            self.problem = f"{self.url}: what is there now cannot be used: {error}"
             return is_new
         except OSError as error:
-            self.problem = f"{self.place}: {error.filename or self._folder}: {error.strerror or error}"
+            self.problem = f"{self.url}: {error.filename or self._folder}: {error.strerror or error}"
             return is_new
-        self._kept, self._refused, self.problem = version, Version(), None
+        self._current, self._rejected, self.problem = version, CacheValidators(), None
         return True
 
-    def forget(self) -> None:
+    def discard(self) -> None:
         """Ask for it anew next time, since what was read turned out to be damaged."""
-        self.what, self._kept, self._refused, self._has_looked = None, Version(), Version(), True
+        self.value, self._current, self._rejected, self._is_loaded = None, CacheValidators(), CacheValidators(), True
 
-    def _conditions(self) -> dict[str, str]:
+    def _conditional_headers(self) -> dict[str, str]:
         """Return the headers that spare us what we have, and what we have found to be broken."""
-        tags = [version.etag for version in (self._kept, self._refused) if version.etag]
-        date = self._refused.modified or self._kept.modified
+        tags = [version.etag for version in (self._current, self._rejected) if version.etag]
+        date = self._rejected.modified or self._current.modified
         found = {"If-None-Match": ", ".join(dict.fromkeys(tags))} if tags else {}
         return found | ({"If-Modified-Since": date} if date else {})
 
-    def _not_changed(self, version: Version) -> None:
+    def _record_unchanged(self, version: CacheValidators) -> None:
         self.unchanged += 1
-        refused = self._refused
-        if refused == Version() or (version.etag is not None and not _same(version.etag, refused.etag)):
-            self._refused, self.problem = Version(), None
+        refused = self._rejected
+        if refused == CacheValidators() or (version.etag is not None and not _is_same_etag(version.etag, refused.etag)):
+            self._rejected, self.problem = CacheValidators(), None
 
-    def _note(self) -> _Note | None:
+    def _read_metadata(self) -> _CopyMetadata | None:
         """Return what is noted of the copy; None if there is none."""
         try:
             with (self._folder / f"{self._name}.json").open("rb") as file:
-                table = json.loads(file.read(_MAX_NOTE))
-            version = Version(table["version"]["etag"], table["version"]["modified"])
-            note = _Note(table["address"], version, table["file"])
+                table = json.loads(file.read(_MAX_METADATA_BYTES))
+            version = CacheValidators(table["version"]["etag"], table["version"]["modified"])
+            note = _CopyMetadata(table["address"], version, table["file"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
         texts = (note.file, version.etag or "", version.modified or "")
-        is_ours = note.address == self.place and all(isinstance(text, str) for text in texts)
+        is_ours = note.address == self.url and all(isinstance(text, str) for text in texts)
         return note if is_ours and re.fullmatch(rf"{self._name}\.[0-9a-f]+", note.file) else None
 
-    def _taken(self, body: BinaryIO, version: Version) -> Read:
+    def _store_copy(self, body: BinaryIO, version: CacheValidators) -> MapOrFilter:
         """Keep a copy, if it is sound, and return what was read from it. Raises InputError, OSError."""
         self._folder.mkdir(parents=True, exist_ok=True)
         copy = self._folder / f"{self._name}.{os.urandom(8).hex()}"
         try:
-            with whole_file(copy) as file:
+            with atomic_file(copy) as file:
                 shutil.copyfileobj(body, file, 1 << 20)
-            what = self._reading.read(self.kind, copy)
-            with whole_file(self._folder / f"{self._name}.json") as file:
-                file.write(json.dumps(asdict(_Note(self.place, version, copy.name))).encode())
+            what = self._reader.read(self.kind, copy)
+            with atomic_file(self._folder / f"{self._name}.json") as file:
+                file.write(json.dumps(asdict(_CopyMetadata(self.url, version, copy.name))).encode())
         except BaseException:
             copy.unlink(missing_ok=True)
             raise
-        self._tidy(copy.name)
+        self._remove_stale_copies(copy.name)
         return what
 
-    def _tidy(self, kept: str) -> None:
+    def _remove_stale_copies(self, kept: str) -> None:
         """Remove copies that nothing is noted of, but for new ones, which another process may be reading."""
-        recent = (self._folder / kept).stat().st_mtime - _TIDY_SECONDS
+        recent = (self._folder / kept).stat().st_mtime - _STALE_COPY_SECONDS
         for each in self._folder.glob(f"*{self._name}.*"):
             with suppress(OSError):
                 if each.name not in (kept, f"{self._name}.json") and each.stat().st_mtime < recent:
                     each.unlink()
 
 
-def _same(one: str, other: str | None) -> bool:
+def _is_same_etag(one: str, other: str | None) -> bool:
     return other is not None and one.removeprefix("W/") == other.removeprefix("W/")

@@ -4,25 +4,25 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from unlost.aggregate.asking import Asked
-from unlost.aggregate.found import Found
+from unlost.aggregate.asking import UpstreamResult
+from unlost.aggregate.found import AggregateResult
 
 _log = logging.getLogger(__name__)
 
 
-class Listener(Protocol):
+class UpstreamListener(Protocol):
     """Is told at once and in the event loop, which waits: what takes long must be put aside. May raise nothing."""
 
-    def heard(self, asked: Asked) -> None:
+    def on_upstream_result(self, result: UpstreamResult) -> None:
         """Take what came of one archive. One that was left alone, since it is dormant, is not told here."""
         ...
 
-    def found(self, found: Found) -> None:
+    def on_result(self, result: AggregateResult) -> None:
         """Take an answer for which archives were asked; those that were kept are not told."""
         ...
 
 
-class Listeners:
+class ListenerGroup:
     """Tells everybody; who raises is logged, spoils nothing and is told again.
 
     >>> logging.disable()
@@ -30,21 +30,21 @@ class Listeners:
     >>> logging.disable(logging.NOTSET)
     """
 
-    def __init__(self, listeners: Sequence[Listener]) -> None:
+    def __init__(self, listeners: Sequence[UpstreamListener]) -> None:
         self._listeners = tuple(listeners)
         self._faults = 0
 
-    def heard(self, asked: Asked) -> None:
+    def on_upstream_result(self, result: UpstreamResult) -> None:
         """Tell what came of one archive."""
         for listener in self._listeners:
-            self._tell(lambda listener=listener: listener.heard(asked))  # type: ignore[misc]  # of a known type
+            self._notify(lambda listener=listener: listener.heard(result))  # type: ignore[misc]  # of a known type
 
-    def found(self, found: Found) -> None:
+    def on_result(self, result: AggregateResult) -> None:
         """Tell an answer."""
         for listener in self._listeners:
-            self._tell(lambda listener=listener: listener.found(found))  # type: ignore[misc]
+            self._notify(lambda listener=listener: listener.found(result))  # type: ignore[misc]
 
-    def _tell(self, what: Callable[[], None]) -> None:
+    def _notify(self, what: Callable[[], None]) -> None:
         try:
             what()
         except Exception:  # noqa: BLE001  a listener of any kind may fail in any way

@@ -9,25 +9,25 @@ from urllib.parse import quote, urlsplit
 # All visible ASCII but for what would end an address in a header, an entry or a line.
 _VISIBLE = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
 # In an address of ours, `#` would end the path, and `%` is unescaped once before the page is looked for.
-_WITHIN = _VISIBLE.replace("#", "").replace("%", "")
+_VISIBLE_IN_PATH = _VISIBLE.replace("#", "").replace("%", "")
 # Nearly all addresses need no escaping, and to see that takes a tenth of the time of escaping them.
-_AS_IT_IS = {safe: re.compile(f"[0-9A-Za-z{re.escape(safe)}]*") for safe in (_VISIBLE, _WITHIN)}
+_UNESCAPED = {safe: re.compile(f"[0-9A-Za-z{re.escape(safe)}]*") for safe in (_VISIBLE, _VISIBLE_IN_PATH)}
 
 
-class Span(NamedTuple):
+class DateSpan(NamedTuple):
     """A span of time, ends included. start, until: 14 digits each, UTC."""
 
     start: str
     until: str
 
 
-def harmless(uri: str, safe: str = _VISIBLE) -> str:
+def ascii_url(uri: str, safe: str = _VISIBLE) -> str:
     r"""Return an address in visible ASCII without `<`, `>` and `"`, the rest of it escaped.
 
     >>> harmless('http://a.com/é b\r\n"<>%20')
     'http://a.com/%C3%A9%20b%0D%0A%22%3C%3E%20'
     """
-    if _AS_IT_IS[safe].fullmatch(uri):
+    if _UNESCAPED[safe].fullmatch(uri):
         return uri
     try:
         return quote(uri.encode("utf-8", "surrogateescape"), safe=safe)
@@ -35,11 +35,11 @@ def harmless(uri: str, safe: str = _VISIBLE) -> str:
         return quote(uri.encode("utf-8", "surrogatepass"), safe=safe)
 
 
-_harmless_base = lru_cache(maxsize=64)(harmless)  # bases are few, and each answer names them some times
+_ascii_base = lru_cache(maxsize=64)(ascii_url)  # bases are few, and each answer names them some times
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ServiceUrls:
     """The addresses of one aggregator, as MemGator has them; safe to be written into headers and entries.
 
     base: how it is reached from outside, without a slash at the end.
@@ -55,19 +55,19 @@ class Places:
 
     base: str
 
-    def timemap(self, form: str, uri: str, span: Span | None = None) -> str:
+    def timemap(self, form: str, uri: str, span: DateSpan | None = None) -> str:
         """Return where the copies of a page are listed, in a format; with a span, one page of that list."""
         dates = f"{span.start}-{span.until}/" if span else ""
-        return f"{self._base}/timemap/{form}/{dates}{harmless(uri, _WITHIN)}"
+        return f"{self._base}/timemap/{form}/{dates}{ascii_url(uri, _VISIBLE_IN_PATH)}"
 
     def timegate(self, uri: str) -> str:
         """Return where the copy closest to a date is found."""
-        return f"{self._base}/timegate/{harmless(uri, _WITHIN)}"
+        return f"{self._base}/timegate/{ascii_url(uri, _VISIBLE_IN_PATH)}"
 
     def memento(self, date: str, uri: str, form: str | None = None) -> str:
         """Return where the copy closest to a date of 4 to 14 digits is, or with a format, where it is described."""
         described = f"{form}/" if form else ""
-        return f"{self._base}/memento/{described}{date}/{harmless(uri, _WITHIN)}"
+        return f"{self._base}/memento/{described}{date}/{ascii_url(uri, _VISIBLE_IN_PATH)}"
 
     @property
     def prefix(self) -> str:
@@ -80,4 +80,4 @@ class Places:
 
     @property
     def _base(self) -> str:
-        return _harmless_base(self.base)
+        return _ascii_base(self.base)

@@ -5,8 +5,8 @@ from typing import Literal
 
 from unlost.formats import upstream
 
-Outcome = (
-    upstream.Outcome
+ArchiveOutcome = (
+    upstream.UpstreamOutcome
     | Literal[
         "dormant",  # it failed so often that it is not asked for a while
         "not-now",  # its limits are used up, or it said to wait
@@ -16,12 +16,12 @@ Outcome = (
 )
 """What came of asking an archive, or why it was not asked although it should have been."""
 
-ANSWERS = frozenset({"hit", "miss", "excluded"})
+ANSWERED_OUTCOMES = frozenset({"hit", "miss", "excluded"})
 """The outcomes after which nothing more is to be expected of an archive."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ArchiveReport:
     """What came of one archive that was to be asked for a page.
 
     archive: its id. reason: why it was to be asked. outcome: what came of it.
@@ -31,8 +31,8 @@ class Report:
     """
 
     archive: str
-    reason: upstream.Reason
-    outcome: Outcome
+    reason: upstream.RoutingReason
+    outcome: ArchiveOutcome
     mementos: int = 0
     duration_ms: float = 0.0
     message: str = ""
@@ -40,4 +40,4 @@ class Report:
     @property
     def has_answered(self) -> bool:
         """Whether the archive said all that it has to say."""
-        return self.outcome in ANSWERS
+        return self.outcome in ANSWERED_OUTCOMES

@@ -5,121 +5,136 @@ import logging
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from unlost.aggregate.asking import EARLY, NOTHING, Asked, Asker, endpoint_of, merged
-from unlost.aggregate.breaker import Breakers, Entry
-from unlost.aggregate.found import Found
-from unlost.aggregate.listener import Listeners
-from unlost.aggregate.report import ANSWERS, Report
-from unlost.aggregate.route import Choice, Route
+from unlost.aggregate.asking import (
+    TIMER_TOLERANCE,
+    NO_MEMENTOS,
+    UpstreamResult,
+    UpstreamClient,
+    endpoint_of,
+    merge_mementos,
+)
+from unlost.aggregate.breaker import BreakerRegistry, BreakerPermit
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.listener import ListenerGroup
+from unlost.aggregate.report import ANSWERED_OUTCOMES, ArchiveReport
+from unlost.aggregate.route import RouteTarget, ArchiveRoute
 from unlost.clock import Clock
 from unlost.shown.redaction import strip_userinfo
 
-_GRACE = 0.5  # seconds behind the deadline in which what was asked may end by itself
-_DORMANT = "it failed so often that it is left alone for a while"
-_TRIED = "it failed so often that it was left alone; it is being tried again, and nobody waits for that"
+_GRACE_SECONDS = 0.5  # seconds behind the deadline in which what was asked may end by itself
+_OPEN_MESSAGE = "it failed so often that it is left alone for a while"
+_TRIAL_MESSAGE = "it failed so often that it was left alone; it is being tried again, and nobody waits for that"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Going:
+class _PendingQuery:
     """A question on its way."""
 
-    choice: Choice
+    target: RouteTarget
     is_trial: bool
-    task: asyncio.Task[Asked]
+    task: asyncio.Task[UpstreamResult]
 
 
-class Rounds:
+class FanOut:
     """Asks archives together. What is not waited for any more is kept in hand until it has ended."""
 
-    def __init__(self, asker: Asker, clock: Clock, breakers: Breakers, listeners: Listeners) -> None:
-        self._asker = asker
+    def __init__(
+        self, client: UpstreamClient, clock: Clock, breakers: BreakerRegistry, listeners: ListenerGroup
+    ) -> None:
+        self._client = client
         self._clock = clock
         self._breakers = breakers
         self._listeners = listeners
-        self._unattended: set[asyncio.Task[Asked]] = set()
+        self._abandoned: set[asyncio.Task[UpstreamResult]] = set()
 
-    async def ask(self, uri: str, route: Route, until: float, selects: str | None = None) -> tuple[Found, bool]:
+    async def query_all(
+        self, uri: str, route: ArchiveRoute, until: float, closest_to: str | None = None
+    ) -> tuple[AggregateResult, bool]:
         """Return what was found, and whether no archive failed; one that always lists a part, and did, has not.
 
         until: the deadline, by the time of the event loop. Cancelled, it leaves nothing behind. selects: as in `Wish`.
         """
-        going: list[_Going] = []
-        reports: list[Report] = []
+        going: list[_PendingQuery] = []
+        reports: list[ArchiveReport] = []
         try:
-            for choice in route.asked:
-                entry = self._breakers.of(choice.archive.id).enter()
+            for choice in route.targets:
+                entry = self._breakers.breaker(choice.archive.id).acquire()
                 if entry is None:
-                    reports.append(_unasked(choice, _DORMANT))
+                    reports.append(_skipped_report(choice, _OPEN_MESSAGE))
                 else:
-                    task = asyncio.create_task(self._ask(uri, choice, entry, until, selects))
-                    going.append(_Going(choice, entry.is_trial, task))
-            await _wait(going, until)
+                    task = asyncio.create_task(self._query(uri, choice, entry, until, closest_to))
+                    going.append(_PendingQuery(choice, entry.is_trial, task))
+            await _wait_for_responses(going, until)
         except BaseException:
-            await _ended({each.task for each in going})
+            await _cancel_and_wait({each.task for each in going})
             raise
-        answers = [each.task.result() for each in going if _has_answered(each)]
-        reports += [self._given_up(each, until) for each in going if not _has_answered(each)]
-        is_whole = not reports and all(each.ended in ANSWERS for each in answers)
+        answers = [each.task.result() for each in going if _has_finished(each)]
+        reports += [self._abandon(each, until) for each in going if not _has_finished(each)]
+        is_whole = not reports and all(each.final_outcome in ANSWERED_OUTCOMES for each in answers)
         reports += [each.report for each in answers]
         reports.sort(key=attrgetter("archive"))
-        mementos = await merged([each.mementos for each in answers])
+        mementos = await merge_mementos([each.mementos for each in answers])
         made = self._clock.now()
-        is_selection = selects is not None and any(each.endpoint == "timegate" for each in answers)
+        is_selection = closest_to is not None and any(each.endpoint == "timegate" for each in answers)
         ends = all(each.known_ends[0] for each in answers), all(each.known_ends[1] for each in answers)
         passed_over = tuple(sorted(route.passed_over))
-        found = Found(
+        found = AggregateResult(
             uri, mementos, tuple(reports), passed_over, made, made, is_selection=is_selection, known_ends=ends
         )
         return replace(found, retry_at=self._retry_at(found, answers)), is_whole
 
-    def _retry_at(self, found: Found, answers: list[Asked]) -> float | None:
+    def _retry_at(self, result: AggregateResult, answers: list[UpstreamResult]) -> float | None:
         """Return when the first archive that did not answer admits requests again; None if that is not known."""
         times = [each.retry_at for each in answers if each.retry_at is not None]
-        for report in found.failures:
-            until = self._breakers.of(report.archive).condition().until
+        for report in result.failures:
+            until = self._breakers.breaker(report.archive).status().until
             if until is not None:
                 times.append(until)
         return min(times, default=None)
 
     async def close(self) -> None:
         """End whatever is still going on."""
-        await _ended(self._unattended)
+        await _cancel_and_wait(self._abandoned)
 
-    def _given_up(self, going: _Going, until: float) -> Report:
+    def _abandon(self, going: _PendingQuery, until: float) -> ArchiveReport:
         """Return the report of a question that is not waited for any more: a trial, or one that does not end."""
-        self._unattended.add(going.task)
-        going.task.add_done_callback(self._unattended.discard)
+        self._abandoned.add(going.task)
+        going.task.add_done_callback(self._abandoned.discard)
         loop = asyncio.get_running_loop()
-        if loop.time() >= until - EARLY:
-            return replace(_unasked(going.choice, "not answered in time"), outcome="timeout")
+        if loop.time() >= until - TIMER_TOLERANCE:
+            return replace(_skipped_report(going.target, "not answered in time"), outcome="timeout")
         timer = loop.call_at(until, going.task.cancel)
         going.task.add_done_callback(lambda _: timer.cancel())
-        return _unasked(going.choice, _TRIED)
+        return _skipped_report(going.target, _TRIAL_MESSAGE)
 
-    async def _ask(self, uri: str, choice: Choice, entry: Entry, until: float, selects: str | None) -> Asked:
+    async def _query(
+        self, uri: str, target: RouteTarget, entry: BreakerPermit, until: float, closest_to: str | None
+    ) -> UpstreamResult:
         """Ask one archive, and tell everybody. Raises nothing but CancelledError."""
-        archive = choice.archive
+        archive = target.archive
         ended: str | None = None
         message = ""
         try:
-            asked = await self._asker.ask(uri, choice, until, selects)
-            ended, message = asked.ended, asked.report.message
+            asked = await self._client.query(uri, target, until, closest_to)
+            ended, message = asked.final_outcome, asked.report.message
         except asyncio.CancelledError:
-            ended = "timeout" if asyncio.get_running_loop().time() >= until - EARLY else None
+            ended = "timeout" if asyncio.get_running_loop().time() >= until - TIMER_TOLERANCE else None
             raise
         except Exception as error:  # noqa: BLE001  whatever one archive sends must not spoil what the others have
             _log.exception("%s: a fault of unlost while it was asked for %r", archive.id, strip_userinfo(uri)[:200])
             ended, message = "malformed", f"a fault of unlost: {error!s:.200}"
-            report = Report(archive.id, choice.reason, "malformed", message=message)
-            asked = Asked(uri, choice, self._clock.now(), endpoint_of(archive), NOTHING, report, "malformed")
+            report = ArchiveReport(archive.id, target.reason, "malformed", message=message)
+            asked = UpstreamResult(
+                uri, target, self._clock.now(), endpoint_of(archive), NO_MEMENTOS, report, "malformed"
+            )
         finally:
-            self._breakers.of(archive.id).leave(entry, ended, message, uri)
-        self._listeners.heard(asked)
+            self._breakers.breaker(archive.id).record(entry, ended, message, uri)
+        self._listeners.on_upstream_result(asked)
         return asked
 
 
-async def _wait(going: list[_Going], until: float) -> None:
+async def _wait_for_responses(going: list[_PendingQuery], until: float) -> None:
     """Wait for all answers, or the deadline. Trials may hang, as they did before: they are waited for if all are."""
     awaited = [each.task for each in going if not each.is_trial] or [each.task for each in going]
     if not awaited:
@@ -129,20 +144,20 @@ async def _wait(going: list[_Going], until: float) -> None:
         task.cancel()
     if late:
         # They say what they have; the grace is for what does not end.
-        await asyncio.wait(late, timeout=_GRACE)
+        await asyncio.wait(late, timeout=_GRACE_SECONDS)
 
 
-def _has_answered(going: _Going) -> bool:
+def _has_finished(going: _PendingQuery) -> bool:
     return going.task.done() and not going.task.cancelled()
 
 
-def _unasked(choice: Choice, message: str) -> Report:
-    return Report(choice.archive.id, choice.reason, "dormant", message=message)
+def _skipped_report(target: RouteTarget, message: str) -> ArchiveReport:
+    return ArchiveReport(target.archive.id, target.reason, "dormant", message=message)
 
 
-async def _ended(tasks: set[asyncio.Task[Asked]]) -> None:
+async def _cancel_and_wait(tasks: set[asyncio.Task[UpstreamResult]]) -> None:
     """Cancel tasks, and wait for them, for a moment: who does not end then never will."""
     for task in tasks:
         task.cancel()
     if tasks:
-        await asyncio.wait(tasks, timeout=_GRACE)
+        await asyncio.wait(tasks, timeout=_GRACE_SECONDS)

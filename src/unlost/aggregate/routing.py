@@ -3,22 +3,22 @@
 from collections.abc import Iterable, Mapping
 from random import Random
 
-from unlost.aggregate.experience import Experience
-from unlost.aggregate.grounds import Grounds, Knows
-from unlost.aggregate.hit_rates import Ground
-from unlost.aggregate.report import Outcome
-from unlost.aggregate.route import Choice, Route
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.experience import LearnedStats
+from unlost.aggregate.grounds import HoldingsLookup, HoldingsSource
+from unlost.aggregate.hit_rates import Evidence
+from unlost.aggregate.report import ArchiveOutcome
+from unlost.aggregate.route import RouteTarget, ArchiveRoute
+from unlost.aggregate.wish import RoutingOptions
 from unlost.archives.registry.registry import Registry
 from unlost.errors import UsageError
 from unlost.formats import upstream
 from unlost.uri import DEFAULT_RULES, key
 
-DEFAULT_EXPLORING = 0.02
+DEFAULT_EXPLORATION_SHARE = 0.02
 """The share of pages for which one archive is asked although its map or filter says no, so that errors are known."""
 
 
-class Router:
+class ArchiveRouter:
     """Chooses archives. All its methods are for one thread, and none of them waits for anything.
 
     registry: the archives that there are. known: their maps and filters. experience: what answers have taught.
@@ -30,10 +30,10 @@ class Router:
     def __init__(
         self,
         registry: Registry,
-        known: Knows,
-        experience: Experience,
+        holdings: HoldingsSource,
+        stats: LearnedStats,
         *,
-        exploring: float = DEFAULT_EXPLORING,
+        exploring: float = DEFAULT_EXPLORATION_SHARE,
         least_rate: float = 0.0,
         random: Random | None = None,
     ) -> None:
@@ -41,97 +41,97 @@ class Router:
             if not 0 <= share <= 1:
                 raise UsageError(f"{name}: expected a share from 0 to 1")
         self._registry = registry
-        self._on = registry.only()
-        self._grounds = Grounds(known)
-        self.experience = experience
-        self._exploring = exploring
-        self._least_rate = least_rate
+        self._enabled = registry.only()
+        self._lookup = HoldingsLookup(holdings)
+        self.stats = stats
+        self._exploration_share = exploring
+        self._min_hit_rate = least_rate
         self._random = (random or Random()).random  # noqa: S311  nobody gains by guessing it
 
-    def route(self, uri: str, wish: Wish = Wish()) -> Route:  # noqa: B008  it is frozen
+    def route(self, uri: str, options: RoutingOptions = RoutingOptions()) -> ArchiveRoute:  # noqa: B008  it is frozen
         """Return who is to be asked for a page.
 
         Raises UriError for what is no address, UsageError for an archive that nobody knows, a `top_k` below 1 or a
         `min_probability` that is none.
         """
         keys = {DEFAULT_RULES: key(uri)}
-        if wish.top_k is not None and wish.top_k < 1:
+        if options.top_k is not None and options.top_k < 1:
             raise UsageError("top_k: expected a number of archives, 1 or more")
-        if not 0 <= wish.min_probability <= 1:
+        if not 0 <= options.min_probability <= 1:
             raise UsageError("min_probability: expected a probability from 0 to 1")
-        if wish.archives is not None:
-            return self._named(wish.archives)
-        if wish.broadcast:
-            rate = self.experience.rates.rate
-            asked = [Choice(archive, "broadcast", rate(archive.id)) for archive in self._on]
+        if options.archives is not None:
+            return self._route_to(options.archives)
+        if options.broadcast:
+            rate = self.stats.rates.rate
+            asked = [RouteTarget(archive, "broadcast", rate(archive.id)) for archive in self._enabled]
             passed_over: list[str] = []
         else:
-            grounds = self._grounds.of(uri, keys)
-            if wish.is_choosy:
-                self._grounds.weigh(keys, grounds)
-            asked, passed_over = self._chosen(grounds, wish.min_probability)
-        if wish.prefers is not None:
-            asked, passed_over = self._preferred(asked, wish.prefers)
-        if wish.top_k is not None:
-            asked, passed_over = self._likeliest(asked, wish.top_k)
-        self.experience.passed_over(passed_over)
-        return Route(tuple(asked), tuple(passed_over))
+            grounds = self._lookup.find_evidence(uri, keys)
+            if options.needs_likelihood:
+                self._lookup.refine_wildcards(keys, grounds)
+            asked, passed_over = self._select(grounds, options.min_probability)
+        if options.preferred is not None:
+            asked, passed_over = self._select_preferred(asked, options.preferred)
+        if options.top_k is not None:
+            asked, passed_over = self._select_likeliest(asked, options.top_k)
+        self.stats.record_passed_over(passed_over)
+        return ArchiveRoute(tuple(asked), tuple(passed_over))
 
-    def _chosen(self, grounds: Mapping[str, Ground], least: float) -> tuple[list[Choice], list[str]]:
+    def _select(self, grounds: Mapping[str, Evidence], least: float) -> tuple[list[RouteTarget], list[str]]:
         """Return who may have the page, or is explored, and who is passed over."""
-        rate = self.experience.rates.rate
-        choices: list[Choice | None] = []
-        for archive in self._on:
+        rate = self.stats.rates.rate
+        choices: list[RouteTarget | None] = []
+        for archive in self._enabled:
             name = archive.id
-            ground = grounds.get(name, Ground.ANY)
-            if ground is Ground.ANY and rate(name) >= max(self._least_rate, least):
-                choices.append(Choice(archive, "learned", rate(name)))
-            elif ground is not Ground.ANY and ground is not Ground.DENIED and rate(name, ground) >= least:
-                choices.append(Choice(archive, "routed", rate(name, ground), ground))
+            ground = grounds.get(name, Evidence.ANY)
+            if ground is Evidence.ANY and rate(name) >= max(self._min_hit_rate, least):
+                choices.append(RouteTarget(archive, "learned", rate(name)))
+            elif ground is not Evidence.ANY and ground is not Evidence.DENIED and rate(name, ground) >= least:
+                choices.append(RouteTarget(archive, "routed", rate(name, ground), ground))
             else:
                 choices.append(None)
-        if self._random() < self._exploring:
+        if self._random() < self._exploration_share:
             self._explore(choices, grounds)
         asked = [choice for choice in choices if choice is not None]
-        return asked, [archive.id for archive, choice in zip(self._on, choices, strict=True) if choice is None]
+        return asked, [archive.id for archive, choice in zip(self._enabled, choices, strict=True) if choice is None]
 
-    def _explore(self, choices: list[Choice | None], grounds: Mapping[str, Ground]) -> None:
+    def _explore(self, choices: list[RouteTarget | None], grounds: Mapping[str, Evidence]) -> None:
         """Choose one, too, of the archives that would be passed over."""
         places = [place for place, choice in enumerate(choices) if choice is None]
         if places:
             place = places[int(self._random() * len(places))]
-            archive = self._on[place]
-            ground = grounds.get(archive.id, Ground.ANY)
-            choices[place] = Choice(archive, "explored", self.experience.rates.rate(archive.id, ground), ground)
+            archive = self._enabled[place]
+            ground = grounds.get(archive.id, Evidence.ANY)
+            choices[place] = RouteTarget(archive, "explored", self.stats.rates.rate(archive.id, ground), ground)
 
-    def _preferred(self, asked: list[Choice], names: frozenset[str]) -> tuple[list[Choice], list[str]]:
+    def _select_preferred(self, asked: list[RouteTarget], names: frozenset[str]) -> tuple[list[RouteTarget], list[str]]:
         """Return those of them that are preferred, and who is passed over then; if none is, all of them."""
         kept = [choice for choice in asked if choice.archive.id in names and choice.reason != "explored"]
         chosen = kept or asked
         ids = {choice.archive.id for choice in chosen}
-        return chosen, [archive.id for archive in self._on if archive.id not in ids]
+        return chosen, [archive.id for archive in self._enabled if archive.id not in ids]
 
-    def _likeliest(self, asked: list[Choice], count: int) -> tuple[list[Choice], list[str]]:
+    def _select_likeliest(self, asked: list[RouteTarget], count: int) -> tuple[list[RouteTarget], list[str]]:
         """Return the likeliest of them, beside those that are explored, and who is passed over then."""
         # Of equally likely ones the first in the registry: sorting keeps their order.
         ranked = sorted(asked, key=lambda choice: (choice.reason == "explored", -choice.likelihood))
         kept = {choice.archive.id for choice in ranked[:count] if choice.reason != "explored"}
         kept |= {choice.archive.id for choice in asked if choice.reason == "explored"}
         chosen = [choice for choice in asked if choice.archive.id in kept]
-        return chosen, [archive.id for archive in self._on if archive.id not in kept]
+        return chosen, [archive.id for archive in self._enabled if archive.id not in kept]
 
-    def _named(self, names: frozenset[str]) -> Route:
+    def _route_to(self, names: frozenset[str]) -> ArchiveRoute:
         if not names:
             raise UsageError("no archive is named")
-        rate = self.experience.rates.rate
+        rate = self.stats.rates.rate
         named = self._registry.only(sorted(names))
-        return Route(tuple(Choice(archive, "requested", rate(archive.id)) for archive in named))
+        return ArchiveRoute(tuple(RouteTarget(archive, "requested", rate(archive.id)) for archive in named))
 
-    def learn(self, choice: Choice, outcome: Outcome) -> None:
+    def learn(self, target: RouteTarget, outcome: ArchiveOutcome) -> None:
         """Learn from what came of asking an archive that was chosen."""
-        self.experience.learn(choice.archive.id, choice.reason, outcome, choice.ground)
+        self.stats.learn(target.archive.id, target.reason, outcome, target.evidence)
 
-    def learn_answers(self, answers: Iterable[upstream.Answer]) -> int:
+    def learn_from_log(self, answers: Iterable[upstream.UpstreamLogEntry]) -> int:
         """Learn from answers of a log, oldest first, and return how many were looked at.
 
         What the maps said then is not in the log: what they say now stands for it.
@@ -140,14 +140,14 @@ class Router:
         for answer in answers:
             count += 1
             if not answer.from_cache:
-                self.experience.learn(answer.archive, answer.reason, answer.outcome, self._ground_of(answer))
+                self.stats.learn(answer.archive, answer.reason, answer.outcome, self._evidence_of(answer))
         return count
 
-    def _ground_of(self, answer: upstream.Answer) -> Ground:
+    def _evidence_of(self, answer: upstream.UpstreamLogEntry) -> Evidence:
         if answer.reason not in ("routed", "explored"):
-            return Ground.ANY
-        ground = self._grounds.of(answer.uri, {}).get(answer.archive, Ground.ANY)
+            return Evidence.ANY
+        ground = self._lookup.find_evidence(answer.uri, {}).get(answer.archive, Evidence.ANY)
         if answer.reason == "explored":
-            return Ground.ANY if ground is Ground.ANY else Ground.DENIED
+            return Evidence.ANY if ground is Evidence.ANY else Evidence.DENIED
         # A map that has changed since says nothing about that question: the vaguest ground stands for it.
-        return Ground.WILDCARD if ground in (Ground.ANY, Ground.DENIED) else ground
+        return Evidence.WILDCARD if ground in (Evidence.ANY, Evidence.DENIED) else ground

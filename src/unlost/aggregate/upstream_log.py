@@ -12,12 +12,12 @@ from typing import Self
 
 from unlost.clock import Clock
 from unlost.errors import InputError
-from unlost.formats.upstream import Answer, answer_line
+from unlost.formats.upstream import UpstreamLogEntry, format_log_entry
 
-CAPACITY = 10_000
+DEFAULT_CAPACITY = 10_000
 """How many answers wait to be written, at most: some seconds' worth for a busy aggregator, of a few MB."""
 
-_PAUSE = 0.25  # seconds in which answers gather, to be written together
+_GATHER_SECONDS = 0.25  # seconds in which answers gather, to be written together
 _LINE_END = ord("\n")
 _log = logging.getLogger(__name__)
 
@@ -40,21 +40,21 @@ class UpstreamLog:
         path: str | os.PathLike[str],
         clock: Clock,
         *,
-        capacity: int = CAPACITY,
-        tell: Callable[[str], None] = _log.warning,
+        capacity: int = DEFAULT_CAPACITY,
+        warn: Callable[[str], None] = _log.warning,
     ) -> None:
         self.path = Path(path)
         self.written = 0
         self.lost = 0
         self._clock = clock
         self._capacity = capacity
-        self._tell = tell
-        self._waiting: deque[Answer] = deque()
-        self._wakes = asyncio.Event()
+        self._warn = warn
+        self._queue: deque[UpstreamLogEntry] = deque()
+        self._wake_event = asyncio.Event()
         self._is_closing = False
         self._writer: asyncio.Task[None] | None = None
         self._file = _LogFile(self.path)
-        self._losing: int | None = None  # how many were lost when that began
+        self._lost_before: int | None = None  # how many were lost when that began
 
     async def __aenter__(self) -> Self:
         """Begin to write."""
@@ -64,46 +64,46 @@ class UpstreamLog:
     async def __aexit__(self, *_: object) -> None:
         """Write what waits, and close the file."""
         self._is_closing = True
-        self._wakes.set()
+        self._wake_event.set()
         if self._writer is not None:
             await self._writer
         await asyncio.to_thread(self._file.close)
 
-    def append(self, answer: Answer) -> None:
+    def append(self, answer: UpstreamLogEntry) -> None:
         """Have an answer written soon. It is lost, and counted, if too many wait already."""
-        if self._is_closing or len(self._waiting) >= self._capacity:
-            self._lose(1, "it is written too slowly")
+        if self._is_closing or len(self._queue) >= self._capacity:
+            self._count_lost(1, "it is written too slowly")
             return
-        self._waiting.append(answer)
-        if not self._wakes.is_set():
-            self._wakes.set()
+        self._queue.append(answer)
+        if not self._wake_event.is_set():
+            self._wake_event.set()
 
     async def _write_all(self) -> None:
-        while not self._is_closing or self._waiting:
-            await self._wakes.wait()
+        while not self._is_closing or self._queue:
+            await self._wake_event.wait()
             if not self._is_closing:
-                await self._clock.sleep(_PAUSE)
-            self._wakes.clear()
-            answers = list(self._waiting)
+                await self._clock.sleep(_GATHER_SECONDS)
+            self._wake_event.clear()
+            answers = list(self._queue)
             written, problem = await asyncio.to_thread(self._write, answers)
             # Only now: what is being written is in memory, too, and counts.
             for _ in answers:
-                self._waiting.popleft()
+                self._queue.popleft()
             self.written += written
             if problem is not None:
-                self._lose(len(answers) - written, problem)
-            elif answers and self._losing is not None and len(self._waiting) < self._capacity:
-                self._tell(f"{self.path}: written again, after {self.lost - self._losing} answers were lost")
-                self._losing = None
+                self._count_lost(len(answers) - written, problem)
+            elif answers and self._lost_before is not None and len(self._queue) < self._capacity:
+                self._warn(f"{self.path}: written again, after {self.lost - self._lost_before} answers were lost")
+                self._lost_before = None
             if self._is_closing:
-                self._wakes.set()
+                self._wake_event.set()
 
-    def _write(self, answers: list[Answer]) -> tuple[int, str | None]:
+    def _write(self, answers: list[UpstreamLogEntry]) -> tuple[int, str | None]:
         """Return how many were written, and why not the others."""
         lines, problem = [], None
         for answer in answers:
             try:
-                lines.append(answer_line(answer))
+                lines.append(format_log_entry(answer))
             except InputError as error:
                 problem = f"an answer that cannot be: {error}"
         try:
@@ -112,10 +112,10 @@ class UpstreamLog:
             return self._file.appended, error.strerror or str(error)
         return written, problem
 
-    def _lose(self, count: int, problem: str) -> None:
-        if self._losing is None:
-            self._losing = self.lost
-            self._tell(f"{self.path}: answers are lost: {problem}")
+    def _count_lost(self, count: int, problem: str) -> None:
+        if self._lost_before is None:
+            self._lost_before = self.lost
+            self._warn(f"{self.path}: answers are lost: {problem}")
         self.lost += count
 
 
@@ -157,7 +157,7 @@ class _LogFile:
         flags = os.O_RDWR if self._path.is_file() else os.O_WRONLY
         flags |= os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         self._descriptor = os.open(self._path, flags, 0o644)
-        self._is_cut = _ends_cut(self._descriptor)
+        self._is_cut = _ends_mid_line(self._descriptor)
         return self._descriptor
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class _LogFile:
             self._descriptor = None
 
 
-def _ends_cut(descriptor: int) -> bool:
+def _ends_mid_line(descriptor: int) -> bool:
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or not found.st_size:
         return False

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-LAST = "last"
+LAST_MEMENTO = "last"
 """What `Wish.selects` is for the last memento."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RoutingOptions:
     """Which archives to ask. Answers to equal wishes are the same answer.
 
     archives: the ids of the only archives to ask, also if they are off; None for all that are on.
@@ -25,22 +25,22 @@ class Wish:
     broadcast: bool = False
     top_k: int | None = None
     min_probability: float = 0.0
-    prefers: frozenset[str] | None = None
-    selects: str | None = None
+    preferred: frozenset[str] | None = None
+    closest_to: str | None = None
 
     @property
-    def for_all(self) -> Self:
+    def for_all_mementos(self) -> Self:
         """The same wish for all mementos."""
-        return self if self.selects is None else replace(self, selects=None)
+        return self if self.closest_to is None else replace(self, closest_to=None)
 
     @property
-    def is_choosy(self) -> bool:
+    def needs_likelihood(self) -> bool:
         """Whether it matters how likely an archive has the page, and not only whether it may."""
         return self.top_k is not None or self.min_probability > 0
 
 
 @dataclass(frozen=True, slots=True)
-class Freshness:
+class CacheControl:
     """Whether an answer that was kept will do.
 
     no_cache: nothing that was kept will do; what comes is kept.

@@ -7,18 +7,18 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from unlost import home
-from unlost.aggregate.wish import Freshness, Wish
-from unlost.api.choosing import Archives, chosen
+from unlost.aggregate.wish import CacheControl, RoutingOptions
+from unlost.api.choosing import ArchiveSelection, select_archives
 from unlost.api.loop_thread import LoopThread
-from unlost.api.messages import note
-from unlost.api.moments import When
+from unlost.api.messages import log_info
+from unlost.api.moments import DateLike
 from unlost.api.timemap import Memento, TimeMap
 from unlost.errors import UsageError
-from unlost.service.address import page_in
-from unlost.service.assembly import Options, assembled
+from unlost.service.address import parse_typed_url
+from unlost.service.assembly import ServiceOptions, build_service
 
 if TYPE_CHECKING:
-    from unlost.aggregate.found import Finds
+    from unlost.aggregate.found import MementoFinder
 
 
 class AsyncAggregator:
@@ -48,7 +48,7 @@ class AsyncAggregator:
 
     def __init__(
         self,
-        archives: Archives = None,
+        archives: ArchiveSelection = None,
         *,
         only: Collection[str] = (),
         maps: Mapping[str, str | PathLike[str]] | None = None,
@@ -57,23 +57,25 @@ class AsyncAggregator:
         broadcast: bool = False,
         top_k: int | None = None,
     ) -> None:
-        found = tuple(chosen(archives, only, maps).values())
-        self._wish = Wish(None, broadcast, top_k)
-        self._options = Options(found, home.state(), home.cache(), note, deadline, contact=contact, stays=False)
+        found = tuple(select_archives(archives, only, maps).values())
+        self._routing = RoutingOptions(None, broadcast, top_k)
+        self._options = ServiceOptions(
+            found, home.state_folder(), home.cache_folder(), log_info, deadline, contact=contact, stays=False
+        )
         self._stack = AsyncExitStack()
-        self._finds: Finds | None = None
+        self._finder: MementoFinder | None = None
 
     async def __aenter__(self) -> Self:
         """Read the maps, and be ready to ask."""
-        parts = await self._stack.enter_async_context(assembled(self._options))
-        self._finds = parts.finds
+        parts = await self._stack.enter_async_context(build_service(self._options))
+        self._finder = parts.finder
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close all connections."""
-        self._finds = None
+        self._finder = None
         await self._stack.__aexit__(kind, error, trace)
 
     async def timemap(self, url: str, *, fresh: bool = False) -> TimeMap:
@@ -82,11 +84,11 @@ class AsyncAggregator:
         An archive that fails or is late raises nothing: it is among `TimeMap.failures`. Raises UriError for what is no
         address of a page, BusyError if more than a thousand pages are being looked for at once.
         """
-        if self._finds is None:
+        if self._finder is None:
             raise UsageError("an aggregator is asked inside of its `with` block")
-        return TimeMap(await self._finds.find(page_in(url), self._wish, Freshness(no_cache=fresh)))
+        return TimeMap(await self._finder.find(parse_typed_url(url), self._routing, CacheControl(no_cache=fresh)))
 
-    async def closest(self, url: str, when: When | None = None) -> Memento | None:
+    async def closest(self, url: str, when: DateLike | None = None) -> Memento | None:
         """Return the copy of a page that is closest to a moment, without one the last; None if none was found.
 
         Whether all archives answered is known to `timemap` only: see `TimeMap.failures`. Raises as `timemap` does, and
@@ -110,7 +112,7 @@ class Aggregator:
 
     def __init__(
         self,
-        archives: Archives = None,
+        archives: ArchiveSelection = None,
         *,
         only: Collection[str] = (),
         maps: Mapping[str, str | PathLike[str]] | None = None,
@@ -119,7 +121,7 @@ class Aggregator:
         broadcast: bool = False,
         top_k: int | None = None,
     ) -> None:
-        self._inner = AsyncAggregator(
+        self._async_aggregator = AsyncAggregator(
             archives, only=only, maps=maps, contact=contact, deadline=deadline, broadcast=broadcast, top_k=top_k
         )
         self._stack = ExitStack()
@@ -129,8 +131,8 @@ class Aggregator:
         """Read the maps, and be ready to ask."""
         with ExitStack() as stack:
             loop = stack.enter_context(LoopThread("unlost.Aggregator"))
-            loop.run(self._inner.__aenter__())
-            stack.callback(lambda: loop.run(self._inner.__aexit__(None, None, None)))
+            loop.run(self._async_aggregator.__aenter__())
+            stack.callback(lambda: loop.run(self._async_aggregator.__aexit__(None, None, None)))
             self._stack = stack.pop_all()
         self._loop = loop
         return self
@@ -144,11 +146,11 @@ class Aggregator:
 
     def timemap(self, url: str, *, fresh: bool = False) -> TimeMap:
         """Return all copies of a page, as `AsyncAggregator.timemap` does."""
-        return self._running.run(self._inner.timemap(url, fresh=fresh))
+        return self._running.run(self._async_aggregator.timemap(url, fresh=fresh))
 
-    def closest(self, url: str, when: When | None = None) -> Memento | None:
+    def closest(self, url: str, when: DateLike | None = None) -> Memento | None:
         """Return the copy of a page that is closest to a moment, as `AsyncAggregator.closest` does."""
-        return self._running.run(self._inner.closest(url, when))
+        return self._running.run(self._async_aggregator.closest(url, when))
 
     @property
     def _running(self) -> LoopThread:

@@ -6,18 +6,18 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
 
-from unlost.api.messages import warn
+from unlost.api.messages import log_warning
 from unlost.archives.archive import Archive
-from unlost.archives.registry.entries import with_default_lister
+from unlost.archives.registry.entries import with_default_listing
 from unlost.archives.registry.registry import load_registry
 from unlost.errors import UsageError
 
-Archives: TypeAlias = str | PathLike[str] | Iterable[Archive] | None
+ArchiveSelection: TypeAlias = str | PathLike[str] | Iterable[Archive] | None
 """Which archives there are: None for the registry that is shipped, the path of a registry, or archives themselves."""
 
 
-def chosen(
-    archives: Archives, only: Collection[str] = (), maps: Mapping[str, str | PathLike[str]] | None = None
+def select_archives(
+    archives: ArchiveSelection, only: Collection[str] = (), maps: Mapping[str, str | PathLike[str]] | None = None
 ) -> dict[str, Archive]:
     """Return the archives to ask, by id, each with its map.
 
@@ -26,7 +26,7 @@ def chosen(
     """
     if isinstance(only, str):
         raise UsageError(f"only: expected a list of ids, such as ['{only[:40]}'], found a text")
-    found = {each.id: with_default_lister(each) for each in _registered(archives, only)}
+    found = {each.id: with_default_listing(each) for each in _registered_archives(archives, only)}
     if not found:
         raise UsageError("no archive to ask: give some, or name some by `only`")
     for name, file in (maps or {}).items():
@@ -36,7 +36,7 @@ def chosen(
     return found
 
 
-def _registered(archives: Archives, only: Collection[str]) -> Iterable[Archive]:
+def _registered_archives(archives: ArchiveSelection, only: Collection[str]) -> Iterable[Archive]:
     if archives is not None and not isinstance(archives, str | PathLike):
         given = list(archives)
         for each in given:
@@ -49,5 +49,5 @@ def _registered(archives: Archives, only: Collection[str]) -> Iterable[Archive]:
         return [replace(each, enabled=True) for name, each in known.items() if not only or name in only]
     registry = load_registry(None if archives is None else Path(archives))
     for note in registry.notes:
-        warn(note)
+        log_warning(note)
     return [replace(each, enabled=True) for each in registry.only(only)]

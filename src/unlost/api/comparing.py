@@ -2,10 +2,10 @@
 
 from os import PathLike
 
-from unlost.measure.comparison import SIMILAR, Comparison
-from unlost.measure.comparison import compare as compare_sites
+from unlost.measure.comparison import SIMILARITY_THRESHOLD, Comparison
+from unlost.measure.comparison import compare_sites as compare_sites
 from unlost.measure.sites.opening import open_site
-from unlost.measure.texts import Texts
+from unlost.measure.texts import TextComparer
 
 
 def compare(
@@ -14,7 +14,7 @@ def compare(
     *,
     original_base: str | None = None,
     recovered_base: str | None = None,
-    similar_at: float = SIMILAR,
+    similar_at: float = SIMILARITY_THRESHOLD,
 ) -> Comparison:
     """Return what is identical, changed, missing and added in a site that came back, as against the original.
 
@@ -37,5 +37,5 @@ def compare(
     1 1 ['http://a.example/b.txt']
     """
     sites = open_site(original, base=original_base), open_site(recovered, base=recovered_base)
-    with Texts(*sites) as texts:
-        return compare_sites(*sites, texts.likeness, similar_at=similar_at)
+    with TextComparer(*sites) as texts:
+        return compare_sites(*sites, texts.similarity, similar_at=similar_at)

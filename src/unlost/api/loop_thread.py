@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 import uvloop
 
 _Result = TypeVar("_Result")
-_BEGIN_SECONDS = 1.0  # in which a thread begins that was started, on a busy machine too
+_START_SECONDS = 1.0  # in which a thread begins that was started, on a busy machine too
 
 
 class LoopThread:
@@ -25,27 +25,27 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         # It is made in its thread, where no Ctrl-C is raised: one between making and keeping it would leave it open.
-        self._made: Future[asyncio.AbstractEventLoop] = Future()
+        self._loop_future: Future[asyncio.AbstractEventLoop] = Future()
         self._loop: asyncio.AbstractEventLoop
         self._ended = Event()
-        self._thread = Thread(target=_live, args=(self._made, self._ended), name=name, daemon=True)
+        self._thread = Thread(target=_run_loop, args=(self._loop_future, self._ended), name=name, daemon=True)
 
     def __enter__(self) -> Self:
         """Start it."""
         try:
             self._thread.start()
-            self._loop = self._made.result()
+            self._loop = self._loop_future.result()
         except BaseException:
             # Ctrl-C came while it began: it may be on its way all the same, and ends then.
-            self._made.add_done_callback(lambda made: made.result().call_soon_threadsafe(made.result().stop))
-            self._ended.wait(_BEGIN_SECONDS)
+            self._loop_future.add_done_callback(lambda made: made.result().call_soon_threadsafe(made.result().stop))
+            self._ended.wait(_START_SECONDS)
             raise
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         """End it, and what still runs in it."""
         try:
-            self.run(_end_all())
+            self.run(_cancel_all_tasks())
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -58,7 +58,7 @@ class LoopThread:
         def begin() -> None:
             task = self._loop.create_task(work)
             tasks.append(task)
-            task.add_done_callback(lambda ended: _hand_over(ended, result))
+            task.add_done_callback(lambda ended: _copy_result(ended, result))
 
         self._loop.call_soon_threadsafe(begin)
         try:
@@ -71,7 +71,7 @@ class LoopThread:
             raise
 
 
-def _live(made: Future[asyncio.AbstractEventLoop], ended: Event) -> None:
+def _run_loop(made: Future[asyncio.AbstractEventLoop], ended: Event) -> None:
     loop = uvloop.new_event_loop()
     try:
         made.set_result(loop)
@@ -81,7 +81,7 @@ def _live(made: Future[asyncio.AbstractEventLoop], ended: Event) -> None:
         ended.set()
 
 
-def _hand_over(ended: "asyncio.Task[_Result]", result: "Future[_Result]") -> None:
+def _copy_result(ended: "asyncio.Task[_Result]", result: "Future[_Result]") -> None:
     if ended.cancelled():
         result.set_exception(CancelledError())
     elif (error := ended.exception()) is not None:
@@ -90,7 +90,7 @@ def _hand_over(ended: "asyncio.Task[_Result]", result: "Future[_Result]") -> Non
         result.set_result(ended.result())
 
 
-async def _end_all() -> None:
+async def _cancel_all_tasks() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for each in others:
         each.cancel()

@@ -9,8 +9,8 @@ from unlost.holdings.build import build_map as build
 from unlost.holdings.compaction import NO_LIMIT, Compaction
 from unlost.holdings.compaction import compact_map as compact
 from unlost.holdings.provenance import build_time
-from unlost.holdings.report import Report
-from unlost.holdings.work import Watch
+from unlost.holdings.report import InputReport
+from unlost.holdings.work import ProgressCallback
 
 
 def build_map(
@@ -24,8 +24,8 @@ def build_map(
     name: str | None = None,
     allow_partial: bool = False,
     max_bad: float | None = None,
-    on_progress: Watch | None = None,
-) -> Report:
+    on_progress: ProgressCallback | None = None,
+) -> InputReport:
     r"""Write the map of what indexes hold; return what became of their lines.
 
     inputs: one or several files: CDX, CDXJ, ZipNum, WARC, ARC, WACZ, lists of addresses, logs, other maps; of any size,
@@ -53,7 +53,7 @@ def build_map(
     files = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
     options = MapOptions(
         host_weight=host_weight, path_weight=path_weight, status=frozenset(map(str, status)), mime=frozenset(mime),
-        name=name, made=build_time(), allow_partial=allow_partial, max_bad=max_bad,
+        name=name, built_at=build_time(), allow_partial=allow_partial, max_bad=max_bad,
     )  # fmt: skip
     return build(files, to, options, on_progress)
 
@@ -64,8 +64,8 @@ def compact_map(
     *,
     host_weight: float | None = 1.0,
     path_weight: float | None = 1.0,
-    on_progress: Watch | None = None,
-) -> Report:
+    on_progress: ProgressCallback | None = None,
+) -> InputReport:
     """Write a map with fewer lines that covers every page that the given one covers; return what became of its lines.
 
     host_weight, path_weight: smaller ones make a smaller map; None for no roll-up of hosts, or of paths.

@@ -6,11 +6,11 @@ _LOG = logging.getLogger("unlost")
 _LOG.addHandler(logging.NullHandler())  # or Python would print warnings that nobody asked for
 
 
-def note(message: str) -> None:
+def log_info(message: str) -> None:
     """Say something that is as it should be."""
     _LOG.info("%s", message)
 
 
-def warn(message: str) -> None:
+def log_warning(message: str) -> None:
     """Say something that somebody should look at."""
     _LOG.warning("%s", message)

@@ -5,11 +5,11 @@ from typing import TypeAlias
 
 from unlost import dates
 
-When: TypeAlias = datetime | date | str
+DateLike: TypeAlias = datetime | date | str
 """A moment: a datetime (in UTC, if it has no time zone), a date, or text: `2014`, `2014-02-10`, `20140210000001`."""
 
 
-def digits_of(when: When) -> str:
+def parse_date(when: DateLike) -> str:
     """Return a moment as digits: 14 of a datetime, 8 of a date, of a text as many as it has. Raises DateError.
 
     >>> digits_of("2014"), digits_of(date(2014, 2, 10)), digits_of(datetime(2014, 2, 10, 0, 0, 1))
@@ -23,4 +23,4 @@ def digits_of(when: When) -> str:
     if digits.isdecimal():
         dates.pad(digits)  # raises for what is no date
         return digits
-    return dates.from_people(when)
+    return dates.from_user_input(when)

@@ -10,15 +10,15 @@ from typing import Literal, NamedTuple
 from unlost import dates
 from unlost.errors import InputError, UsageError
 from unlost.recover.export.archive_files.wacz_target import write_wacz
-from unlost.recover.export.archive_files.warc_target import ArchiveWritten, write_warc
-from unlost.recover.export.exported import Exported
-from unlost.recover.export.exporting import Wanted, export_site
-from unlost.recover.export.external import External
+from unlost.recover.export.archive_files.warc_target import ArchiveFileResult, write_warc
+from unlost.recover.export.exported import ExportResult
+from unlost.recover.export.exporting import ExportOptions, export_site
+from unlost.recover.export.external import ExternalLinks
 from unlost.recover.export.targets.opening import open_target
-from unlost.recover.kept_copies import open_copy
+from unlost.recover.kept_copies import open_capture
 from unlost.recover.report.files import ReportFiles, write_report
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.resources import Standing
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.resources import ResourceStatus
 from unlost.uri import naming
 
 
@@ -37,7 +37,7 @@ class Resource(NamedTuple):
     status: int | None
 
 
-class Missing(NamedTuple):
+class MissingResource(NamedTuple):
     """One resource that is missing. reason: a word; docs/recover.md lists them. links: how many lead to it."""
 
     url: str
@@ -46,7 +46,7 @@ class Missing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunResult:
     """How a run of a recovery ended.
 
     is_done: whether there is nothing left to do. If not, the same call goes on where this one ended.
@@ -62,7 +62,7 @@ class Run:
     requests: Mapping[str, int]
 
 
-class Recovered:
+class Recovery:
     """A recovery in its folder: what `unlost.recover` returns. `Recovered(folder)` opens one from before.
 
     folder: where it is; docs/recovery-files.md explains its files.
@@ -83,10 +83,10 @@ class Recovered:
     b'b' 2
     """
 
-    def __init__(self, folder: str | PathLike[str], run: Run | None = None) -> None:
+    def __init__(self, folder: str | PathLike[str], run: RunResult | None = None) -> None:
         self.folder = Path(folder)
         self.run = run
-        StateReading(self.folder)  # raises for what is no recovery
+        StateReader(self.folder)  # raises for what is no recovery
 
     def __repr__(self) -> str:
         """Return where it is."""
@@ -94,22 +94,22 @@ class Recovered:
 
     def counts(self) -> dict[str, int]:
         """Return how many resources are `recovered`, `missing`, `queued` (to come), `listed` (nothing leads there)."""
-        with StateReading(self.folder) as state:
+        with StateReader(self.folder) as state:
             found = state.counts()
-        return {each.value: found.get(each.value, 0) for each in Standing}
+        return {each.value: found.get(each.value, 0) for each in ResourceStatus}
 
     def resources(self) -> Iterator[Resource]:
         """Yield what came back, in the order in which it was found."""
-        with StateReading(self.folder) as state:
-            for each in state.chosen():
+        with StateReader(self.folder) as state:
+            for each in state.chosen_captures():
                 when = dates.to_datetime(each.datetime)
                 yield Resource(each.uri, when, each.archive, each.urim, each.mime, each.status)
 
-    def missing(self) -> Iterator[Missing]:
+    def missing(self) -> Iterator[MissingResource]:
         """Yield what is missing, in the order in which it was found."""
-        with StateReading(self.folder) as state:
-            for each in state.missing():
-                yield Missing(each.uri, each.reason, each.links)
+        with StateReader(self.folder) as state:
+            for each in state.missing_resources():
+                yield MissingResource(each.uri, each.reason, each.links)
 
     def read(self, url: str) -> bytes:
         """Return the body of a resource that came back, as it was captured, without codings.
@@ -118,12 +118,12 @@ class Recovered:
         """
         from unlost.formats.warc_writing.folder import WarcFolder  # noqa: PLC0415
 
-        with StateReading(self.folder) as state:
-            name = naming.name_of(url)
+        with StateReader(self.folder) as state:
+            name = naming.page_name(url)
             record = next((record for each, record in state.records() if each == name), None)
         if record is None:
             raise InputError(f"{url[:200]}: did not come back, or leads elsewhere")
-        with open_copy(WarcFolder(self.folder / "warc"), record).body as body:
+        with open_capture(WarcFolder(self.folder / "warc"), record).body as body:
             return body.read()
 
     def export(
@@ -134,7 +134,7 @@ class Recovered:
         rewrite: bool = True,
         external: Literal["keep", "archive", "none"] = "keep",
         windows_names: bool = False,
-    ) -> Exported | ArchiveWritten:
+    ) -> ExportResult | ArchiveFileResult:
         """Write it as a site that works again, or as one archive file; return numbers about that.
 
         to: what its name says: `.zip`, `.tar.gz`, `.wacz`, `.warc.gz`, else a folder. Nothing may be there yet.
@@ -152,7 +152,9 @@ class Recovered:
             if hosting or windows_names or external != "keep":
                 raise UsageError("an archive file holds captures as they were: leave out what is for files")
             return (write_wacz if name.endswith(".wacz") else write_warc)(self.folder, target)
-        wanted = Wanted(rewrite=rewrite, windows=windows_names, external=External(external), hosting=hosting)
+        wanted = ExportOptions(
+            rewrite=rewrite, windows=windows_names, external=ExternalLinks(external), hosting=hosting
+        )
         with open_target(target) as opened:
             return export_site(self.folder, opened, wanted)
 
@@ -163,9 +165,9 @@ class Recovered:
         none. Returns the path of the page.
         Raises InputError, OSError.
         """
-        files = ReportFiles.into(None if to is None else Path(to), self.folder)
-        with StateReading(self.folder) as state:
+        files = ReportFiles.in_folder(None if to is None else Path(to), self.folder)
+        with StateReader(self.folder) as state:
             write_report(state, files, language=language)
-        if files.page is None:
+        if files.html is None:
             raise UsageError("a report has a page")
-        return files.page
+        return files.html

@@ -10,29 +10,29 @@ from typing import TypeAlias
 
 from unlost import dates, home
 from unlost._core import VERSION
-from unlost.api.choosing import Archives, chosen
+from unlost.api.choosing import ArchiveSelection, select_archives
 from unlost.api.loop_thread import LoopThread
-from unlost.api.messages import note, warn
-from unlost.api.moments import When, digits_of
-from unlost.api.recovered import Recovered, Run
+from unlost.api.messages import log_info, log_warning
+from unlost.api.moments import DateLike, parse_date
+from unlost.api.recovered import Recovery, RunResult
 from unlost.archives.archive import Archive
-from unlost.archives.asking.courier import Courier
-from unlost.archives.local.local_archives import AUTO, local_archives
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.local.local_archives import ALL_PROFILES, local_source_archives
 from unlost.archives.manners.limit_store import FileLimitStore
-from unlost.archives.spelling import asked
+from unlost.archives.spelling import normalize_input_url
 from unlost.clock import SystemClock
 from unlost.errors import UsageError
-from unlost.formats.folders import made
-from unlost.recover.live_site import LIVE
-from unlost.recover.plan import CHOICES, Plan, Policy
-from unlost.recover.recovery import Recovery
-from unlost.recover.result import Result
-from unlost.recover.scope import Scope
-from unlost.recover.sources import note_paths, open_repositories
-from unlost.recover.state.file import explained
-from unlost.recover.state.state import Sent, State
-from unlost.recover.warcs import Warcs
-from unlost.state_file import NAME
+from unlost.formats.folders import ensure_directory
+from unlost.recover.live_site import LIVE_ARCHIVE
+from unlost.recover.plan import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy
+from unlost.recover.recovery import RecoverySession
+from unlost.recover.result import RecoveryRunResult
+from unlost.recover.scope import RecoveryScope
+from unlost.recover.sources import store_source_paths, open_sources
+from unlost.recover.state.file import explain_sqlite_errors
+from unlost.recover.state.state import RequestsSent, RecoveryState
+from unlost.recover.warcs import WarcStore
+from unlost.state_file import STATE_FILE_NAME
 
 Paths: TypeAlias = str | PathLike[str] | Collection[str | PathLike[str]]
 """A path, or several."""
@@ -40,7 +40,7 @@ Paths: TypeAlias = str | PathLike[str] | Collection[str | PathLike[str]]
 OnProgress = Callable[[str, Mapping[str, object]], None]
 """Gets a word for what happened, and what there is to say about it; docs/recover.md lists them."""
 
-_PATIENCE_SECONDS = (
+_MAX_WAIT_SECONDS = (
     900.0  # for which a question is kept waiting; what rates, quotas and blocks want beyond it ends it at once
 )
 
@@ -49,13 +49,13 @@ async def recover_async(
     url: str,
     to: str | PathLike[str],
     *,
-    archives: Archives = None,
+    archives: ArchiveSelection = None,
     only: Collection[str] = (),
     contact: str | None = None,
     policy: str | None = None,
-    at: When | None = None,
-    first: When | None = None,
-    last: When | None = None,
+    at: DateLike | None = None,
+    first: DateLike | None = None,
+    last: DateLike | None = None,
     page: bool = False,
     subdomains: bool = False,
     depth: int | None = None,
@@ -74,15 +74,15 @@ async def recover_async(
     live: bool = False,
     delay: float = 1.0,
     on_progress: OnProgress | None = None,
-) -> Recovered:
+) -> Recovery:
     """Bring a lost site back, as `recover` does, in the event loop that runs. Cancelled, it loses nothing."""
-    plan = _plan(
+    plan = _recover_options(
         url, policy, at, first, last, page=page, subdomains=subdomains, depth=depth, limit=limit,
-        include=_texts("include", include), exclude=_texts("exclude", exclude),
-        urls=tuple(asked(each) for each in _texts("urls", urls)), page_requisites=page_requisites,
+        include=_text_tuple("include", include), exclude=_text_tuple("exclude", exclude),
+        urls=tuple(normalize_input_url(each) for each in _text_tuple("urls", urls)), page_requisites=page_requisites,
         drop_rejected=drop_rejected, all_versions=all_versions,
     )  # fmt: skip
-    wanted = _sources(archives, only, warc, har, browser_cache, live=live)
+    wanted = _select_sources(archives, only, warc, har, browser_cache, live=live)
     if live and plan.last is not None and plan.last < dates.from_epoch(str(int(SystemClock().now()))):
         raise UsageError("`live` and `last` exclude each other: what the live site responds now is later than `last`")
     for name, number in (("connections", connections), ("limit", limit), ("depth", depth)):
@@ -90,30 +90,30 @@ async def recover_async(
             raise UsageError(f"{name}: expected a number from {int(name != 'depth')} on, found {number}")
     if delay < 0:
         raise UsageError(f"delay: expected a number of seconds from 0 on, found {delay}")
-    courier = Courier(
-        FileLimitStore(home.state() / "limits", tell=warn), SystemClock(), contact, patience=_PATIENCE_SECONDS,
-        connections_per_host=connections, tell=note,
+    courier = ArchiveHttpClient(
+        FileLimitStore(home.state_folder() / "limits", warn=log_warning), SystemClock(), contact, max_wait=_MAX_WAIT_SECONDS,
+        connections_per_host=connections, warn=log_info,
     )  # fmt: skip
     folder = Path(to)
-    with made(folder), explained(folder / NAME), State(folder) as state:
-        result, sent = await _run(
-            plan, folder, state, wanted, courier, on_progress or _silent, connections, until_done=until_done,
+    with ensure_directory(folder), explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
+        result, sent = await _run_session(
+            plan, folder, state, wanted, courier, on_progress or _ignore_event, connections, until_done=until_done,
             contact=contact, delay=delay,
         )  # fmt: skip
-    return Recovered(folder, _told(result, sent))
+    return Recovery(folder, _run_result(result, sent))
 
 
 def recover(
     url: str,
     to: str | PathLike[str],
     *,
-    archives: Archives = None,
+    archives: ArchiveSelection = None,
     only: Collection[str] = (),
     contact: str | None = None,
     policy: str | None = None,
-    at: When | None = None,
-    first: When | None = None,
-    last: When | None = None,
+    at: DateLike | None = None,
+    first: DateLike | None = None,
+    last: DateLike | None = None,
     page: bool = False,
     subdomains: bool = False,
     depth: int | None = None,
@@ -132,7 +132,7 @@ def recover(
     live: bool = False,
     delay: float = 1.0,
     on_progress: OnProgress | None = None,
-) -> Recovered:
+) -> Recovery:
     """Bring a lost site back from all archives together, into a folder.
 
     url: where to begin; its folder on its host is the site.
@@ -185,12 +185,12 @@ def recover(
         )  # fmt: skip
 
 
-def _plan(
+def _recover_options(
     url: str,
     policy: str | None,
-    at: When | None,
-    first: When | None,
-    last: When | None,
+    at: DateLike | None,
+    first: DateLike | None,
+    last: DateLike | None,
     *,
     page: bool,
     subdomains: bool,
@@ -202,85 +202,91 @@ def _plan(
     page_requisites: bool,
     drop_rejected: bool,
     all_versions: bool,
-) -> Plan:
-    if policy is not None and policy not in CHOICES:
-        raise UsageError(f"policy: expected {', '.join(CHOICES)}, found `{policy[:40]}`")
-    plan = Plan(
-        asked(url), urls=urls, page=page, subdomains=subdomains, depth=depth, limit=limit, include=include,
-        exclude=exclude, page_requisites=page_requisites, policy=Policy(policy or Policy.COMPLETE),
+) -> RecoverOptions:
+    if policy is not None and policy not in SELECTABLE_POLICIES:
+        raise UsageError(f"policy: expected {', '.join(SELECTABLE_POLICIES)}, found `{policy[:40]}`")
+    plan = RecoverOptions(
+        normalize_input_url(url), urls=urls, page=page, subdomains=subdomains, depth=depth, limit=limit, include=include,
+        exclude=exclude, page_requisites=page_requisites, policy=RecoverPolicy(policy or RecoverPolicy.COMPLETE),
         drop_rejected=drop_rejected, all_versions=all_versions,
-        at=None if at is None else digits_of(at),
-        first=None if first is None else dates.pad(digits_of(first)),
-        last=None if last is None else dates.pad(digits_of(last), up=True),
+        at=None if at is None else parse_date(at),
+        first=None if first is None else dates.pad(parse_date(first)),
+        last=None if last is None else dates.pad(parse_date(last), round_up=True),
     )  # fmt: skip
     if plan.first and plan.last and plan.first > plan.last:
         raise UsageError("`first` is later than `last`: nothing lies between")
-    Scope.of(plan)  # raises for expressions that are none
+    RecoveryScope.of(plan)  # raises for expressions that are none
     return plan
 
 
-def _texts(name: str, values: Collection[str]) -> tuple[str, ...]:
+def _text_tuple(name: str, values: Collection[str]) -> tuple[str, ...]:
     if isinstance(values, str):
         raise UsageError(f"{name}: expected a list of texts, found one text")
     return tuple(values)
 
 
-def _sources(
-    archives: Archives, only: Collection[str], warc: Paths, har: Paths, browser_cache: bool | Paths, *, live: bool
+def _select_sources(
+    archives: ArchiveSelection,
+    only: Collection[str],
+    warc: Paths,
+    har: Paths,
+    browser_cache: bool | Paths,
+    *,
+    live: bool,
 ) -> dict[str, Archive]:
     """Return what to recover from, by id. Raises UsageError if there is nothing, InputError."""
     profiles: list[Path | str] = []
     if browser_cache is True:
-        profiles.append(AUTO)
+        profiles.append(ALL_PROFILES)
     elif browser_cache is not False:
-        profiles += _paths(browser_cache)
-    found = local_archives(_paths(warc), _paths(har), profiles, note)
+        profiles += _path_list(browser_cache)
+    found = local_source_archives(_path_list(warc), _path_list(har), profiles, log_info)
     if archives is not None and not isinstance(archives, str | PathLike):
         archives = list(archives)
     if archives != [] or not (found or live):
-        found |= chosen(archives, only)
-    return found | ({LIVE.id: LIVE} if live else {})
+        found |= select_archives(archives, only)
+    return found | ({LIVE_ARCHIVE.id: LIVE_ARCHIVE} if live else {})
 
 
-def _paths(given: Paths) -> list[Path]:
+def _path_list(given: Paths) -> list[Path]:
     return [Path(given)] if isinstance(given, str | PathLike) else [Path(each) for each in given]
 
 
-async def _run(
-    plan: Plan,
+async def _run_session(
+    options: RecoverOptions,
     folder: Path,
-    state: State,
+    state: RecoveryState,
     archives: Mapping[str, Archive],
-    courier: Courier,
-    tell: OnProgress,
+    http_client: ArchiveHttpClient,
+    on_event: OnProgress,
     connections: int,
     *,
     until_done: bool,
     contact: str | None,
     delay: float,
-) -> tuple[Result, Sent]:
+) -> tuple[RecoveryRunResult, RequestsSent]:
     clock = SystemClock()
-    note_paths(state, archives)
-    with closing(Warcs(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
-        opening = open_repositories(archives, courier, plan, clock, contact=contact, delay=delay)
-        async with courier, opening as repositories:
-            recovery = Recovery(
-                plan, state, warcs, repositories, clock, tell, connections=connections, until_done=until_done,
-                sent=courier.sent,
+    store_source_paths(state, archives)
+    with closing(WarcStore(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
+        opening = open_sources(archives, http_client, options, clock, contact=contact, delay=delay)
+        async with http_client, opening as repositories:
+            recovery = RecoverySession(
+                options, state, warcs, repositories, clock, on_event, connections=connections, until_done=until_done,
+                requests_sent=http_client.request_counts,
             )  # fmt: skip
-            return await recovery.run(), courier.sent
+            return await recovery.run(), http_client.request_counts
 
 
-def _told(result: Result, sent: Sent) -> Run:
+def _run_result(result: RecoveryRunResult, sent: RequestsSent) -> RunResult:
     waiting = {
         name: datetime.fromtimestamp(each.until, UTC) if math.isfinite(each.until) else None
-        for name, each in result.closed.items()
+        for name, each in result.suspended.items()
     }
     requests: dict[str, int] = {}
     for (archive, _), count in sent.items():
         requests[archive] = requests.get(archive, 0) + count
-    return Run(result.is_done and not result.is_stopped, waiting, dict(result.unlisted), result.failed, requests)
+    return RunResult(result.is_done and not result.is_stopped, waiting, dict(result.unlisted), result.failed, requests)
 
 
-def _silent(_event: str, _fields: Mapping[str, object]) -> None:
+def _ignore_event(_event: str, _fields: Mapping[str, object]) -> None:
     """Say nothing."""

@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Literal, NamedTuple, overload
 
 from unlost import dates
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
-from unlost.aggregate.rendering import timemap
-from unlost.api.moments import When, digits_of
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
+from unlost.aggregate.rendering import serialize_timemap
+from unlost.api.moments import DateLike, parse_date
 from unlost.formats import mementos
 
-_BASE = "http://localhost:1208"  # where `unlost serve` is by default
+_DEFAULT_BASE_URL = "http://localhost:1208"  # where `unlost serve` is by default
 
 
 class Memento(NamedTuple):
@@ -31,8 +31,8 @@ class TimeMap(Sequence[Memento]):
         have nothing.
     """
 
-    def __init__(self, found: Found) -> None:
-        self._found = found
+    def __init__(self, found: AggregateResult) -> None:
+        self._result = found
         self.uri = found.uri
         self.failures: Mapping[str, str] = {each.archive: each.message or each.outcome for each in found.failures}
         self.asked = tuple(each.archive for each in found.reports)
@@ -45,7 +45,7 @@ class TimeMap(Sequence[Memento]):
 
     def __len__(self) -> int:
         """Return how many copies there are."""
-        return len(self._found.mementos)
+        return len(self._result.mementos)
 
     @overload
     def __getitem__(self, place: int) -> Memento: ...
@@ -54,31 +54,31 @@ class TimeMap(Sequence[Memento]):
     def __getitem__(self, place: int | slice) -> Memento | Sequence[Memento]:
         """Return a copy, or some."""
         if isinstance(place, slice):
-            return [_memento(each) for each in self._found.mementos[place]]
-        return _memento(self._found.mementos[place])
+            return [_memento(each) for each in self._result.mementos[place]]
+        return _memento(self._result.mementos[place])
 
     def __iter__(self) -> Iterator[Memento]:
         """Yield all copies."""
-        return map(_memento, self._found.mementos)
+        return map(_memento, self._result.mementos)
 
     @property
     def is_whole(self) -> bool:
         """Whether every archive said all that it has to say."""
         return not self.failures
 
-    def closest(self, when: When | None = None) -> Memento | None:
+    def closest(self, when: DateLike | None = None) -> Memento | None:
         """Return the copy that is closest to a moment, without one the last; None if there are no copies.
 
         A copy dated in the future is returned only for a moment in the future, or if there are no others.
         Raises DateError.
         """
-        place = self._found.closest(None if when is None else dates.pad(digits_of(when)))
+        place = self._result.closest_index(None if when is None else dates.pad(parse_date(when)))
         return None if place is None else self[place]
 
-    def rendered(self, form: Literal["link", "json", "cdxj", "text"] = "link", base: str = _BASE) -> bytes:
+    def rendered(self, form: Literal["link", "json", "cdxj", "text"] = "link", base: str = _DEFAULT_BASE_URL) -> bytes:
         """Return it as others read it. base: the address of the aggregator that it says it is from."""
-        return timemap(self._found, Places(base), form)
+        return serialize_timemap(self._result, ServiceUrls(base), form)
 
 
-def _memento(copy: mementos.Memento) -> Memento:
+def _memento(copy: mementos.MementoTuple) -> Memento:
     return Memento(dates.to_datetime(copy.datetime), copy.archive, copy.uri)

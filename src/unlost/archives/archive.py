@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class ArchiveKind(StrEnum):
     """How an archive is asked; there is one client for each."""
 
     WAYBACK = "wayback"
@@ -20,7 +20,7 @@ class Kind(StrEnum):
     """The live web, which no registry has; `unlost.recover.sources` opens it."""
 
 
-class Work(StrEnum):
+class RequestKind(StrEnum):
     """What a question costs the archive: limits are for one or several of these."""
 
     INDEX = "index"
@@ -32,7 +32,7 @@ class Work(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class SourcedNumber:
     """A number that somebody measured or announced.
 
     source: where it is from, in words; never empty.
@@ -43,7 +43,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class RateLimit:
     """At most `requests` in any `seconds`, for questions of these kinds together.
 
     requests: as the archive or its users say; what is really sent is less (`manners.admission` says how much).
@@ -53,13 +53,13 @@ class Limit:
 
     requests: int
     seconds: float
-    works: tuple[Work, ...]
+    works: tuple[RequestKind, ...]
     source: str
     is_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Lister:
+class PrefixListing:
     """How an archive lists the addresses that it holds below a prefix.
 
     matches: which questions it answers, of `exact`, `prefix`, `host` and `domain`.
@@ -68,8 +68,8 @@ class Lister:
     """
 
     matches: tuple[str, ...]
-    rows_per_page: Figure
-    cap: Figure | None = None
+    rows_per_page: SourcedNumber
+    cap: SourcedNumber | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Archive:
 
     id: str
     name: str
-    kind: Kind
+    kind: ArchiveKind
     timemap: str | None = None
     timegate: str | None = None
     cdx: str | None = None
@@ -107,13 +107,13 @@ class Archive:
     deep: bool = True
     canonical: tuple[str, ...] = ("*",)
     migrated: tuple[str, ...] = ()
-    lister: Lister | None = None
-    limits: tuple[Limit, ...] = ()
-    quotas: tuple[Limit, ...] = ()
+    lister: PrefixListing | None = None
+    limits: tuple[RateLimit, ...] = ()
+    quotas: tuple[RateLimit, ...] = ()
     mementomap: str | None = None
     filters: tuple[str, ...] = ()
-    hit_rate: Figure | None = None
-    page_bytes: Figure | None = None
+    hit_rate: SourcedNumber | None = None
+    page_bytes: SourcedNumber | None = None
     enabled: bool = True
 
     def is_migrated(self, mime: str | None) -> bool | None:

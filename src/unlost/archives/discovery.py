@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
-from unlost.archives.archive import Archive, Work
-from unlost.archives.asking.question import Asks, Question, Reply
-from unlost.archives.registry.fields import is_address
-from unlost.archives.spelling import asked
+from unlost.archives.archive import Archive, RequestKind
+from unlost.archives.asking.question import HttpClient, HttpRequest, HttpResponse
+from unlost.archives.registry.fields import is_http_url
+from unlost.archives.spelling import normalize_input_url
 from unlost.errors import ArchiveError
 
-RELATION = "mementomap"
+MEMENTOMAP_RELATION = "mementomap"
 
 _MAX_LINKS = 10  # of one answer: an archive has a map, or a few
 _MAX_HEADER = 1 << 14  # characters of Link headers: servers send no more
 _MAX_HEAD = 1 << 16  # bytes of a page in which its head must end
 _MAX_PAGE = 1 << 22  # bytes of a home page that is of any use
-_MAX_COPY = 1 << 24  # bytes of a copy, which a TimeGate sends along with its header
+_MAX_MEMENTO_BYTES = 1 << 24  # bytes of a copy, which a TimeGate sends along with its header
 
 # An address in angle brackets, and its parameters; RFC 8288.
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[^\s=;,"<>]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)')
@@ -37,19 +37,21 @@ class MapLink:
     found: where it is said: `Link header of URL` or `page URL`.
     """
 
-    address: str
-    found: str
+    url: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
+class MapDiscovery:
     """What was found, and what could not be looked at and why, in a sentence each."""
 
     maps: tuple[MapLink, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-async def discover(archive: Archive, courier: Asks, uri: str, timemap: Reply | None = None) -> Discovery:
+async def discover_maps(
+    archive: Archive, client: HttpClient, uri: str, timemap: HttpResponse | None = None
+) -> MapDiscovery:
     """Look for an archive's maps in the answer to a TimeMap, on its home page, then at its TimeGate; end at the first.
 
     uri: a page to ask the TimeGate for. timemap: an answer that is there already. At most two questions are asked.
@@ -57,28 +59,28 @@ async def discover(archive: Archive, courier: Asks, uri: str, timemap: Reply | N
     """
     maps = maps_in_headers(timemap) if timemap is not None else []
     problems = []
-    questions = [Question(home, Work.REPLAY, max_bytes=_MAX_PAGE)] if (home := _home(archive)) else []
+    questions = [HttpRequest(home, RequestKind.REPLAY, max_bytes=_MAX_PAGE)] if (home := _home_url(archive)) else []
     if archive.timegate is not None:
-        address = archive.timegate + asked(uri)
-        questions.append(Question(address, Work.REPLAY, max_bytes=_MAX_COPY, redirects=0))
+        address = archive.timegate + normalize_input_url(uri)
+        questions.append(HttpRequest(address, RequestKind.REPLAY, max_bytes=_MAX_MEMENTO_BYTES, max_redirects=0))
     for question in questions:
         if maps:
             break
         try:
-            reply = await courier.ask(archive, question)
+            reply = await client.send(archive, question)
         except ArchiveError as error:
             problems.append(f"{question.url}: {error}")
             continue
         # What a TimeGate shows is an archived page: only its headers are the archive's own.
         maps = [*maps_in_headers(reply), *(maps_in_page(reply) if question.url == home else ())]
-    return Discovery(tuple(maps), tuple(problems))
+    return MapDiscovery(tuple(maps), tuple(problems))
 
 
-def maps_in_headers(reply: Reply) -> list[MapLink]:
+def maps_in_headers(response: HttpResponse) -> list[MapLink]:
     """Return the maps that the Link headers of an answer name."""
-    header = ", ".join(value for name, value in reply.headers if name.lower() == "link")[:_MAX_HEADER]
-    targets = (link[1] for link in _LINK.finditer(header) if RELATION in _relations(link[2]))
-    return _links(targets, reply.url, f"Link header of {reply.url}")
+    header = ", ".join(value for name, value in response.headers if name.lower() == "link")[:_MAX_HEADER]
+    targets = (link[1] for link in _LINK.finditer(header) if MEMENTOMAP_RELATION in _relations(link[2]))
+    return _unique_map_links(targets, response.url, f"Link header of {response.url}")
 
 
 def _relations(parameters: str) -> list[str]:
@@ -88,20 +90,20 @@ def _relations(parameters: str) -> list[str]:
     return []
 
 
-def maps_in_page(reply: Reply) -> list[MapLink]:
+def maps_in_page(response: HttpResponse) -> list[MapLink]:
     """Return the maps that the head of a page names, if it is HTML."""
-    if "html" not in (reply.header("Content-Type") or "").lower():
+    if "html" not in (response.header("Content-Type") or "").lower():
         return []
-    reply.body.seek(0)
-    head = _Head()
+    response.body.seek(0)
+    head = _HeadParser()
     # Not closed, as what the limit cuts off is no link. A broken declaration ends it: what is before that counts.
     with suppress(AssertionError):
-        head.feed(reply.body.read(_MAX_HEAD).decode("utf-8", "replace"))
-    base = _absolute(reply.url, head.base) or reply.url
-    return _links(head.targets, base, f"page {reply.url}")
+        head.feed(response.body.read(_MAX_HEAD).decode("utf-8", "replace"))
+    base = _absolute_url(response.url, head.base) or response.url
+    return _unique_map_links(head.targets, base, f"page {response.url}")
 
 
-class _Head(HTMLParser):
+class _HeadParser(HTMLParser):
     """The links to maps in the head of a page, and its base."""
 
     def __init__(self) -> None:
@@ -118,7 +120,7 @@ class _Head(HTMLParser):
         values = dict(reversed(attrs))  # of two with a name the first counts
         if tag == "base" and not self.base:
             self.base = values.get("href") or ""
-        if tag == "link" and RELATION in (values.get("rel") or "").lower().split():
+        if tag == "link" and MEMENTOMAP_RELATION in (values.get("rel") or "").lower().split():
             self.targets.append(values.get("href") or "")
 
     def handle_endtag(self, tag: str) -> None:
@@ -126,14 +128,14 @@ class _Head(HTMLParser):
         self._is_over |= tag == "head"
 
 
-def _links(targets: Iterable[str], base: str, found: str) -> list[MapLink]:
+def _unique_map_links(targets: Iterable[str], base: str, found: str) -> list[MapLink]:
     """Return the first few of the addresses that are web addresses, absolute, each once."""
-    addresses = (_absolute(base, target) for target in targets)
-    unique = dict.fromkeys(address for address in addresses if address is not None and is_address(address))
+    addresses = (_absolute_url(base, target) for target in targets)
+    unique = dict.fromkeys(address for address in addresses if address is not None and is_http_url(address))
     return [MapLink(address, found) for address in list(unique)[:_MAX_LINKS]]
 
 
-def _absolute(base: str, target: str) -> str | None:
+def _absolute_url(base: str, target: str) -> str | None:
     """Return an address made absolute, without its fragment; None for what is none."""
     if not (target := target.strip()):
         return None
@@ -143,7 +145,7 @@ def _absolute(base: str, target: str) -> str | None:
         return None
 
 
-def _home(archive: Archive) -> str | None:
+def _home_url(archive: Archive) -> str | None:
     """Return the address of the page that an archive's host shows first; None for one on this machine."""
     place = archive.timegate or archive.timemap or archive.cdx or archive.replay
     if place is None:

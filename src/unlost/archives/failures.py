@@ -1,6 +1,6 @@
 """The ways in which an archive fails to answer, in one word each, for counting and for choosing what to do next."""
 
-KINDS = {
+FAILURE_KINDS = {
     "refused": "the connection was refused: the archive is down, or blocks the client; it is not queried for some time",
     "dns": "the name of the host could not be resolved",
     "unreachable": "no connection: no route to the host, or no connection in time",

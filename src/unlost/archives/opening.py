@@ -2,86 +2,86 @@
 
 from collections.abc import Callable
 
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.question import Asks
-from unlost.archives.repository import Repository
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.question import HttpClient
+from unlost.archives.repository import ArchiveClient
 from unlost.errors import UsageError
 
 # ruff: noqa: PLC0415  whoever asks one archive does not load the clients of all
 
 
-def open_repository(archive: Archive, courier: Asks) -> Repository:
+def create_client(archive: Archive, client: HttpClient) -> ArchiveClient:
     """Return the client for an archive. Nothing is requested yet, and a folder on this machine is not read yet.
 
     Raises UsageError for a kind that no registry has.
     """
     if archive.kind not in _CLIENTS:
         raise UsageError(f"{archive.id}: there is no client for an archive of the kind {archive.kind}")
-    return _CLIENTS[archive.kind](archive, courier)
+    return _CLIENTS[archive.kind](archive, client)
 
 
-def _wayback(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.clients.wayback import WaybackArchive
+def _wayback(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.clients.wayback import WaybackClient
 
-    return WaybackArchive(archive, courier)
-
-
-def _pywb(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.clients.pywb import PywbArchive
-
-    return PywbArchive(archive, courier)
+    return WaybackClient(archive, client)
 
 
-def _memento(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.clients.memento import MementoArchive
+def _pywb(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.clients.pywb import PywbClient
 
-    return MementoArchive(archive, courier)
-
-
-def _common_crawl(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.clients.commoncrawl import CommonCrawl
-
-    return CommonCrawl(archive, courier)
+    return PywbClient(archive, client)
 
 
-def _archive_today(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.clients.archivetoday import ArchiveToday
+def _memento(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.clients.memento import MementoClient
 
-    return ArchiveToday(archive, courier)
+    return MementoClient(archive, client)
 
 
-def _files(archive: Archive, _: Asks) -> Repository:
+def _common_crawl(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.clients.commoncrawl import CommonCrawlClient
+
+    return CommonCrawlClient(archive, client)
+
+
+def _archive_today(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.clients.archivetoday import ArchiveTodayClient
+
+    return ArchiveTodayClient(archive, client)
+
+
+def _files(archive: Archive, _: HttpClient) -> ArchiveClient:
     from unlost.archives.local.files import ArchiveFiles
 
     return ArchiveFiles(archive)
 
 
-def _har(archive: Archive, _: Asks) -> Repository:
+def _har(archive: Archive, _: HttpClient) -> ArchiveClient:
     from unlost.archives.local.har import HarFiles
 
     return HarFiles(archive)
 
 
-def _chromium(archive: Archive, _: Asks) -> Repository:
+def _chromium(archive: Archive, _: HttpClient) -> ArchiveClient:
     from unlost.archives.local.chromium import ChromiumCache
 
     return ChromiumCache(archive)
 
 
-def _firefox(archive: Archive, _: Asks) -> Repository:
+def _firefox(archive: Archive, _: HttpClient) -> ArchiveClient:
     from unlost.archives.local.firefox import FirefoxCache
 
     return FirefoxCache(archive)
 
 
-_CLIENTS: dict[Kind, Callable[[Archive, Asks], Repository]] = {
-    Kind.WAYBACK: _wayback,
-    Kind.PYWB: _pywb,
-    Kind.MEMENTO: _memento,
-    Kind.COMMON_CRAWL: _common_crawl,
-    Kind.ARCHIVE_TODAY: _archive_today,
-    Kind.FILES: _files,
-    Kind.HAR: _har,
-    Kind.CHROMIUM: _chromium,
-    Kind.FIREFOX: _firefox,
+_CLIENTS: dict[ArchiveKind, Callable[[Archive, HttpClient], ArchiveClient]] = {
+    ArchiveKind.WAYBACK: _wayback,
+    ArchiveKind.PYWB: _pywb,
+    ArchiveKind.MEMENTO: _memento,
+    ArchiveKind.COMMON_CRAWL: _common_crawl,
+    ArchiveKind.ARCHIVE_TODAY: _archive_today,
+    ArchiveKind.FILES: _files,
+    ArchiveKind.HAR: _har,
+    ArchiveKind.CHROMIUM: _chromium,
+    ArchiveKind.FIREFOX: _firefox,
 }

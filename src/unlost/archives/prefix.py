@@ -6,14 +6,14 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from unlost import uri as addresses
-from unlost.archives.spelling import asked
+from unlost.archives.spelling import normalize_input_url
 from unlost.errors import UriError
 
-_DOMAIN = "*."
+_DOMAIN_MARK = "*."
 
 
 @dataclass(frozen=True, slots=True)
-class Prefix:
+class PrefixQuery:
     """What is asked for, in terms of keys: as in the index of an archive, scheme, `www` and letter case do not count.
 
     match: `exact`, `prefix`, `host` or `domain`, as index servers call it.
@@ -23,22 +23,22 @@ class Prefix:
     """
 
     match: str
-    address: str
+    url: str
     ranges: tuple[tuple[str, str], ...]
-    folder: "Prefix | None" = None
+    folder: "PrefixQuery | None" = None
 
     @classmethod
-    def page(cls, uri: str) -> Self:
+    def for_page(cls, uri: str) -> Self:
         r"""Return what asks for one page. Raises UriError.
 
         >>> Prefix.page("http://www.example.com/A").ranges
         (('com,example)/a', 'com,example)/a\x00'),)
         """
         key = addresses.key(uri)
-        return cls("exact", asked(uri), ((key, key + "\0"),))
+        return cls("exact", normalize_input_url(uri), ((key, key + "\0"),))
 
     @classmethod
-    def below(cls, text: str) -> Self:
+    def parse(cls, text: str) -> Self:
         """Return what a prefix asks for, as `Repository.under` has it. Raises UriError if it is none.
 
         `*.example.com` is a domain: all its hosts, on all ports. `http://example.com`, without any slash behind it, is
@@ -51,34 +51,34 @@ class Prefix:
         >>> Prefix.below("www.example.com").match, Prefix.below("*.example.com").ranges[1]
         ('host', ('com,example,', 'com,example-'))
         """
-        if text.startswith(_DOMAIN):
-            host = text.removeprefix(_DOMAIN).removesuffix("/")
+        if text.startswith(_DOMAIN_MARK):
+            host = text.removeprefix(_DOMAIN_MARK).removesuffix("/")
             if not host or set(host) & set("/?#@") or _has_port(host):
                 raise UriError("expected a host behind `*.`, and nothing behind that", "bad-host")
-            begin = _host(host)
-            return cls("domain", host, _ranges(f"{begin})", f"{begin},", f"{begin}:"))
-        address, key = asked(text), addresses.key(text)
+            begin = _host_key(host)
+            return cls("domain", host, _key_ranges(f"{begin})", f"{begin},", f"{begin}:"))
+        address, key = normalize_input_url(text), addresses.key(text)
         place = address.partition("://")[2]
         if not set(place) & set("/?"):
             host, begin = place.rpartition("@")[2], key.partition(")")[0]
-            return cls("host", host, _ranges(f"{begin})", *([] if _has_port(host) else [f"{begin}:"])))
+            return cls("host", host, _key_ranges(f"{begin})", *([] if _has_port(host) else [f"{begin}:"])))
         path, _, query = place.partition("?")
         if query or not path.endswith("/") or key.endswith(")/"):
-            return cls("prefix", address, _ranges(key))
+            return cls("prefix", address, _key_ranges(key))
         deeper = [] if address.endswith("?") else [key + "/"]
-        folder = Prefix.page(address)
-        return cls("prefix", address, (*folder.ranges, *_ranges(*deeper, key + "?")), folder)
+        folder = PrefixQuery.for_page(address)
+        return cls("prefix", address, (*folder.ranges, *_key_ranges(*deeper, key + "?")), folder)
 
     def covers(self, key: str | None) -> bool:
         """Return whether a key was asked for. Archives give more: other hosts, similar pages."""
         return key is not None and any(low <= key < high for low, high in self.ranges)
 
-    def for_lister(self, matches: Collection[str]) -> "Prefix | None":
+    def adapted_to(self, matches: Collection[str]) -> "PrefixQuery | None":
         """Return how a lister is asked that answers only some kinds of questions; None if it cannot be asked this."""
         if self.match in matches:
             return self
         if self.match == "host" and "prefix" in matches:
-            return replace(self, match="prefix", address=f"http://{self.address}/")
+            return replace(self, match="prefix", url=f"http://{self.url}/")
         return None
 
 
@@ -89,10 +89,10 @@ def _has_port(host: str) -> bool:
         return True
 
 
-def _host(text: str) -> str:
+def _host_key(text: str) -> str:
     """Return the part of a key that is the host, without its bracket."""
     return addresses.key(f"http://{text}/").partition(")")[0]
 
 
-def _ranges(*beginnings: str) -> tuple[tuple[str, str], ...]:
+def _key_ranges(*beginnings: str) -> tuple[tuple[str, str], ...]:
     return tuple((beginning, beginning[:-1] + chr(ord(beginning[-1]) + 1)) for beginning in beginnings)

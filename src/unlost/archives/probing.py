@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
-from unlost.archives.archive import Archive, Work
-from unlost.archives.asking.question import Asks, Question, Reply
-from unlost.archives.clients.statuses import holds_something
-from unlost.archives.discovery import Discovery, MapLink, discover
-from unlost.archives.opening import open_repository
-from unlost.archives.spelling import asked
+from unlost.archives.archive import Archive, RequestKind
+from unlost.archives.asking.question import HttpClient, HttpRequest, HttpResponse
+from unlost.archives.clients.statuses import has_content
+from unlost.archives.discovery import MapDiscovery, MapLink, discover_maps
+from unlost.archives.opening import create_client
+from unlost.archives.spelling import normalize_input_url
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, ExcludedError, FailedError, InputError, NotNowError
 from unlost.formats import linkformat
 from unlost.formats.problems import Problems
 
-_MAX_TIMEMAP = 1 << 24  # bytes of a list that is worth its way for a test: a hundred thousand copies
-_MAX_COPIES = 10_000  # that are counted where there is no TimeMap: enough to see that there is something
+_MAX_TIMEMAP_BYTES = 1 << 24  # bytes of a list that is worth its way for a test: a hundred thousand copies
+_MAX_COUNTED = 10_000  # that are counted where there is no TimeMap: enough to see that there is something
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ProbeResult:
     """What came of asking one archive.
 
     outcome: one word: `answered`; `excluded` if it does not show the page, which is an answer, too; else a kind of
@@ -37,8 +37,8 @@ class Probe:
     outcome: str
     message: str
     seconds: float
-    copies: int = 0
-    more: bool = False
+    capture_count: int = 0
+    has_more: bool = False
     first: str | None = None
     last: str | None = None
     maps: tuple[MapLink, ...] = ()
@@ -50,15 +50,15 @@ class Probe:
         return self.outcome in ("answered", "excluded")
 
 
-async def probe_all(
-    archives: Iterable[Archive], courier: Asks, uri: str, clock: Clock, patience: float
-) -> AsyncIterator[Probe]:
+async def probe_archives(
+    archives: Iterable[Archive], client: HttpClient, uri: str, clock: Clock, timeout: float
+) -> AsyncIterator[ProbeResult]:
     """Ask archives for one page at once and yield what came of each, in the order in which they are done.
 
     patience: seconds that one archive has to answer, and again as many to tell of its maps.
     Raises OSError and InputError where it is not an archive that is at fault.
     """
-    tasks = [asyncio.create_task(_probe(archive, courier, uri, clock, patience)) for archive in archives]
+    tasks = [asyncio.create_task(_probe(archive, client, uri, clock, timeout)) for archive in archives]
     try:
         for done in asyncio.as_completed(tasks):
             yield await done
@@ -69,36 +69,36 @@ async def probe_all(
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _ListedCaptures:
     """What an archive lists of a page; reply: the answer to a TimeMap."""
 
     copies: int
     more: bool = False
     first: str | None = None
     last: str | None = None
-    reply: Reply | None = None
+    reply: HttpResponse | None = None
 
 
-async def _probe(archive: Archive, courier: Asks, uri: str, clock: Clock, patience: float) -> Probe:
+async def _probe(archive: Archive, client: HttpClient, uri: str, clock: Clock, timeout: float) -> ProbeResult:
     begin = clock.now()
     try:
-        async with asyncio.timeout(patience):
-            held = await _look(archive, courier, uri)
+        async with asyncio.timeout(timeout):
+            held = await _query_captures(archive, client, uri)
     except TimeoutError:
-        return Probe(archive, "timeout", f"no answer within {patience:g} s", clock.now() - begin)
+        return ProbeResult(archive, "timeout", f"no answer within {timeout:g} s", clock.now() - begin)
     except ArchiveError as error:
-        return Probe(archive, _outcome(error), str(error), clock.now() - begin)
+        return ProbeResult(archive, _outcome(error), str(error), clock.now() - begin)
     except (InputError, OSError) as error:
         if archive.folder is None:
             raise  # not the archive's fault: limits that cannot be kept, a full disk
-        return Probe(archive, "unreachable", str(error), clock.now() - begin)
+        return ProbeResult(archive, "unreachable", str(error), clock.now() - begin)
     seconds = clock.now() - begin
     try:
-        async with asyncio.timeout(patience):
-            discovery = await discover(archive, courier, uri, held.reply)
+        async with asyncio.timeout(timeout):
+            discovery = await discover_maps(archive, client, uri, held.reply)
     except TimeoutError:
-        discovery = Discovery(problems=(f"no map was found within {patience:g} s",))
-    return Probe(
+        discovery = MapDiscovery(problems=(f"no map was found within {timeout:g} s",))
+    return ProbeResult(
         archive,
         "answered",
         "",
@@ -124,35 +124,35 @@ def _outcome(error: ArchiveError) -> str:
             return "malformed"
 
 
-async def _look(archive: Archive, courier: Asks, uri: str) -> _Held:
+async def _query_captures(archive: Archive, client: HttpClient, uri: str) -> _ListedCaptures:
     """Return what an archive lists of a page: by its TimeMap, the smallest question there is, or as its client does."""
     if archive.timemap is None:
-        return await _count(archive, courier, uri)
-    question = Question(archive.timemap + asked(uri), Work.INDEX, max_bytes=_MAX_TIMEMAP)
+        return await _count_captures(archive, client, uri)
+    question = HttpRequest(archive.timemap + normalize_input_url(uri), RequestKind.INDEX, max_bytes=_MAX_TIMEMAP_BYTES)
     try:
-        reply = await courier.ask(archive, question)
+        reply = await client.send(archive, question)
     except FailedError as error:
         if error.kind == "too-large":  # it has answered, and more than we wanted to know
-            return _Held(0, more=True)
+            return _ListedCaptures(0, more=True)
         raise
-    if not holds_something(archive, reply):
-        return _Held(0, reply=reply)
+    if not has_content(archive, reply):
+        return _ListedCaptures(0, reply=reply)
     problems = Problems()
     timemap = linkformat.read_timemap(reply.body.read(), problems)
     if not timemap.mementos and problems.total:
         problem = next(iter(problems.first.values()))
         raise FailedError(f"expected a TimeMap: {problem.message}", archive.id, "malformed")
     dates = [memento.datetime for memento in timemap.mementos]
-    own = timemap.itself.uri if timemap.itself else None
+    own = timemap.self_link.uri if timemap.self_link else None
     more = any(link.uri != own and link.type in (None, linkformat.MEDIA_TYPE) for link in timemap.timemaps)
-    return _Held(len(dates), more, min(dates, default=None), max(dates, default=None), reply)
+    return _ListedCaptures(len(dates), more, min(dates, default=None), max(dates, default=None), reply)
 
 
-async def _count(archive: Archive, courier: Asks, uri: str) -> _Held:
+async def _count_captures(archive: Archive, client: HttpClient, uri: str) -> _ListedCaptures:
     dates = []
-    captures = open_repository(archive, courier).captures(uri)
+    captures = create_client(archive, client).captures(uri)
     async for capture in captures:
         dates.append(capture.datetime)
-        if len(dates) == _MAX_COPIES:
-            return _Held(len(dates), True, min(dates), max(dates))
-    return _Held(len(dates), False, min(dates, default=None), max(dates, default=None))
+        if len(dates) == _MAX_COUNTED:
+            return _ListedCaptures(len(dates), True, min(dates), max(dates))
+    return _ListedCaptures(len(dates), False, min(dates, default=None), max(dates, default=None))

@@ -9,7 +9,7 @@ from unlost.formats.capture import Capture
 
 
 @dataclass(frozen=True, slots=True)
-class StoredCopy:
+class FetchedCapture:
     """A capture with its bytes.
 
     capture: what came back: its `datetime` is that of the copy, which need not be the one that was asked for.
@@ -33,7 +33,7 @@ class StoredCopy:
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
 
-class Repository(Protocol):
+class ArchiveClient(Protocol):
     """One archive that can be asked.
 
     "Nothing held" is an answer: None or an empty list. Everything else that keeps an archive from answering is raised
@@ -49,7 +49,7 @@ class Repository(Protocol):
         """Yield all captures of one address. Their order is the archive's own."""
         ...
 
-    def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+    def list_prefix(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
         """Yield all captures below a prefix (the lister query), from a date to a date, both inclusive.
 
         prefix: an address: `http://example.com/a/` for what begins so, `http://example.com` for its whole host,
@@ -59,14 +59,14 @@ class Repository(Protocol):
         """
         ...
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return the copy that a capture of this archive speaks of, with its body; None if it is not there after all.
 
         An archive that has no copy of that date gives its closest: compare the dates.
         """
         ...
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Return the copy of an address that is closest to a date, or without one the last copy; None if there is none.
 
         date: 1 to 14 digits. A short one is the span that it names: `2014` is a year, and every copy of that year is
@@ -76,6 +76,6 @@ class Repository(Protocol):
         """
         ...
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Return when the last copy of an address was captured, 14 digits; None if there is none."""
         ...

@@ -11,14 +11,14 @@ from unlost.formats.problems import Problem, Problems
 from unlost.formats.urllist import read_urls
 
 # What may stand in an address as it is; everything else, also bytes that are no UTF-8, is escaped.
-_KEPT = "!$%&'()*+,-./:;=?@_~[]|"
+_SAFE_CHARACTERS = "!$%&'()*+,-./:;=?@_~[]|"
 # What browsers, and the core, pass over around an address; other kinds of space belong to it.
-_AROUND = "".join(map(chr, range(0x21)))
-_DOT = re.compile("%2e", re.IGNORECASE)
+_STRIPPED_CHARACTERS = "".join(map(chr, range(0x21)))
+_ESCAPED_DOT = re.compile("%2e", re.IGNORECASE)
 
 
 @lru_cache(maxsize=256)
-def asked(uri: str) -> str:
+def normalize_input_url(uri: str) -> str:
     """Return an address as it is put behind an archive's own: with a scheme, without a fragment, escaped.
 
     Dots are resolved, since whoever sends the request would resolve them against the archive's own folders.
@@ -28,18 +28,18 @@ def asked(uri: str) -> str:
     'http://Example.com/c?d=%C3%A9'
     """
     addresses.key(uri)  # raises for what is no page
-    return spelled(uri)
+    return escape_url(uri)
 
 
-def spelled(uri: str) -> str:
+def escape_url(uri: str) -> str:
     """Return the same for an address that is known to be one."""
-    text = uri.strip(_AROUND).partition("#")[0]
+    text = uri.strip(_STRIPPED_CHARACTERS).partition("#")[0]
     if "://" not in text.partition("?")[0]:
         text = f"http://{text.lstrip('/')}"
-    text = quote(text.encode("utf-8", "surrogateescape"), safe=_KEPT)
+    text = quote(text.encode("utf-8", "surrogateescape"), safe=_SAFE_CHARACTERS)
     path, mark, query = text.partition("?")
     if "/." in path or "/%2" in path:
-        path = _without_dots(path)
+        path = _remove_dot_segments(path)
     return path + mark + query
 
 
@@ -51,23 +51,23 @@ def read_url_list(file: Path, problems: Problems) -> list[str]:
     found: dict[str, None] = {}
     for line in read_urls(file, problems):
         try:
-            found[asked(line.text.decode("utf-8", "surrogateescape"))] = None
+            found[normalize_input_url(line.text.decode("utf-8", "surrogateescape"))] = None
         except UriError as error:
             problems.add(Problem("bad-uri", str(file), line.number, line.offset, str(error)))
     return list(found)
 
 
-def _without_dots(address: str) -> str:
+def _remove_dot_segments(address: str) -> str:
     """Return an address without `.` and `..` in its path, also where they are escaped."""
     scheme, _, rest = address.partition("://")
     host, *folders = rest.split("/")
     kept: list[str] = []
     for folder in folders:
-        name = _DOT.sub(".", folder)
+        name = _ESCAPED_DOT.sub(".", folder)
         if name == "..":
             kept = kept[:-1]
         elif name != ".":
             kept.append(folder)
-    if folders and _DOT.sub(".", folders[-1]) in (".", ".."):
+    if folders and _ESCAPED_DOT.sub(".", folders[-1]) in (".", ".."):
         kept.append("")
     return f"{scheme}://" + "/".join([host, *kept])

@@ -5,7 +5,7 @@ from importlib import import_module
 import click
 
 
-def group_of(prefix: str, *names: str) -> type[click.Group]:
+def lazy_group(prefix: str, *names: str) -> type[click.Group]:
     """Return a kind of group that also has these commands, each under its name in `unlost.cli.PREFIXNAME`."""
 
     class Group(click.Group):

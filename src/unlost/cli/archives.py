@@ -10,21 +10,21 @@ from typing import Any
 import click
 
 from unlost import dates
-from unlost.archives.archive import Archive, Figure, Limit
+from unlost.archives.archive import Archive, SourcedNumber, RateLimit
 from unlost.archives.manners import admission
-from unlost.archives.manners.admission import Hold
-from unlost.archives.manners.ledger import Ledger
-from unlost.cli.addresses import json_line, write
-from unlost.cli.apart import group_of
-from unlost.cli.asking import accounts
+from unlost.archives.manners.admission import ArchiveBackoff
+from unlost.archives.manners.ledger import RateLimitState
+from unlost.cli.addresses import json_line, write_lines
+from unlost.cli.apart import lazy_group
+from unlost.cli.asking import open_limit_store
 from unlost.cli.messages import say
-from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.cli.registry_options import archives_option, only_option, read_registry
 from unlost.cli.table import print_table
 from unlost.clock import SystemClock
 from unlost.errors import UsageError
 
 
-@click.group(name="archives", cls=group_of("archives", "test"))
+@click.group(name="archives", cls=lazy_group("archives", "test"))
 def command() -> None:
     """List web archives, show what is known about each, and test whether they answer.
 
@@ -44,17 +44,17 @@ def list_(archives: Path | None, only: tuple[str, ...], all: bool, json: bool) -
     `blocked` after it refused a connection, `told-to-wait` after 429 or 503, or `quota`. `unlost archives reset` clears
     blocks and waits.
     """
-    known = registry(archives)
+    known = read_registry(archives)
     chosen = known.archives if all else known.only(only)
     if json:
-        write([json_line(**_object(archive)) for archive in chosen])
+        write_lines([json_line(**_archive_object(archive)) for archive in chosen])
         return
     rows = [
         (
             archive.id,
             archive.kind,
             "on" if archive.enabled else "off",
-            _share(archive.hit_rate),
+            _format_share(archive.hit_rate),
             archive.name,
             _state(archive),
         )
@@ -66,7 +66,7 @@ def list_(archives: Path | None, only: tuple[str, ...], all: bool, json: bool) -
         say(f"{off} more are off: --all lists them", level="note")
 
 
-def _share(rate: Figure | None) -> str:
+def _format_share(rate: SourcedNumber | None) -> str:
     return "-" if rate is None else f"{rate.value:.1%}"
 
 
@@ -76,9 +76,9 @@ def _share(rate: Figure | None) -> str:
 @click.option("--json", is_flag=True, help="The same as JSON.")
 def show(archive: str, archives: Path | None, json: bool) -> None:
     """Show everything that is known about an archive: a line for each fact, and the source of each number."""
-    found = registry(archives).get(archive)
+    found = read_registry(archives).get(archive)
     if json:
-        write([json_line(**_object(found))])
+        write_lines([json_line(**_archive_object(found))])
     else:
         print_table(("", "", "source"), _facts(found))
 
@@ -95,49 +95,49 @@ def reset(ids: tuple[str, ...], all: bool, archives: Path | None) -> None:  # no
     """
     if bool(ids) == all:
         raise UsageError("expected the ids of archives, or --all")
-    known = registry(archives)
-    store = accounts()
+    known = read_registry(archives)
+    store = open_limit_store()
     now = SystemClock().now()
     is_changed = False
     for archive in known.archives if all else known.only(ids):
-        if store.read(archive.id) != Ledger() and store.change(archive.id, _cleared):
+        if store.read(archive.id) != RateLimitState() and store.update(archive.id, _clear_blocks):
             is_changed = True
             say(f"{archive.id}: cleared", level="info", archive=archive.id)
-        left = admission.hold_of(store.read(archive.id), archive, now)
+        left = admission.current_backoff(store.read(archive.id), archive, now)
         if left is not None:
-            say(f"{archive.id}: {_words(left)}: quotas are not cleared", level="warning", archive=archive.id)
+            say(f"{archive.id}: {_format_hold(left)}: quotas are not cleared", level="warning", archive=archive.id)
     if not is_changed:
         say("nothing to clear: no archive is blocked, or said to wait", level="info")
 
 
-def _cleared(ledger: Ledger) -> tuple[Ledger, bool]:
+def _clear_blocks(ledger: RateLimitState) -> tuple[RateLimitState, bool]:
     """Return an account without blocks and waits, and whether it had any."""
-    after = admission.reset(ledger)
+    after = admission.clear_backoff(ledger)
     return after, after != ledger
 
 
-def _hold(archive: Archive) -> Hold | None:
+def _current_hold(archive: Archive) -> ArchiveBackoff | None:
     """Return what holds requests to an archive back at present; None if nothing does."""
-    return admission.hold_of(accounts().read(archive.id), archive, SystemClock().now())
+    return admission.current_backoff(open_limit_store().read(archive.id), archive, SystemClock().now())
 
 
 def _state(archive: Archive) -> str:
-    hold = _hold(archive)
+    hold = _current_hold(archive)
     if hold is None:
         return ""
     if sys.stdout.isatty():
-        return _words(hold)
+        return _format_hold(hold)
     return f"{hold.reason} until {dates.to_iso(dates.from_epoch(str(math.ceil(hold.until))))}"
 
 
-def _words(hold: Hold) -> str:
+def _format_hold(hold: ArchiveBackoff) -> str:
     """Return why, and until when in local time, an archive is not queried."""
-    return f"{hold.reason} until {dates.to_local(hold.until, up=True)}"
+    return f"{hold.reason} until {dates.to_local(hold.until, round_up=True)}"
 
 
-def _object(archive: Archive) -> dict[str, Any]:
+def _archive_object(archive: Archive) -> dict[str, Any]:
     """Return everything that is known about an archive, and its state."""
-    hold = _hold(archive)
+    hold = _current_hold(archive)
     until = None if hold is None else dates.to_iso(dates.from_epoch(str(math.ceil(hold.until))))
     return {**asdict(archive), "state": None if hold is None else hold.reason, "until": until}
 
@@ -172,12 +172,12 @@ def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
         if archive.lister.cap is not None:
             yield "rows at most", f"{archive.lister.cap.value:.0f}", archive.lister.cap.source
     for limit in archive.limits:
-        yield "limit", f"{limit.requests} in {limit.seconds:g} s for {_works(limit)}", limit.source
+        yield "limit", f"{limit.requests} in {limit.seconds:g} s for {_format_request_kinds(limit)}", limit.source
     for quota in archive.quotas:
-        yield "quota", f"{quota.requests} a day for {_works(quota)}", quota.source
+        yield "quota", f"{quota.requests} a day for {_format_request_kinds(quota)}", quota.source
     if archive.hit_rate is not None:
-        yield "hit rate", _share(archive.hit_rate), archive.hit_rate.source
+        yield "hit rate", _format_share(archive.hit_rate), archive.hit_rate.source
 
 
-def _works(limit: Limit) -> str:
+def _format_request_kinds(limit: RateLimit) -> str:
     return ", ".join(limit.works)

@@ -10,11 +10,11 @@ from click.core import ParameterSource
 from unlost import uri as uris
 from unlost.archives.archive import Archive
 from unlost.archives.asking.connectivity import Connectivity
-from unlost.archives.probing import Probe, probe_all
-from unlost.cli.addresses import json_line, meant, write
-from unlost.cli.asking import contact_option, how_to_forget, open_courier
-from unlost.cli.messages import say, shown
-from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.archives.probing import ProbeResult, probe_archives
+from unlost.cli.addresses import json_line, parse_argument, write_lines
+from unlost.cli.asking import contact_option, reset_hint, open_http_client
+from unlost.cli.messages import say, escape_untrusted
+from unlost.cli.registry_options import archives_option, only_option, read_registry
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, UsageError
 
@@ -52,63 +52,69 @@ def test(
     Without ids, all archives are asked that are on. The exit code is 4 if any did not answer. If none can be reached,
     one message says so.
     """
-    meant(uri, uris.key, "--uri")  # refuses what is no address, before anybody is asked
+    parse_argument(uri, uris.key, "--uri")  # refuses what is no address, before anybody is asked
     if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:
         raise UsageError("expected ids, or --only, found both")
-    chosen = registry(archives).only(ids or only)
-    silent = asyncio.run(_test(chosen, uri, patience, contact, json))
+    chosen = read_registry(archives).only(ids or only)
+    silent = asyncio.run(_probe_archives(chosen, uri, patience, contact, json))
     if silent:
         say(f"{silent} of {len(chosen)} archives did not answer", level="warning")
     ctx.exit(ArchiveError.exit_code if silent else 0)
 
 
-async def _test(archives: Sequence[Archive], uri: str, patience: float, contact: str | None, json: bool) -> int:
+async def _probe_archives(
+    archives: Sequence[Archive], uri: str, patience: float, contact: str | None, json: bool
+) -> int:
     """Print the result of each archive; return how many did not respond.
 
     Lines are held back until one archive is reached. Raises OfflineError if none is.
     """
     silent = 0
     network = Connectivity()
-    held: list[Probe] = []
-    async with open_courier(contact, patience, network=network) as courier:
-        async for probe in probe_all(archives, courier, uri, SystemClock(), patience):
+    held: list[ProbeResult] = []
+    async with open_http_client(contact, patience, network=network) as courier:
+        async for probe in probe_archives(archives, courier, uri, SystemClock(), patience):
             silent += not probe.has_answered
             held.append(probe)
             if json or probe.has_answered or not network.is_undecided:
-                _print(held, json)
-    if silent == len(archives) and (error := network.error()) is not None:
+                _print_probes(held, json)
+    if silent == len(archives) and (error := network.offline_error()) is not None:
         raise error
-    _print(held, json)
+    _print_probes(held, json)
     return silent
 
 
-def _print(probes: list[Probe], json: bool) -> None:
+def _print_probes(probes: list[ProbeResult], json: bool) -> None:
     """Print the results that were held back."""
     for probe in probes:
-        write([_object(probe) if json else _line(probe)])
+        write_lines([_probe_object(probe) if json else _probe_line(probe)])
         if probe.outcome == "blocked":
-            say(f"{probe.archive.id}: {how_to_forget(probe.archive.id)}", level="note")
+            say(f"{probe.archive.id}: {reset_hint(probe.archive.id)}", level="note")
     probes.clear()
 
 
-def _line(probe: Probe) -> str:
-    maps = ", ".join(link.address for link in probe.maps)
-    cells = [probe.archive.id, probe.outcome, _held(probe), f"{probe.seconds:.2f} s", f"map {maps}" if maps else ""]
-    return "\t".join(shown(cell.encode("utf-8", "surrogateescape"), 500) for cell in cells).rstrip() + "\n"
+def _probe_line(probe: ProbeResult) -> str:
+    maps = ", ".join(link.url for link in probe.maps)
+    cells = [
+        probe.archive.id,
+        probe.outcome,
+        _format_mementos(probe),
+        f"{probe.seconds:.2f} s",
+        f"map {maps}" if maps else "",
+    ]
+    return "\t".join(escape_untrusted(cell.encode("utf-8", "surrogateescape"), 500) for cell in cells).rstrip() + "\n"
 
 
-def _held(probe: Probe) -> str:
+def _format_mementos(probe: ProbeResult) -> str:
     if probe.message:
         return probe.message.removeprefix(f"{probe.archive.id}: ")
-    if not probe.copies:
-        return "a list too long to count" if probe.more else "no copy"
-    count = (
-        f"{'more than ' if probe.more else ''}{probe.copies} {'copies' if probe.copies > 1 or probe.more else 'copy'}"
-    )
+    if not probe.capture_count:
+        return "a list too long to count" if probe.has_more else "no copy"
+    count = f"{'more than ' if probe.has_more else ''}{probe.capture_count} {'copies' if probe.capture_count > 1 or probe.has_more else 'copy'}"
     return f"{count}, {probe.first} to {probe.last}"
 
 
-def _object(probe: Probe) -> str:
+def _probe_object(probe: ProbeResult) -> str:
     return json_line(
         id=probe.archive.id,
         name=probe.archive.name,
@@ -116,10 +122,10 @@ def _object(probe: Probe) -> str:
         answered=probe.has_answered,
         message=probe.message,
         seconds=round(probe.seconds, 3),
-        copies=probe.copies,
-        more=probe.more,
+        copies=probe.capture_count,
+        more=probe.has_more,
         first=probe.first,
         last=probe.last,
-        maps=[{"address": link.address, "found": link.found} for link in probe.maps],
+        maps=[{"address": link.url, "found": link.source} for link in probe.maps],
         problems=list(probe.problems),
     )

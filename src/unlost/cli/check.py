@@ -8,10 +8,10 @@ import click
 from unlost.cli import readable
 from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.registry_options import archives_option, only_option
-from unlost.cli.target import check_new_file
+from unlost.cli.target import check_output_file
 from unlost.errors import ArchiveError, UsageError
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 _COUNT = click.IntRange(min=1)
 
 DEPTH_OPTIONS = (
@@ -57,9 +57,12 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
 @click.command(name="check")
 @click.argument("url", metavar="[URL]", required=False)
 @click.option(
-    "--warc", type=readable.PLACE, metavar="FILE", help="The site as it is in a WARC, a WACZ or a folder of them."
+    "--warc",
+    type=readable.FILE_OR_FOLDER,
+    metavar="FILE",
+    help="The site as it is in a WARC, a WACZ or a folder of them.",
 )
-@click.option("--urls", type=readable.FILE, metavar="FILE", help="These addresses, one a line, and no others.")
+@click.option("--urls", type=readable.READABLE_FILE, metavar="FILE", help="These addresses, one a line, and no others.")
 @click.option("--sitemap", is_flag=True, help="What the site's sitemap names, and no links.")
 @click.option(
     "--beside",
@@ -101,7 +104,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     if given["sitemap"] and given["url"] is None:
         raise UsageError("--sitemap is about the site at URL: leave it out with --warc and --urls")
     for name in ("save", "html"):
-        check_new_file(given[name])
+        check_output_file(given[name])
     is_whole, share = CheckRun(given).run()
     if given["least"] is not None and share is not None and share * 100 < given["least"]:
         ctx.exit(1)

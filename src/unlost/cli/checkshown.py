@@ -3,60 +3,60 @@
 from collections.abc import Iterable
 from json import dumps
 
-from unlost.cli.addresses import write
-from unlost.cli.table import aligned
-from unlost.measure.availability.checking import Checked
-from unlost.measure.availability.drawing import ORDER
-from unlost.measure.availability.figures import Figures
-from unlost.measure.availability.objects import resource_object, summary_object
-from unlost.measure.availability.standing import Standing
-from unlost.measure.availability.wording import STATES, change, headline, remarks
-from unlost.shown.words import printable, share
+from unlost.cli.addresses import write_lines
+from unlost.cli.table import format_columns
+from unlost.measure.availability.checking import CheckResult
+from unlost.measure.availability.drawing import STATE_ORDER
+from unlost.measure.availability.figures import CheckStats
+from unlost.measure.availability.objects import availability_to_json, check_to_json
+from unlost.measure.availability.standing import ResourceAvailability
+from unlost.measure.availability.wording import STATE_TEXTS, describe_advice, check_headline, check_remarks
+from unlost.shown.words import escape_unprintable, format_share
 
-_LINES = 500  # written at once
+_BATCH_LINES = 500  # written at once
 
 
-def print_report(figures: Figures) -> None:
+def print_report(figures: CheckStats) -> None:
     """Print what would come back: a sentence, the states, the tables, and what would help."""
-    lines = [headline(figures.score), *remarks(figures), ""]
-    states = [state for state in ORDER if figures.states[state]]
-    lines += [f"{figures.states[state]:>7,}  {state.value}: {STATES[state]}" for state in states]
+    lines = [check_headline(figures.score), *check_remarks(figures), ""]
+    states = [state for state in STATE_ORDER if figures.states[state]]
+    lines += [f"{figures.states[state]:>7,}  {state.value}: {STATE_TEXTS[state]}" for state in states]
     for table in figures.tables:
         if table.name == "web":
             continue
         heads = [table.title, "would come back", *(state.value for state in states)]
         rows = [
-            (printable(row.label), share(row.share), *(f"{row.states[state]:,}" for state in states))
+            (escape_unprintable(row.label), format_share(row.share), *(f"{row.states[state]:,}" for state in states))
             for row in table.rows
         ]
-        lines += ["", *aligned(heads, rows)]
+        lines += ["", *format_columns(heads, rows)]
     if figures.archives:
         heads = ["archive", "resources", "only here", "copies", "stale", "days in the middle"]
         rows = [
             (
-                printable(use.archive),
+                escape_unprintable(use.archive),
                 f"{use.resources:,}",
                 f"{use.only:,}",
                 f"{use.copies:,}",
-                share(use.stale.share),
+                format_share(use.stale.share),
                 "n/a" if use.stale.median is None else f"{use.stale.median:.0f}",
             )
             for use in figures.archives
         ]
-        lines += ["", *aligned(heads, rows)]
+        lines += ["", *format_columns(heads, rows)]
     if figures.advice:
         lines += ["", "what would help most:"]
-        lines += [f"- {change(each)}" for each in figures.advice]
-    write([line + "\n" for line in lines])
+        lines += [f"- {describe_advice(each)}" for each in figures.advice]
+    write_lines([line + "\n" for line in lines])
 
 
-def print_json(what: str, checked: Checked, standings: Iterable[Standing]) -> None:
+def print_json(what: str, checked: CheckResult, standings: Iterable[ResourceAvailability]) -> None:
     """Print an object for each resource, then the summary."""
     waiting: list[str] = []
     for standing in standings:
-        waiting.append(dumps(resource_object(standing)) + "\n")
-        if len(waiting) >= _LINES:
-            write(waiting)
+        waiting.append(dumps(availability_to_json(standing)) + "\n")
+        if len(waiting) >= _BATCH_LINES:
+            write_lines(waiting)
             waiting.clear()
-    summary = summary_object(what, checked.now, checked.figures, checked.lists, checked.left_over)
-    write([*waiting, dumps(summary) + "\n"])
+    summary = check_to_json(what, checked.now, checked.stats, checked.listings, checked.incomplete)
+    write_lines([*waiting, dumps(summary) + "\n"])

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Command(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a command lives, and its line in `unlost --help` (a test compares it with the command's own)."""
 
     module: str
@@ -11,74 +11,78 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "archives": Command(
+    "archives": CommandEntry(
         "unlost.cli.archives", "List web archives, show what is known about each, and test whether they answer."
     ),
-    "check": Command("unlost.cli.check", "Say what would come back if a site were lost now."),
-    "compare": Command(
+    "check": CommandEntry("unlost.cli.check", "Say what would come back if a site were lost now."),
+    "compare": CommandEntry(
         "unlost.cli.compare", "Say how much of a site came back: what is identical, changed, missing and added."
     ),
-    "completion": Command("unlost.cli.completion", "Print what makes a shell complete commands and options."),
-    "demo": Command(
+    "completion": CommandEntry("unlost.cli.completion", "Print what makes a shell complete commands and options."),
+    "demo": CommandEntry(
         "unlost.cli.demo",
         "Show what unlost does, on a made-up site: lost, found in three archives, recovered, compared, shown.",
     ),
-    "evaluate": Command(
+    "evaluate": CommandEntry(
         "unlost.cli.evaluate", "Say how well profiles, maps, budgets and filters of an index tell which pages it holds."
     ),
-    "export": Command(
+    "export": CommandEntry(
         "unlost.cli.export",
         "Make a site of a recovery again: files to open offline or to host, or archive files for replay.",
     ),
-    "filter": Command(
+    "filter": CommandEntry(
         "unlost.cli.filter",
         "Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.",
     ),
-    "harvest": Command("unlost.cli.harvest", "Visit pages again, and download what changed."),
-    "index": Command(
+    "harvest": CommandEntry("unlost.cli.harvest", "Visit pages again, and download what changed."),
+    "index": CommandEntry(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),
-    "jobs": Command("unlost.cli.jobs", "Order recoveries from a service (`unlost serve --jobs`), and look after them."),
-    "map": Command(
+    "jobs": CommandEntry(
+        "unlost.cli.jobs", "Order recoveries from a service (`unlost serve --jobs`), and look after them."
+    ),
+    "map": CommandEntry(
         "unlost.cli.map",
         "Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.",
     ),
-    "overlap": Command(
+    "overlap": CommandEntry(
         "unlost.cli.overlap",
         "Say which archives hold the pages of a list, alone and together, and how good copies are.",
     ),
-    "profile": Command(
+    "profile": CommandEntry(
         "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
     ),
-    "recover": Command("unlost.cli.recover", "Bring a lost website back from all archives together."),
-    "refresh": Command(
+    "recover": CommandEntry("unlost.cli.recover", "Bring a lost website back from all archives together."),
+    "refresh": CommandEntry(
         "unlost.cli.refresh", "Learn from a site's own history when ETag and Last-Modified can be trusted."
     ),
-    "report": Command(
+    "report": CommandEntry(
         "unlost.cli.report",
         "Say what a recovery brought back, from where and from when, what is missing, what was rejected.",
     ),
-    "serve": Command("unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."),
-    "stats": Command(
+    "serve": CommandEntry(
+        "unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."
+    ),
+    "stats": CommandEntry(
         "unlost.cli.stats", "Describe what an archive holds, from its index, or what it is asked for, from its logs."
     ),
-    "synth": Command(
+    "synth": CommandEntry(
         "unlost.cli.synth",
         "Make up indexes of any size, and questions for them, the same ones everywhere, for benches and tests.",
     ),
-    "timegate": Command(
+    "timegate": CommandEntry(
         "unlost.cli.timegate", "Print the address and the date of the copy of a page that is closest to a date."
     ),
-    "timemap": Command("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
-    "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
-    "vault": Command(
+    "timemap": CommandEntry("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
+    "uri": CommandEntry("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
+    "vault": CommandEntry(
         "unlost.cli.vault", "Keep what makes a site run in its own pages, and get it back from archives of them."
     ),
-    "watch": Command(
+    "watch": CommandEntry(
         "unlost.cli.watch",
         "Check sites again and again: how long resources live in archives, and whether a site is lost.",
     ),
-    "worker": Command(
+    "worker": CommandEntry(
         "unlost.cli.worker", "Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted."
     ),
 }

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from unlost.cli import readable
-from unlost.cli.problems import SKIPPED_INPUT
-from unlost.cli.target import check_new_file
+from unlost.cli.problems import EXIT_SKIPPED_INPUT
+from unlost.cli.target import check_output_file
 from unlost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 NOTHING_IN_COMMON = 1
 """The exit code if no resource of the original is in the other site."""
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 
 
 @click.command(name="compare")
-@click.argument("original", type=readable.PLACE)
-@click.argument("recovered", type=readable.PLACE)
+@click.argument("original", type=readable.FILE_OR_FOLDER)
+@click.argument("recovered", type=readable.FILE_OR_FOLDER)
 @click.option("--base", metavar="URL", help="The address of a folder of files, if there is none for each host in it.")
 @click.option("--original-base", metavar="URL", help="The same, for ORIGINAL alone.")
 @click.option("--recovered-base", metavar="URL", help="The same, for RECOVERED alone.")
@@ -74,22 +74,22 @@ def command(
     could not be read; the rest was compared. docs/compare.md explains the numbers.
     """
     from unlost.cli.comparerun import (  # noqa: PLC0415  start-up
-        bases_of,
-        compared,
-        say_what_next,
-        say_what_was_not_read,
+        resolve_bases,
+        compare_paths,
+        say_next_step,
+        say_unread,
         write_page,
     )
     from unlost.cli.compareshown import print_json, print_list, print_report  # noqa: PLC0415
 
-    rules = _rules(penalties, type_penalties, uri_penalties)
+    rules = _penalty_rules(penalties, type_penalties, uri_penalties)
     if list and json:
         raise UsageError("--list and --json say different things: give one of them")
-    _check(original, recovered, html)
+    _check_paths(original, recovered, html)
     paths = (original, recovered)
-    bases = bases_of(paths, (original_base, recovered_base), base)
-    both = compared(paths, bases, similar / 100, ignore_case=ignore_case)
-    weighed = both.comparison.weighed(rules) if rules is not None else None
+    bases = resolve_bases(paths, (original_base, recovered_base), base)
+    both = compare_paths(paths, bases, similar / 100, ignore_case=ignore_case)
+    weighed = both.comparison.weigh(rules) if rules is not None else None
     if html is not None:
         write_page(html, both, weighed)
     if json:
@@ -98,15 +98,15 @@ def command(
         print_list(both.comparison, list)
     else:
         print_report(both.comparison, weighed)
-    is_damaged = bool(say_what_was_not_read(both))
+    is_damaged = bool(say_unread(both))
     if not json and not list:
-        say_what_next(both)
+        say_next_step(both)
     if is_damaged:
-        ctx.exit(SKIPPED_INPUT)
+        ctx.exit(EXIT_SKIPPED_INPUT)
     ctx.exit(0 if both.comparison.counts.back else NOTHING_IN_COMMON)
 
 
-def _rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...]) -> "PenaltyRules | None":
+def _penalty_rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...]) -> "PenaltyRules | None":
     """Return the penalties to weigh by; None if none were given. Raises UsageError."""
     if penalties is None and not types and not uris:
         return None
@@ -115,30 +115,34 @@ def _rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...])
 
     rules = PenaltyRules(Penalties.parse(penalties) if penalties is not None else Penalties())
     for text in types:
-        rules = rules.by_type(text)
+        rules = rules.with_type_rule(text)
     for text in uris:
-        rules = rules.by_uri(text)
+        rules = rules.with_uri_rule(text)
     return rules
 
 
-def _check(original: Path, recovered: Path, html: Path | None) -> None:
+def _check_paths(original: Path, recovered: Path, html: Path | None) -> None:
     """Refuse before any work what cannot come to anything."""
     if original.samefile(recovered):
         raise UsageError(f"{original} and {recovered} are the same: name the original and what was recovered")
-    check_new_file(html)
+    check_output_file(html)
     for path in (original, recovered):
-        if html is not None and _belongs(html, path):
+        if html is not None and _is_part_of(html, path):
             raise UsageError(f"{html}: belongs to {path}, which is compared: write the page to another place")
 
 
-def _belongs(page: Path, site: Path) -> bool:
+def _is_part_of(page: Path, site: Path) -> bool:
     """Return whether a page would take the place of a part of a site, or become one; beside a recovery's it may be."""
-    from unlost.measure.sites.kinds import Kind, kind_of  # noqa: PLC0415  start-up
-    from unlost.state_file import NAME  # noqa: PLC0415
+    from unlost.measure.sites.kinds import SiteKind, detect_site_kind  # noqa: PLC0415  start-up
+    from unlost.state_file import STATE_FILE_NAME  # noqa: PLC0415
 
     place, top = page.resolve(), site.resolve()
     if place == top or (page.exists() and page.samefile(site)):
         return True
     if top not in place.parents:
         return False
-    return place.parent != top or place.name.startswith(NAME) or kind_of(site)[0] is not Kind.RECOVERY
+    return (
+        place.parent != top
+        or place.name.startswith(STATE_FILE_NAME)
+        or detect_site_kind(site)[0] is not SiteKind.RECOVERY
+    )

@@ -8,22 +8,22 @@ from threading import Event
 
 from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.problems import say_problems
-from unlost.cli.progress import Bar, is_wanted, progress
+from unlost.cli.progress import ProgressBar, is_progress_visible, progress
 from unlost.errors import InputError, UsageError
-from unlost.formats.output import whole_file
-from unlost.measure.comparison import Comparison, compare
-from unlost.measure.comparison_page import comparison_page
-from unlost.measure.difference import Difference
+from unlost.formats.output import atomic_file
+from unlost.measure.comparison import Comparison, compare_sites
+from unlost.measure.comparison_page import render_comparison_page
+from unlost.measure.difference import SiteDifference
 from unlost.measure.resource import Site
-from unlost.measure.sites.kinds import Kind, kind_of
-from unlost.measure.sites.opening import open_site, size_of
+from unlost.measure.sites.kinds import SiteKind, detect_site_kind
+from unlost.measure.sites.opening import open_site, readable_bytes
 from unlost.measure.sites.packed_site import has_manifest
-from unlost.measure.texts import Texts
-from unlost.measure.wording import UNREAD, not_counted
+from unlost.measure.texts import TextComparer
+from unlost.measure.wording import UNREAD_REASONS, describe_skipped
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
+class ComparisonRun:
     """Two sites that were compared, what they were called, and what came of it."""
 
     names: tuple[str, str]
@@ -31,9 +31,9 @@ class Both:
     comparison: Comparison
 
 
-def compared(
+def compare_paths(
     paths: tuple[Path, Path], bases: tuple[str | None, str | None], similar_at: float, *, ignore_case: bool
-) -> Both:
+) -> ComparisonRun:
     """Read two sites and compare them: the original, then the recovered one.
 
     bases: the address of the top of each, if it is a folder whose name is not that of a host. Raises InputError if one
@@ -41,15 +41,15 @@ def compared(
     """
     sites = _read(paths, bases, ignore_case=ignore_case)
     names = (str(paths[0]), str(paths[1]))
-    _check(names, sites)
-    with progress("comparing texts", counted="texts") as bar, Texts(*sites) as texts:
-        comparison = compare(
-            *sites, texts.likeness, similar_at=similar_at, on_pair=lambda done, _: bar.at(done, lines=done)
+    _check_resources(names, sites)
+    with progress("comparing texts", counted="texts") as bar, TextComparer(*sites) as texts:
+        comparison = compare_sites(
+            *sites, texts.similarity, similar_at=similar_at, on_pair=lambda done, _: bar.update(done, lines=done)
         )
-    return Both(names, sites, comparison)
+    return ComparisonRun(names, sites, comparison)
 
 
-def bases_of(
+def resolve_bases(
     paths: tuple[Path, Path], own: tuple[str | None, str | None], both: str | None
 ) -> tuple[str | None, str | None]:
     """Return the address of the top of each: its own, else the one for both if it is a folder that needs one.
@@ -66,16 +66,16 @@ def bases_of(
 
 def needs_base(path: Path) -> bool:
     """Return whether a site does not tell the URLs of its files: a folder or package without a manifest."""
-    kind = kind_of(path)[0]
-    return kind is Kind.FOLDER or (kind is Kind.PACKAGE and not has_manifest(path))
+    kind = detect_site_kind(path)[0]
+    return kind is SiteKind.FOLDER or (kind is SiteKind.PACKAGE and not has_manifest(path))
 
 
 def _read(paths: tuple[Path, Path], bases: tuple[str | None, str | None], *, ignore_case: bool) -> tuple[Site, Site]:
     """Read both sites, each in a thread of its own."""
     stop = Event()
-    total = sum(size_of(path) for path in paths) if is_wanted() else None
+    total = sum(readable_bytes(path) for path in paths) if is_progress_visible() else None
     with progress("reading", total) as bar, ThreadPoolExecutor(2, "read") as pool:
-        told = _told(bar, stop)
+        told = _read_progress(bar, stop)
         try:
             waiting = [
                 pool.submit(open_site, path, base=bases[number], ignore_case=ignore_case, on_read=told(number))
@@ -89,7 +89,7 @@ def _read(paths: tuple[Path, Path], bases: tuple[str | None, str | None], *, ign
     return first, second
 
 
-def _told(bar: Bar, stop: Event) -> Callable[[int], Callable[[int], None]]:
+def _read_progress(bar: ProgressBar, stop: Event) -> Callable[[int], Callable[[int], None]]:
     """Return who is told how far each of the two has come: what the bar shows is the sum."""
     done = [0, 0]
 
@@ -98,18 +98,18 @@ def _told(bar: Bar, stop: Event) -> Callable[[int], Callable[[int], None]]:
             if stop.is_set():
                 raise InputError("not read to its end: it is not needed any more")
             done[number] = count
-            bar.read(sum(done))
+            bar.update_bytes(sum(done))
 
         return read
 
     return of
 
 
-def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
+def _check_resources(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
     """Say what makes numbers meaningless: nothing in one of the two, or nothing in common."""
     for name, site in zip(names, sites, strict=True):
-        if site.left_out:
-            reasons = ", ".join(not_counted(*each) for each in sorted(site.left_out.items()))
+        if site.skipped:
+            reasons = ", ".join(describe_skipped(*each) for each in sorted(site.skipped.items()))
             say(f"{name}: not counted, since they are no resources: {reasons}", level="note")
     original, recovered = sites
     if not original.resources:
@@ -123,20 +123,20 @@ def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
         say(f"the two have no URL in common, such as {first} and {second}: {hint}", level="warning")
 
 
-def say_what_next(both: Both) -> None:
+def say_next_step(both: ComparisonRun) -> None:
     """Say how to learn which resources are missing."""
     if both.comparison.counts.missing and both.comparison.counts.back:
         say_next(f"{command_line('compare', *both.names, '--list', 'missing')} names what is missing")
 
 
-def say_what_was_not_read(both: Both) -> int:
+def say_unread(both: ComparisonRun) -> int:
     """Say what could not be read of the sites, and which texts could not be compared; return how much of the former."""
     total = 0
     for name, site in zip(both.names, both.sites, strict=True):
         total += site.problems.total
         say_problems(site.problems, name, "warning")
     for reason, (count, first) in both.comparison.unread.items():
-        why = UNREAD.get(reason, reason)
+        why = UNREAD_REASONS.get(reason, reason)
         texts = "text was" if count == 1 else "texts were"
         say(f"{count:,} {texts} not compared: {why}; first: {first[:200]}", level="warning", kind=reason, count=count)
         total += count if reason == "unreadable" else 0
@@ -147,9 +147,9 @@ def say_what_was_not_read(both: Both) -> int:
     return total
 
 
-def write_page(file: Path, both: Both, weighed: Difference | None) -> None:
+def write_page(file: Path, both: ComparisonRun, weighed: SiteDifference | None) -> None:
     """Write the page, whole or not at all."""
     damage = [(name, site.problems.total) for name, site in zip(both.names, both.sites, strict=True)]
-    page = comparison_page(both.comparison, *both.names, weighed, [each for each in damage if each[1]])
-    with whole_file(file) as output:
+    page = render_comparison_page(both.comparison, *both.names, weighed, [each for each in damage if each[1]])
+    with atomic_file(file) as output:
         output.write(page.encode())

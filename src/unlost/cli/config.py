@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from unlost.errors import InputError
-from unlost.home import cache, state
+from unlost.home import cache_folder, state_folder
 
-__all__ = ["COMMON", "cache", "check", "load", "path", "state"]
+__all__ = ["COMMON", "cache_folder", "check", "load", "path", "state_folder"]
 
 _MAX_BYTES = 1 << 20
 
@@ -42,9 +42,9 @@ def load() -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        from unlost.formats.unread import unread  # noqa: PLC0415  start-up
+        from unlost.formats.unread import unreadable_error  # noqa: PLC0415  start-up
 
-        raise unread(file, error) from error
+        raise unreadable_error(file, error) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{file}: not TOML: expected UTF-8: {error.reason}") from error
     if len(data) > _MAX_BYTES:
@@ -68,7 +68,7 @@ def check(settings: dict[str, Any], group: click.Group) -> None:
     for name, value in common.items():
         if name not in COMMON:
             raise InputError(f"{path()}: common.{name}: no such option: expected one of {', '.join(COMMON)}")
-        common[name] = _plain(value, f"common.{name}", "ids" if name == "only" else "one")
+        common[name] = _normalize_value(value, f"common.{name}", "ids" if name == "only" else "one")
     of_commands = {name: value for name, value in settings.items() if name != "common"}
     _check(of_commands, group, click.Context(group), "")
     settings |= of_commands
@@ -76,13 +76,13 @@ def check(settings: dict[str, Any], group: click.Group) -> None:
 
 def _check(settings: dict[str, Any], command: click.Command, context: click.Context, prefix: str) -> None:
     options = {
-        option.name: _form(option)
+        option.name: _option_kind(option)
         for option in command.params
         if isinstance(option, click.Option) and option.expose_value
     }
     for name, value in settings.items():
         if name in options:
-            settings[name] = _plain(value, f"{prefix}{name}", options[name])
+            settings[name] = _normalize_value(value, f"{prefix}{name}", options[name])
             continue
         if not isinstance(command, click.Group):
             raise InputError(
@@ -96,22 +96,22 @@ def _check(settings: dict[str, Any], command: click.Command, context: click.Cont
         _check(value, inner, context, f"{prefix}{name}.")
 
 
-def _form(option: click.Option) -> str:
+def _option_kind(option: click.Option) -> str:
     """Return what an option takes: a `switch`, `one` value, a `list` of them, or `ids`, as a list or with commas."""
     if option.is_flag:
         return "switch"
     return "list" if option.multiple else "ids" if option.name == "only" else "one"
 
 
-def _plain(value: object, name: str, form: str) -> object:
-    if isinstance(value, bool) and form == "switch":
+def _normalize_value(value: object, name: str, kind: str) -> object:
+    if isinstance(value, bool) and kind == "switch":
         return value
-    if isinstance(value, list) and form in ("list", "ids") and all(_is_one(each) for each in value):
+    if isinstance(value, list) and kind in ("list", "ids") and all(_is_scalar(each) for each in value):
         return [str(each) for each in value]
-    if _is_one(value):
-        return [str(value)] if form == "list" else str(value)
-    raise InputError(f"{path()}: {name}: expected {_EXPECTED[form]}")
+    if _is_scalar(value):
+        return [str(value)] if kind == "list" else str(value)
+    raise InputError(f"{path()}: {name}: expected {_EXPECTED[kind]}")
 
 
-def _is_one(value: object) -> bool:
+def _is_scalar(value: object) -> bool:
     return isinstance(value, str | int | float) and not isinstance(value, bool)

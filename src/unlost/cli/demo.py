@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlost.cli.readable import Named, Readable
+from unlost.cli.readable import AnyPath, ReadablePath
 
 if TYPE_CHECKING:
-    from unlost.demo.story import Story
+    from unlost.demo.story import DemoStory
 
-_FOLDER = Named(file_okay=False)
-_PROGRAM = Readable(program=True)
+_FOLDER = AnyPath(file_okay=False)
+_PROGRAM = ReadablePath(executable=True)
 
 
 @click.command(name="demo")
@@ -42,58 +42,58 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
     Nothing is asked outside of this machine. It ends with Ctrl-C: with exit code 0 while it waits, 130 before, and
     nothing is left behind.
     """
-    from unlost.demo.ending import ended_once, own_folder, until_ended  # noqa: PLC0415  start-up
+    from unlost.demo.ending import interrupt_once, demo_folder, wait_until_interrupted  # noqa: PLC0415  start-up
     from unlost.demo.page import write_pages  # noqa: PLC0415
-    from unlost.demo.serving import Showing  # noqa: PLC0415
-    from unlost.demo.story import told_story  # noqa: PLC0415
+    from unlost.demo.serving import DemoServer  # noqa: PLC0415
+    from unlost.demo.story import run_story  # noqa: PLC0415
     from unlost.service.server import listen  # noqa: PLC0415
 
     waits = sys.stdin.isatty() if wait is None else wait
     program = None if pywb is None else pywb.absolute()
-    tell = _silent if json else _told
+    tell = _print_nothing if json else _print_line
     with (
-        ended_once(),
+        interrupt_once(),
         listen("127.0.0.1", port) as listening,
-        own_folder(keep) as folder,
-        told_story(folder, program, tell) as story,
+        demo_folder(keep) as folder,
+        run_story(folder, program, tell) as story,
     ):
         write_pages(story)
-        with Showing(listening, story.page) as showing:
-            pages = showing.answering(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
-            with until_ended(waits=waits):
+        with DemoServer(listening, story.page) as showing:
+            pages = showing.count_reachable(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
+            with wait_until_interrupted(waits=waits):
                 if json:
-                    _print_json(story, pages, showing.address if waits else None, keep)
+                    _print_json(story, pages, showing.url if waits else None, keep)
                 else:
-                    _print_end(pages, showing.address, keep, waits=waits)
+                    _print_end(pages, showing.url, keep, waits=waits)
     if waits:
         tell("Ended: archives and page are gone" + ("" if keep else ", and so are all files"))
 
 
-def _told(line: str) -> None:
+def _print_line(line: str) -> None:
     click.echo(line if line.startswith(" ") else click.style(line, bold=True))
 
 
-def _silent(_: str) -> None:
+def _print_nothing(_: str) -> None:
     """Say nothing."""
 
 
-def _print_json(story: "Story", pages: int, address: str | None, keep: Path | None) -> None:
+def _print_json(story: "DemoStory", pages: int, address: str | None, keep: Path | None) -> None:
     from json import dumps  # noqa: PLC0415  start-up
 
-    from unlost.demo.objects import story_object  # noqa: PLC0415
+    from unlost.demo.objects import story_json  # noqa: PLC0415
 
     where = {"served_pages": pages, "page": address, "folder": None if keep is None else str(keep)}
-    click.echo(dumps({**story_object(story), **where}))
+    click.echo(dumps({**story_json(story), **where}))
 
 
 def _print_end(pages: int, address: str, keep: Path | None, *, waits: bool) -> None:
-    from unlost.demo.story import OWN_SITE  # noqa: PLC0415  start-up
+    from unlost.demo.story import RECOVER_COMMAND  # noqa: PLC0415  start-up
 
-    _told(f"Served: {pages} pages of the recovered site answer on this machine")
+    _print_line(f"Served: {pages} pages of the recovered site answer on this machine")
     if keep is not None:
-        _told(f"  kept: {keep / 'page' / 'index.html'}")
+        _print_line(f"  kept: {keep / 'page' / 'index.html'}")
     if waits:
-        _told(f"See it all, original and recovered side by side: {address}")
-        _told("  Ctrl-C ends")
-    _told("Your own site, where there is a network:")
-    _told(f"  {OWN_SITE}")
+        _print_line(f"See it all, original and recovered side by side: {address}")
+        _print_line("  Ctrl-C ends")
+    _print_line("Your own site, where there is a network:")
+    _print_line(f"  {RECOVER_COMMAND}")

@@ -10,7 +10,7 @@ import click
 from unlost.errors import UsageError
 
 if TYPE_CHECKING:
-    from unlost.holdings.spark.engine import Engine
+    from unlost.holdings.spark.engine import SparkEngine
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -18,25 +18,25 @@ _COLUMNS = ("key", "url", "date", "mime", "status", "length")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SparkConfig:
     """Where the work is done: the master of a cluster, settings of Spark, where to keep what was read, if anywhere."""
 
     master: str
     conf: Mapping[str, str]
-    keep: str | None = None
+    checkpoint_url: str | None = None
 
     @contextmanager
-    def engine(self) -> "Iterator[Engine]":
+    def engine(self) -> "Iterator[SparkEngine]":
         """Give the engine of the cluster while the block runs."""
-        from unlost.holdings.spark.engine import Engine  # noqa: PLC0415  an extra, and slow to import
-        from unlost.holdings.spark.keeping import Keeper  # noqa: PLC0415
+        from unlost.holdings.spark.engine import SparkEngine  # noqa: PLC0415  an extra, and slow to import
+        from unlost.holdings.spark.keeping import CheckpointStore  # noqa: PLC0415
         from unlost.holdings.spark.session import spark_session  # noqa: PLC0415
 
         with spark_session(self.master, self.conf) as session:
-            keeper = None if self.keep is None else Keeper(session, self.keep)
-            yield Engine(session, keeper=keeper)
+            keeper = None if self.checkpoint_url is None else CheckpointStore(session, self.checkpoint_url)
+            yield SparkEngine(session, checkpoints=keeper)
             if keeper is not None:
-                keeper.forget()
+                keeper.delete()
 
 
 def engine_options(command: _Command) -> _Command:
@@ -67,7 +67,7 @@ columns_option = click.option(
 )
 
 
-def place(engine: str, master: str | None, spark_conf: tuple[str, ...], keep: str | None) -> Place | None:
+def spark_config(engine: str, master: str | None, spark_conf: tuple[str, ...], keep: str | None) -> SparkConfig | None:
     """Return the cluster to work on; None for this machine. Raises UsageError if options do not go together."""
     if engine == "local":
         if master is not None or spark_conf or keep is not None:
@@ -82,19 +82,19 @@ def place(engine: str, master: str | None, spark_conf: tuple[str, ...], keep: st
             # What stands behind the sign may be a secret.
             raise UsageError(f"{name[:60]}: expected a setting such as spark.executor.memory=4g")
         conf[name] = value
-    return Place(master, conf, keep)
+    return SparkConfig(master, conf, keep)
 
 
-def parquet_columns(text: str | None, cluster: Place | None) -> Mapping[str, str] | None:
+def parquet_columns(text: str | None, cluster: SparkConfig | None) -> Mapping[str, str] | None:
     """Return the columns of Parquet files, by our names for them; None if they are none. Raises UsageError."""
     if text is None:
         return None
     if cluster is None:
         raise UsageError("--columns is for Parquet files, which only --engine spark reads")
     if text == "common-crawl":
-        from unlost.holdings.spark.pieces import COMMON_CRAWL  # noqa: PLC0415  start-up
+        from unlost.holdings.spark.pieces import COMMON_CRAWL_COLUMNS  # noqa: PLC0415  start-up
 
-        return COMMON_CRAWL
+        return COMMON_CRAWL_COLUMNS
     columns = {}
     for pair in text.split(","):
         name, found, column = pair.partition("=")

@@ -11,43 +11,43 @@ from typing import get_args
 import click
 
 from unlost.cli import readable
-from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
+from unlost.cli.engine_options import SparkConfig, columns_option, engine_options, parquet_columns, spark_config
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.table import aligned, table_lines
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.table import format_columns, format_tables
 from unlost.errors import UsageError
-from unlost.holdings.budget import Budget
+from unlost.holdings.budget import MapBudget
 from unlost.holdings.compaction import NO_LIMIT
-from unlost.holdings.division import MOST_BITS
-from unlost.holdings.queries import QueryOptions
+from unlost.holdings.division import MAX_FILTER_BITS
+from unlost.holdings.queries import QueryLogOptions
 from unlost.holdings.query_kinds import QUERY_KINDS
-from unlost.measure.routing.configurations import PAIRS, configurations
+from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
 from unlost.measure.routing.evaluation import evaluate_archives
-from unlost.measure.routing.growth import Growth, measure_growth
+from unlost.measure.routing.growth import IndexGrowth, measure_growth
 from unlost.measure.routing.page import (
-    HEADS,
-    as_csv,
+    RESULT_COLUMNS,
+    rows_to_csv,
     growth_table,
     result_cells,
     result_rows,
     upstream_table,
-    write_report,
+    write_evaluation_report,
 )
-from unlost.measure.routing.questions import Truth
-from unlost.measure.routing.results import Evaluation, upstream
-from unlost.measure.routing.trying import HERE, Makers
+from unlost.measure.routing.questions import GroundTruth
+from unlost.measure.routing.results import ArchiveEvaluation, upstream_loads
+from unlost.measure.routing.trying import LOCAL_BUILDERS, IndexBuilders
 from unlost.uri import POLICIES, policy_name
 
-_FILE = readable.Named()
-_WANTING = 1
+_FILE = readable.AnyPath()
+_EXIT_FAILED_CHECK = 1
 _PROBABILITY = re.compile(r"\d?\.?\d{1,9}", re.ASCII)
-_TRUTHS: tuple[Truth, ...] = get_args(Truth)
+_TRUTHS: tuple[GroundTruth, ...] = get_args(GroundTruth)
 
 
 @click.command(name="evaluate")
-@click.option("--index", type=readable.ANYWHERE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--index", type=readable.LOCAL_OR_REMOTE, multiple=True, help="What the archive holds; may be repeated.")
 @click.option("--archive", multiple=True, metavar="NAME=FILE", help="In its place, the indexes of several archives.")
-@click.option("--queries", type=readable.FILE, multiple=True, help="What is asked: a list, or a log.")
+@click.option("--queries", type=readable.READABLE_FILE, multiple=True, help="What is asked: a list, or a log.")
 @click.option("--policies", metavar="P[,P]", help="Profiles by these URI-Key policies; `all` for the papers' 23.")
 @click.option(
     "--weights", metavar="H,P[;H,P]", help="Maps by these weights; `x` for no roll-up, `all` for the 36 pairs."
@@ -55,7 +55,7 @@ _TRUTHS: tuple[Truth, ...] = get_args(Truth)
 @click.option("--bits", metavar="B[,B]", help="Filters of so many bits a key beside a map of hosts: `1,4,8`.")
 @click.option("--budgets", metavar="S[,S]", help="Maps of these sizes, in lines or bytes: `100000,50MB`.")
 @click.option("--with-filter", is_flag=True, help="Divide the bytes of budgets between map and filter.")
-@click.option("--learn", type=readable.FILE, multiple=True, help="Other questions, for budgets to learn from.")
+@click.option("--learn", type=readable.READABLE_FILE, multiple=True, help="Other questions, for budgets to learn from.")
 @click.option(
     "--min-probability",
     metavar="P[,P]",
@@ -89,7 +89,7 @@ def command(
     with_filter: bool,
     learn: tuple[Path, ...],
     min_probability: str | None,
-    truth: Truth | None,
+    truth: GroundTruth | None,
     slices: int | None,
     by: str | None,
     query_input: str | None,
@@ -111,7 +111,7 @@ def command(
     a page that is held was denied: the first is named, and the exit code is 1. docs/evaluate.md explains the columns.
     On a cluster, indexes are whatever Spark has addresses for; docs/scale.md says more.
     """
-    cluster = place(engine, master, spark_conf, keep)
+    cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     grows = slices is not None or by is not None
     archives = _archives(index, archive)
@@ -123,7 +123,7 @@ def command(
         raise UsageError("nothing to ask: give --queries, or --slices or --by for growth alone")
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"{output}: a report is a folder, and this is a file: give another name")
-    tried = configurations(
+    tried = list_configurations(
         _weights(weights),
         _bits(bits),
         _budgets(budgets),
@@ -132,12 +132,12 @@ def command(
         min_probabilities=_probabilities(min_probability),
     )
     kind = next((kind for kind in QUERY_KINDS if kind == query_input), None)
-    options = QueryOptions(kind=kind, column=query_column, host=query_host)
-    found: list[Evaluation] = []
+    options = QueryLogOptions(kind=kind, column=query_column, host=query_host)
+    found: list[ArchiveEvaluation] = []
     if queries:
         with _makers(cluster, parquet) as makers:
             found = evaluate_archives(
-                archives, queries, tried, query_options=options, learned=learn, truth=truth, makers=makers
+                archives, queries, tried, query_options=options, training_queries=learn, truth=truth, builders=makers
             )
     growth = None
     if grows:
@@ -146,21 +146,21 @@ def command(
         (files,) = archives.values()
         growth = measure_growth(files, tried, parts=slices)
     if output is not None:
-        write_report(output, found, growth)
+        write_evaluation_report(output, found, growth)
     _print(found, growth, as_json=json, as_table=not csv)
-    ctx.exit(_say_what_is_wrong(found, growth))
+    ctx.exit(_say_problems(found, growth))
 
 
 @contextmanager
-def _makers(cluster: Place | None, columns: Mapping[str, str] | None) -> Iterator[Makers]:
+def _makers(cluster: SparkConfig | None, columns: Mapping[str, str] | None) -> Iterator[IndexBuilders]:
     """Give who reads indexes: this machine, or a cluster while the block runs."""
     if cluster is None:
-        yield HERE
+        yield LOCAL_BUILDERS
         return
     from unlost.holdings.spark import maps, profiles  # noqa: PLC0415  start-up
 
     with cluster.engine() as there:
-        yield Makers(
+        yield IndexBuilders(
             partial(maps.build_map, there, columns=columns), partial(profiles.build_profiles, there, columns=columns)
         )
 
@@ -188,7 +188,7 @@ def _policies(text: str | None) -> list[str]:
 
 def _weights(text: str | None) -> list[tuple[float, float]]:
     if text is not None and text.strip() == "all":
-        return list(PAIRS)
+        return list(WEIGHT_PAIRS)
     pairs = []
     for pair in (text or "").split(";") if text else []:
         try:
@@ -202,13 +202,13 @@ def _weights(text: str | None) -> list[tuple[float, float]]:
 def _bits(text: str | None) -> list[int]:
     found = [one.strip() for one in text.split(",")] if text else []
     for one in found:
-        if not (one.isascii() and one.isdigit() and 1 <= int(one) <= MOST_BITS):
-            raise UsageError(f"{one[:40]}: expected bits a key from 1 to {MOST_BITS}")
+        if not (one.isascii() and one.isdigit() and 1 <= int(one) <= MAX_FILTER_BITS):
+            raise UsageError(f"{one[:40]}: expected bits a key from 1 to {MAX_FILTER_BITS}")
     return [int(one) for one in found]
 
 
-def _budgets(text: str | None) -> list[Budget]:
-    return [Budget.parse(one) for one in text.split(",")] if text else []
+def _budgets(text: str | None) -> list[MapBudget]:
+    return [MapBudget.parse(one) for one in text.split(",")] if text else []
 
 
 def _probabilities(text: str | None) -> list[float]:
@@ -219,39 +219,39 @@ def _probabilities(text: str | None) -> list[float]:
     return [float(one) for one in found]
 
 
-def _print(found: Sequence[Evaluation], growth: Growth | None, *, as_json: bool, as_table: bool) -> None:
+def _print(found: Sequence[ArchiveEvaluation], growth: IndexGrowth | None, *, as_json: bool, as_table: bool) -> None:
     if as_json:
         rows = result_rows(found)
         if len(found) > 1:
-            rows += [{"upstream": each.row()} for each in upstream(found)]
+            rows += [{"upstream": each.to_row()} for each in upstream_loads(found)]
         if growth is not None:
-            rows += [{"growth": each.row()} for each in growth.points]
+            rows += [{"growth": each.to_row()} for each in growth.points]
         for row in rows:
             click.echo(dumps(row))
         return
     if not as_table:
-        rows = result_rows(found) if found else [each.row() for each in growth.points] if growth is not None else []
-        click.echo(as_csv(rows), nl=False)
+        rows = result_rows(found) if found else [each.to_row() for each in growth.points] if growth is not None else []
+        click.echo(rows_to_csv(rows), nl=False)
         return
     lines = []
     for each in found:
         lines += [*(["", each.archive] if each.archive else [])]
-        lines += aligned(HEADS, [result_cells(one) for one in each.results])
+        lines += format_columns(RESULT_COLUMNS, [result_cells(one) for one in each.results])
     tables = [upstream_table(found)] if len(found) > 1 else []
-    lines += table_lines([*tables, *([growth_table(growth)] if growth is not None else [])])
+    lines += format_tables([*tables, *([growth_table(growth)] if growth is not None else [])])
     click.echo("\n".join(lines).lstrip("\n"))
 
 
-def _say_what_is_wrong(found: Sequence[Evaluation], growth: Growth | None) -> int:
+def _say_problems(found: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> int:
     """Name what was missed and what could not be read, and return the exit code."""
-    problems = [each.index.problems for each in found] + [each.questions.problems for each in found[:1]]
+    problems = [each.index_report.problems for each in found] + [each.query_report.problems for each in found[:1]]
     if growth is not None:
         problems.append(growth.problems)
     for each in found:
-        for name, key in each.missed:
+        for name, key in each.false_negatives:
             say(f"{name}: denied {key}, which is held: recall is not 1")
     for each_problems in problems:
         say_problems(each_problems)
-    if any(each.missed for each in found):
-        return _WANTING
-    return SKIPPED_INPUT if any(each.total for each in problems) else 0
+    if any(each.false_negatives for each in found):
+        return _EXIT_FAILED_CHECK
+    return EXIT_SKIPPED_INPUT if any(each.total for each in problems) else 0

@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
-from unlost.cli.readable import RECOVERY, Named
+from unlost.cli.readable import RECOVERY_FOLDER, AnyPath
 from unlost.errors import UsageError
 
-_PATH = Named()
-_ARCHIVES = (".wacz", ".warc.gz")
+_PATH = AnyPath()
+_ARCHIVE_SUFFIXES = (".wacz", ".warc.gz")
 
 
 @click.command(name="export")
-@click.argument("recovery", type=RECOVERY)
+@click.argument("recovery", type=RECOVERY_FOLDER)
 @click.option(
     "--to",
     type=_PATH,
@@ -48,20 +48,20 @@ def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noq
     """
     to: Path = given["to"]
     name = to.name.lower()
-    if name.endswith(_ARCHIVES):
+    if name.endswith(_ARCHIVE_SUFFIXES):
         _check_archive(name, given)
     elif given["no_rewrite"] and given["external"] != "keep":
         raise UsageError("--no-rewrite leaves all links as they are: leave out --external")
     from unlost.cli.exportrun import export_archive, export_files  # noqa: PLC0415  start-up
-    from unlost.recover.export.exporting import Wanted  # noqa: PLC0415
-    from unlost.recover.export.external import External  # noqa: PLC0415
+    from unlost.recover.export.exporting import ExportOptions  # noqa: PLC0415
+    from unlost.recover.export.external import ExternalLinks  # noqa: PLC0415
 
-    if name.endswith(_ARCHIVES):
+    if name.endswith(_ARCHIVE_SUFFIXES):
         ctx.exit(export_archive(recovery, to, is_json=given["json"]))
-    wanted = Wanted(
+    wanted = ExportOptions(
         rewrite=not given["no_rewrite"],
         windows=given["windows_names"],
-        external=External(given["external"]),
+        external=ExternalLinks(given["external"]),
         hosting=given["as"] == "hosting",
     )
     ctx.exit(export_files(recovery, to, wanted, is_json=given["json"]))

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from unlost.cli.messages import say, say_next
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.progress import Bar, progress
-from unlost.recover.export.exported import Exported
-from unlost.recover.export.exporting import Listener, Wanted, export_site
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import ProgressBar, progress
+from unlost.recover.export.exported import ExportResult
+from unlost.recover.export.exporting import ExportProgress, ExportOptions, export_site
 from unlost.recover.export.targets.opening import open_target
 
 if TYPE_CHECKING:
     from unlost.formats.problems import Problems
-    from unlost.recover.export.archive_files.warc_target import ArchiveWritten
+    from unlost.recover.export.archive_files.warc_target import ArchiveFileResult
 
 
-class _Shown(Listener):
+class _ExportBars(ExportProgress):
     """Shows two bars, one after the other: copies that are looked at, files that are written."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._bar: Bar | None = None
+        self._bar: ProgressBar | None = None
         self._done = 0
 
     def __enter__(self) -> Self:
@@ -39,7 +39,7 @@ class _Shown(Listener):
         self._done = 0
         self._bar = self._stack.enter_context(progress(label, total, "files"))
 
-    def on_look(self) -> None:
+    def on_scanned(self) -> None:
         """Count one more."""
         self._step()
 
@@ -54,21 +54,21 @@ class _Shown(Listener):
     def _step(self) -> None:
         self._done += 1
         if self._bar is not None:
-            self._bar.at(self._done, self._done)
+            self._bar.update(self._done, self._done)
 
 
-def export_files(recovery: Path, to: Path, wanted: Wanted, *, is_json: bool) -> int:
+def export_files(recovery: Path, to: Path, wanted: ExportOptions, *, is_json: bool) -> int:
     """Write files, and return the exit code. Raises what the export raises."""
-    with open_target(to) as target, _Shown() as shown:
+    with open_target(to) as target, _ExportBars() as shown:
         done = export_site(recovery, target, wanted, shown)
     if is_json:
         click.echo(dumps(_summary(done, to)))
     else:
-        _say(done, to)
-    return _ended(done.problems)
+        _say_summary(done, to)
+    return _report_problems(done.problems)
 
 
-def _summary(done: Exported, to: Path) -> dict[str, object]:
+def _summary(done: ExportResult, to: Path) -> dict[str, object]:
     return {
         "to": str(to),
         "files": done.files,
@@ -83,18 +83,24 @@ def _summary(done: Exported, to: Path) -> dict[str, object]:
     }
 
 
-def _say(done: Exported, to: Path) -> None:
+def _say_summary(done: ExportResult, to: Path) -> None:
     links = done.links
-    text = f"{_count(done.files, 'file')}, {done.bytes:,} bytes, in {to}"
+    text = f"{_format_count(done.files, 'file')}, {done.bytes:,} bytes, in {to}"
     if links["rewritten"]:
-        text += f"; {_count(links['rewritten'], 'link')} rewritten"
+        text += f"; {_format_count(links['rewritten'], 'link')} rewritten"
     say(text, level="info")
     if links["missing"]:
-        say(f"{_count(links['missing'], 'link')} to pages and parts of the site that were not recovered", level="note")
+        say(
+            f"{_format_count(links['missing'], 'link')} to pages and parts of the site that were not recovered",
+            level="note",
+        )
     if links["left"]:
-        say(f"{_count(links['left'], 'link')} left as they are, too long or too many for one page", level="warning")
+        say(
+            f"{_format_count(links['left'], 'link')} left as they are, too long or too many for one page",
+            level="warning",
+        )
     if done.changed["too-long"]:
-        say(f"{_count(done.changed['too-long'], 'file')} too long to be rewritten, as they are", level="warning")
+        say(f"{_format_count(done.changed['too-long'], 'file')} too long to be rewritten, as they are", level="warning")
     if done.hosting:
         say(f"for servers: {', '.join(done.hosting)}; docs/hosting.md says where each belongs", level="info")
     if done.start is not None:
@@ -102,7 +108,7 @@ def _say(done: Exported, to: Path) -> None:
     _say_how_to_open(done, to)
 
 
-def _say_how_to_open(done: Exported, to: Path) -> None:
+def _say_how_to_open(done: ExportResult, to: Path) -> None:
     """Say how to look at the files."""
     is_packed = not to.is_dir()
     if done.hosting:
@@ -121,10 +127,10 @@ def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
     with progress("copying", None, "copies") as bar:
 
         def tell(count: int, _total: int) -> None:
-            bar.at(count, count)
+            bar.update(count, count)
 
         write = write_wacz if to.name.lower().endswith(".wacz") else write_warc
-        done: ArchiveWritten = write(recovery, to, on_progress=tell)
+        done: ArchiveFileResult = write(recovery, to, on_progress=tell)
     if is_json:
         numbers = {"copies": done.copies, "originals": done.originals, "pages": done.pages, "bytes": done.bytes}
         click.echo(dumps({"to": str(to), **numbers, "problems": done.problems.counts}))
@@ -132,13 +138,13 @@ def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
         say(f"{done.copies:,} cop{'y' if done.copies == 1 else 'ies'}, {done.bytes:,} bytes, in {to}", level="info")
         is_wacz = to.name.lower().endswith(".wacz")
         say_next(f"{'open it at https://replayweb.page/, or ' if is_wacz else ''}add it to a collection of pywb")
-    return _ended(done.problems)
+    return _report_problems(done.problems)
 
 
-def _ended(problems: "Problems") -> int:
+def _report_problems(problems: "Problems") -> int:
     say_problems(problems)
-    return SKIPPED_INPUT if problems.total else 0
+    return EXIT_SKIPPED_INPUT if problems.total else 0
 
 
-def _count(count: int, noun: str) -> str:
+def _format_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

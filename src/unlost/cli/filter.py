@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 import click
 
 from unlost.cli import readable
-from unlost.cli.apart import group_of
-from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.apart import lazy_group
+from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, spark_config
 from unlost.cli.input_options import allow_partial_option, force_option, max_bad_option
 from unlost.cli.mapresult import repaired_keys_note
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.progress import progress, size_of
-from unlost.cli.target import is_standard_output, writable
-from unlost.cli.today import the_build_time
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.cli.target import is_standard_output, open_output
+from unlost.cli.today import resolve_build_time
 from unlost.errors import UsageError
-from unlost.holdings.build import EXCLUDABLE
-from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind, Layer
+from unlost.holdings.build import EXCLUDABLE_PAGES
+from unlost.holdings.filter import FILTER_KEY_KINDS, Filter, FilterKeyKind, FilterLayer
 from unlost.holdings.filtering import (
     DEFAULT_BITS,
     MAX_BITS,
@@ -31,21 +31,23 @@ from unlost.holdings.filtering import (
     build_filter,
     compact_filter,
 )
-from unlost.holdings.inputs import KINDS
+from unlost.holdings.inputs import INPUT_KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-_FILE = readable.Named()
-_WANTING = 1
+_FILE = readable.AnyPath()
+_EXIT_FAILED_CHECK = 1
 _BITS = click.IntRange(MIN_BITS, MAX_BITS)
 _JSON = click.option("--json", is_flag=True, help="The result as JSON.")
 _OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The filter to write; `-` is standard output.")
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _reading(command: _Command) -> _Command:
+def _reading_options(command: _Command) -> _Command:
     """Give a command the options that say what its inputs are and how they are read."""
     options = (
-        click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell."),
+        click.option(
+            "--input", type=click.Choice(INPUT_KINDS), help="What the files are, if looking at them does not tell."
+        ),
         click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs."),
         click.option("--host", help="Whose access log it is, if its lines do not tell."),
         allow_partial_option,
@@ -66,7 +68,7 @@ def _reading(command: _Command) -> _Command:
     return command
 
 
-@click.group(name="filter", cls=group_of("filter", "lookup"))
+@click.group(name="filter", cls=lazy_group("filter", "lookup"))
 def command() -> None:
     """Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.
 
@@ -76,19 +78,23 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
 @_OUTPUT
 @click.option("--bits", type=_BITS, default=DEFAULT_BITS, show_default=True, help="Of a fingerprint.")
 @click.option(
-    "--key", type=click.Choice(KEY_KINDS), default="hxpx", show_default=True, help="The keys of maps, or with queries."
+    "--key",
+    type=click.Choice(FILTER_KEY_KINDS),
+    default="hxpx",
+    show_default=True,
+    help="The keys of maps, or with queries.",
 )
 @click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
 @click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
-@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE)}, with a comma between.")
+@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE_PAGES)}, with a comma between.")
 @click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
 @engine_options
 @columns_option
-@_reading
+@_reading_options
 @click.pass_context
 def build(
     ctx: click.Context,
@@ -96,7 +102,7 @@ def build(
     files: tuple[str, ...],
     output: Path,
     bits: int,
-    key: KeyKind,
+    key: FilterKeyKind,
     status: tuple[str, ...],
     mime: tuple[str, ...],
     exclude: str | None,
@@ -116,7 +122,7 @@ def build(
     wildcards. Lines that cannot be read are counted by kind, and the exit code is 5 then. If an input is damaged,
     cannot be read or has no good line, nothing is written, and the exit code is 3.
     """
-    _refuse_both(output, json)
+    _reject_stdout_conflict(output, json)
     options = FilterOptions(
         bits=bits,
         key=key,
@@ -124,29 +130,29 @@ def build(
         mime=frozenset(mime),
         exclude=frozenset(exclude.split(",")) if exclude else frozenset(),
         rules=rules,
-        **_options(**reading),
+        **_parse_reading_options(**reading),
     )
-    cluster = place(engine, master, spark_conf, keep)
+    cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     if cluster is None:
         paths = [Path(file) for file in files]
-        with writable(output, paths, force=force) as target, progress("reading", size_of(paths)) as bar:
-            report = build_filter(paths, target, options, bar.at)
+        with open_output(output, paths, force=force) as target, progress("reading", total_size(paths)) as bar:
+            report = build_filter(paths, target, options, bar.update)
     else:
         from unlost.holdings.spark import counting, filters  # noqa: PLC0415  start-up
 
         counting.refuse_partial(options)
-        with writable(output) as target, cluster.engine() as engine_there:
+        with open_output(output) as target, cluster.engine() as engine_there:
             report = filters.build_filter(engine_there, files, target, options, parquet)
-    ctx.exit(_report(report, json))
+    ctx.exit(_print_report(report, json))
 
 
 @command.command()
-@click.argument("file", type=readable.FILE, metavar="FILTER")
-@click.argument("files", type=readable.FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("file", type=readable.READABLE_FILE, metavar="FILTER")
+@click.argument("files", type=readable.READABLE_FILE, nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, help="The filter to write; in the place of the old one if not given.")
 @click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
-@_reading
+@_reading_options
 @click.pass_context
 def add(
     ctx: click.Context,
@@ -165,27 +171,27 @@ def add(
     The more often something is added, the more often the filter is wrong: `compact` makes one of all.
     """
     target = output or file
-    _refuse_both(target, json)
-    options = FilterOptions(bits=bits, **_options(**reading))
+    _reject_stdout_conflict(target, json)
+    options = FilterOptions(bits=bits, **_parse_reading_options(**reading))
     # Without -o the filter is meant to be replaced; the indexes never are.
     inputs = files if output is None else (file, *files)
-    with writable(target, inputs, force=force) as path, progress("reading", size_of(files)) as bar:
-        report = add_to_filter(file, files, options, bar.at, output=path)
-    ctx.exit(_report(report, json, is_all=False))
+    with open_output(target, inputs, force=force) as path, progress("reading", total_size(files)) as bar:
+        report = add_to_filter(file, files, options, bar.update, output=path)
+    ctx.exit(_print_report(report, json, is_all=False))
 
 
 @command.command()
-@click.argument("file", type=readable.FILE, metavar="FILTER")
+@click.argument("file", type=readable.READABLE_FILE, metavar="FILTER")
 @click.option(
     "--index",
-    type=readable.FILE,
+    type=readable.READABLE_FILE,
     multiple=True,
     required=True,
     help="What the archive holds, all of it; may be repeated.",
 )
 @_OUTPUT
 @click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
-@_reading
+@_reading_options
 @click.pass_context
 def compact(
     ctx: click.Context,
@@ -203,19 +209,19 @@ def compact(
     Nothing can be read out of a filter, so the index has to list all that is held. Where it has fewer keys than the
     filter, that is said.
     """
-    _refuse_both(output, json)
+    _reject_stdout_conflict(output, json)
     before = Filter.open(file).keys
-    options = FilterOptions(bits=bits, **_options(**reading))
-    with writable(output, (file, *index), force=force) as target, progress("reading", size_of(index)) as bar:
-        report = compact_filter(file, index, target, options, bar.at)
+    options = FilterOptions(bits=bits, **_parse_reading_options(**reading))
+    with open_output(output, (file, *index), force=force) as target, progress("reading", total_size(index)) as bar:
+        report = compact_filter(file, index, target, options, bar.update)
     if report.keys < before:
         gone = f"{before} keys were in the filter, and {report.keys} are in the index"
         say(f"{gone}: pages that were held are missing from it", level="warning")
-    ctx.exit(_report(report, json))
+    ctx.exit(_print_report(report, json))
 
 
 @command.command()
-@click.argument("file", type=readable.FILE, metavar="FILTER")
+@click.argument("file", type=readable.READABLE_FILE, metavar="FILTER")
 @_JSON
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -226,7 +232,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     opened = Filter.open(file)
     damage = opened.check()
     if json:
-        layers = [_layer(layer) for layer in opened.layers]
+        layers = [_layer_object(layer) for layer in opened.layers]
         result = {
             "file": fspath(file),
             "bytes": file.stat().st_size,
@@ -241,20 +247,20 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
         click.echo(f"{opened.keys} keys, {opened.key} by the rules {opened.rules}, {file.stat().st_size} bytes")
         for number, layer in enumerate(opened.layers, 1):
             dates = f"{layer.earliest} to {layer.latest}" if layer.earliest else "no dates"
-            made = f", made {layer.made}" if layer.made else ""
+            made = f", made {layer.built_at}" if layer.built_at else ""
             click.echo(f"layer {number}: {layer.keys} keys, {layer.bits} bits, {dates}{made}")
         for sentence in damage:
             click.echo(sentence)
-    ctx.exit(_WANTING if damage else 0)
+    ctx.exit(_EXIT_FAILED_CHECK if damage else 0)
 
 
-def _layer(layer: Layer) -> dict[str, object]:
+def _layer_object(layer: FilterLayer) -> dict[str, object]:
     choices = {name: sorted(getattr(layer, name)) for name in ("status", "mime", "exclude")}
-    dates = {"earliest": layer.earliest, "latest": layer.latest, "made": layer.made}
+    dates = {"earliest": layer.earliest, "latest": layer.latest, "made": layer.built_at}
     return {"keys": layer.keys, "bits": layer.bits, **dates, **choices}
 
 
-def _options(
+def _parse_reading_options(
     *,
     input: str | None,  # noqa: A002  options are named after their flags
     column: int | None,
@@ -265,18 +271,25 @@ def _options(
     threads: int | None,
 ) -> dict[str, Any]:
     """Return what `_reading` gave as the options of the library."""
-    kind = next((kind for kind in KINDS if kind == input), None)
+    kind = next((kind for kind in INPUT_KINDS if kind == input), None)
     partial = {"allow_partial": allow_partial, "max_bad": max_bad}
-    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_build_time(date), **partial}
+    return {
+        "kind": kind,
+        "column": column,
+        "host": host,
+        "threads": threads,
+        "built_at": resolve_build_time(date),
+        **partial,
+    }
 
 
-def _refuse_both(output: Path, json: bool) -> None:
+def _reject_stdout_conflict(output: Path, json: bool) -> None:
     """Raise UsageError, before any work, if the filter and the result would be written to the same place."""
     if json and is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the filter a name")
 
 
-def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
+def _print_report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
     """Say what was done; return the exit code. is_all: whether what was counted is all that the filter has."""
     if json:
         result = {
@@ -296,4 +309,4 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
     if is_all and not report.keys:
         say("nothing was counted: this filter denies every page", level="warning")
     say_problems(report.problems)
-    return SKIPPED_INPUT if report.problems.total else 0
+    return EXIT_SKIPPED_INPUT if report.problems.total else 0

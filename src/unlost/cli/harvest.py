@@ -6,26 +6,30 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.asking import contact_option, delay_option
-from unlost.cli.target import check_new_file
+from unlost.cli.target import check_output_file
 from unlost.errors import UsageError
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 
 
 @click.command(name="harvest")
 @click.argument("url", nargs=-1)
-@click.option("--urls", type=readable.LIST, metavar="FILE", help="These pages, too, one a line; - to read them.")
-@click.option("--scheme", type=readable.FILE, metavar="FILE", help="By which to decide: of `unlost refresh learn`.")
+@click.option(
+    "--urls", type=readable.FILE_OR_STDIN, metavar="FILE", help="These pages, too, one a line; - to read them."
+)
+@click.option(
+    "--scheme", type=readable.READABLE_FILE, metavar="FILE", help="By which to decide: of `unlost refresh learn`."
+)
 @click.option("-o", "--output", type=_FILE, required=True, metavar="DIR", help="Where history, log and WARCs are kept.")
 @click.option(
     "--history",
-    type=readable.FILE,
+    type=readable.READABLE_FILE,
     multiple=True,
     metavar="FILE",
     help="An index (CDXJ, CDX) whose last captures are the history; may be repeated.",
 )
 @click.option(
-    "--warcs", type=readable.FOLDER, metavar="DIR", help="The WARCs that --history names: for tags and dates."
+    "--warcs", type=readable.READABLE_FOLDER, metavar="DIR", help="The WARCs that --history names: for tags and dates."
 )
 @click.option("--cdxj", type=_FILE, metavar="FILE", help="Write what is held of each page there, as CDXJ.")
 @click.option(
@@ -62,5 +66,5 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
 
     if given["warcs"] is not None and not given["history"]:
         raise UsageError("--warcs are those that --history names: give that, too")
-    check_new_file(given["cdxj"])
+    check_output_file(given["cdxj"])
     ctx.exit(HarvestRun(given).run())

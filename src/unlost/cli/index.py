@@ -12,26 +12,26 @@ import click
 
 from unlost import uri
 from unlost.cli import readable
-from unlost.cli.addresses import meant
+from unlost.cli.addresses import parse_argument
 from unlost.cli.input_options import allow_partial_option, damage_options, force_option
-from unlost.cli.messages import say, shown
-from unlost.cli.problems import SKIPPED_INPUT, problem_line, say_problems
-from unlost.cli.progress import Bar, progress
-from unlost.cli.target import is_standard_output, refuse_in_place, writable
+from unlost.cli.messages import say, escape_untrusted
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, format_problem, say_problems
+from unlost.cli.progress import ProgressBar, progress
+from unlost.cli.target import is_standard_output, reject_in_place, open_output
 from unlost.errors import InputError, UsageError
 from unlost.formats import cdx, cdxj, warcindex
 from unlost.formats.capture import Capture
-from unlost.formats.index import find_captures, read_captures, read_rows
-from unlost.formats.output import whole_file
+from unlost.formats.index import find_index_captures, read_index_captures, read_index_rows
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.row import Row, RowError
-from unlost.formats.sorting import sorted_lines
-from unlost.formats.zipnum import write_zipnum, zipnum_files
-from unlost.holdings.report import Report
+from unlost.formats.row import IndexRow, RowError
+from unlost.formats.sorting import sort_lines
+from unlost.formats.zipnum import write_zipnum, zipnum_paths
+from unlost.holdings.report import InputReport
 
 _Item = TypeVar("_Item")
-_FILE = readable.Named()
-_WANTING = 1
+_FILE = readable.AnyPath()
+_EXIT_FAILED_CHECK = 1
 _COMPRESSED = (".gz", ".zst")
 
 
@@ -45,7 +45,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="WARC...")
+@click.argument("files", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="WARC...")
 @click.option(
     "-o",
     "--output",
@@ -64,10 +64,10 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
     skipped, and the exit code is 5.
     """
     paths = [Path(file) for file in files]
-    refuse_in_place([output], paths, force=force)
+    reject_in_place([output], paths, force=force)
     # Before hours of work, and all of them at once.
     problems = Problems()
-    unreadable = {path: error for path in paths if (error := _unreadable(path))}
+    unreadable = {path: error for path in paths if (error := _unreadable_error(path))}
     if allow_partial and len(unreadable) < len(paths):
         for path, error in unreadable.items():
             problems.add_unreadable(str(path), error)
@@ -77,15 +77,15 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
             say(str(error))
         ctx.exit(InputError.exit_code)
     with progress("building", sum(map(_size, paths))) as bar:
-        lines = cdxj.write_rows(bar.lines(_archive_rows(paths, problems, bar)))
-        whole = _refusing_damage(lines, problems, allow_partial=allow_partial)
-        _write(sorted_lines(whole), output, zipnum=output.suffix == ".idx")
+        lines = cdxj.write_cdxj(bar.lines(_archive_rows(paths, problems, bar)))
+        whole = _reject_damage(lines, problems, allow_partial=allow_partial)
+        _write(sort_lines(whole), output, zipnum=output.suffix == ".idx")
     say_problems(problems)
-    ctx.exit(SKIPPED_INPUT if problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
 
 
 @command.command()
-@click.argument("file", type=readable.FILE)
+@click.argument("file", type=readable.READABLE_FILE)
 @click.option("--filter", multiple=True, metavar="FIELD=VALUE", help="Only rows that have it; may be repeated.")
 @click.option("--url", help="Only captures of this page; in ZipNum found without reading the rest.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
@@ -102,24 +102,24 @@ def show(
     Fields without a value are left out. `--filter status=200 --filter mime=text/html` asks for both; every field that
     is printed can be asked for, and an empty value asks for rows without the field.
     """
-    wanted = [_filter(text) for text in filter]
+    wanted = [_parse_filter(text) for text in filter]
     problems = Problems()
     count = 0
     is_read = False
     for capture in _captures(file, url, problems):
         is_read = True
         fields = _fields(capture)
-        if all(_text(fields.get(name, "")) == value for name, value in wanted):
+        if all(_format_value(fields.get(name, "")) == value for name, value in wanted):
             sys.stdout.write(dumps(fields) + "\n")
             count += 1
             if count == limit:
                 break
     say_problems(problems)
-    ctx.exit(0 if not problems.total else SKIPPED_INPUT if is_read or url else InputError.exit_code)
+    ctx.exit(0 if not problems.total else EXIT_SKIPPED_INPUT if is_read or url else InputError.exit_code)
 
 
 @command.command()
-@click.argument("file", type=readable.FILE)
+@click.argument("file", type=readable.READABLE_FILE)
 @click.option("--json", is_flag=True, help="The result as one JSON object.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -129,38 +129,38 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     is 1 if anything is wrong, or if there is nothing in the file.
     """
     problems = Problems()
-    check_file = _check_archive if warcindex.is_archive(file) else _check_index
+    check_file = _check_archive if warcindex.is_archive_file(file) else _check_index
     result = {"file": str(file), **check_file(file, problems)}
     if json:
         firsts = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
         click.echo(dumps({**result, "problems": firsts}))
     else:
         if "records" in result:
-            types = ", ".join(f"{count} {shown(kind.encode())}" for kind, count in result["records"].items())
+            types = ", ".join(f"{count} {escape_untrusted(kind.encode())}" for kind, count in result["records"].items())
             click.echo(f"{sum(result['records'].values())} records: {types}")
         click.echo(f"{result['captures']} captures, {result['not_web_pages']} of them not web pages")
         if "sorted" in result:
             line = result["first_unsorted_line"]
             click.echo("sorted" if line is None else f"not sorted: line {line} belongs before the one above it")
         for kind, count in problems.counts.items():
-            click.echo(problem_line(kind, count, problems.first[kind]))
-    ctx.exit(_WANTING if problems.total or not result.get("sorted", True) else 0)
+            click.echo(format_problem(kind, count, problems.first[kind]))
+    ctx.exit(_EXIT_FAILED_CHECK if problems.total or not result.get("sorted", True) else 0)
 
 
 def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
     captures, foreign, unsorted = 0, 0, None
     last: bytes | None = None
-    for row in read_rows(file, problems):
+    for row in read_index_rows(file, problems):
         # Files without keys are sorted by address.
         line = f"{row.key or row.fields.get('url', '')} {row.timestamp}".encode("utf-8", "surrogateescape")
         if unsorted is None and last is not None and line < last:
             unsorted = row.number
         last = line
         try:
-            foreign += row.capture().key is None
+            foreign += row.to_capture().key is None
             captures += 1
         except RowError as error:
-            problems.add(Problem(error.kind, str(file), row.number, row.place, str(error)))
+            problems.add(Problem(error.kind, str(file), row.number, row.offset, str(error)))
     _report_empty(file, problems, is_empty=last is None)
     return {
         "captures": captures,
@@ -179,7 +179,7 @@ def _report_empty(file: Path, problems: Problems, *, is_empty: bool) -> None:
 def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
     tally: Counter[str] = Counter()
     captures, foreign = 0, 0
-    for capture in warcindex.read_archive(file, problems, tally=tally):
+    for capture in warcindex.read_archive_captures(file, problems, type_counts=tally):
         captures += 1
         foreign += capture.key is None
     _report_empty(file, problems, is_empty=not tally)
@@ -187,7 +187,7 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
 
 
 @command.command()
-@click.argument("file", type=readable.FILE)
+@click.argument("file", type=readable.READABLE_FILE)
 @click.option(
     "-o",
     "--output",
@@ -215,7 +215,7 @@ def convert(
     Keys and dates stay as they are. Lines that cannot be read are counted by kind, and the exit code is 5 then. If the
     file is damaged or has no good line, nothing is written, and the exit code is 3.
     """
-    refuse_in_place(zipnum_files(output) if output.suffix == ".idx" else [output], [file], force=force)
+    reject_in_place(zipnum_paths(output) if output.suffix == ".idx" else [output], [file], force=force)
     problems = Problems()
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None and is_standard_output(output):
@@ -224,39 +224,39 @@ def convert(
         raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
     if (form == "zipnum") != (output.suffix == ".idx"):
         raise UsageError(f"{output}: a ZipNum, and nothing else, has a name that ends in .idx")
-    read = warcindex.rows if warcindex.is_archive(file) else read_rows
+    read = warcindex.read_archive_rows if warcindex.is_archive_file(file) else read_index_rows
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
     # The list of a ZipNum says nothing about how much there is to read.
     with progress("converting", None if file.suffix == ".idx" else _size(file) or None) as bar:
-        rows = _refusing_damage(
-            bar.lines(read(file, problems, bar.read)),
+        rows = _reject_damage(
+            bar.lines(read(file, problems, bar.update_bytes)),
             problems,
             allow_partial=allow_partial,
             max_bad=max_bad,
-            index=file if read is read_rows else None,
+            index=file if read is read_index_rows else None,
         )
-        lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
-        lines = sorted_lines(lines) if sort else lines
+        lines = cdx.write_cdx(rows, layouts[form]) if form in layouts else cdxj.write_cdxj(rows)
+        lines = sort_lines(lines) if sort else lines
         _write(lines, output, zipnum=form == "zipnum")
     say_problems(problems)
-    ctx.exit(SKIPPED_INPUT if problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
 
 
 def _captures(file: Path, url: str | None, problems: Problems) -> Iterator[Capture]:
-    key = None if url is None else meant(url, uri.key)
-    if warcindex.is_archive(file):
-        found = warcindex.read_archive(file, problems)
+    key = None if url is None else parse_argument(url, uri.key)
+    if warcindex.is_archive_file(file):
+        found = warcindex.read_archive_captures(file, problems)
         return found if url is None else (capture for capture in found if capture.key == key)
-    return read_captures(file, problems) if url is None else find_captures(file, url, problems)
+    return read_index_captures(file, problems) if url is None else find_index_captures(file, url, problems)
 
 
-def _archive_rows(files: Iterable[Path], problems: Problems, bar: Bar) -> Iterator[Row]:
+def _archive_rows(files: Iterable[Path], problems: Problems, bar: ProgressBar) -> Iterator[IndexRow]:
     for file in files:
-        yield from warcindex.rows(file, problems, bar.read)
-        bar.next_file(_size(file))
+        yield from warcindex.read_archive_rows(file, problems, bar.update_bytes)
+        bar.finish_file(_size(file))
 
 
-def _refusing_damage(
+def _reject_damage(
     rows: Iterable[_Item],
     problems: Problems,
     *,
@@ -265,7 +265,7 @@ def _refusing_damage(
     index: Path | None = None,
 ) -> Iterator[_Item]:
     """Yield the rows; raise InputError at their end if an input is damaged, has too many bad lines or none is good."""
-    report = Report(problems=problems)
+    report = InputReport(problems=problems)
     for row in rows:
         report.counted += 1
         yield row
@@ -275,10 +275,10 @@ def _refusing_damage(
         report.refuse_empty(())
 
 
-def _unreadable(file: Path) -> InputError | None:
+def _unreadable_error(file: Path) -> InputError | None:
     """Return why an archive file cannot be read at all; None if it can."""
     try:
-        warcindex.check_readable(file)
+        warcindex.check_archive_readable(file)
     except InputError as error:
         return error
     return None
@@ -295,15 +295,15 @@ def _size(file: Path) -> int:
 def _write(lines: Iterable[bytes], output: Path, *, zipnum: bool) -> None:
     if output.suffix in _COMPRESSED:
         raise UsageError(f"{output}: what is written is not compressed: expected a name without {output.suffix}")
-    with writable(output) as place:
+    with open_output(output) as place:
         if zipnum:
             write_zipnum(lines, place)
         else:
-            with whole_file(place) as target:
+            with atomic_file(place) as target:
                 target.writelines(lines)
 
 
-def _filter(text: str) -> tuple[str, str]:
+def _parse_filter(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     known = Capture.__slots__
     if not equals or name not in known:
@@ -316,6 +316,6 @@ def _fields(capture: Capture) -> dict[str, object]:
     return {name: value for name, value in asdict(capture).items() if value not in (None, "") and value is not False}
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     """Return a value as it is printed, without the quotes of a text."""
     return value if isinstance(value, str) else dumps(value)

@@ -9,7 +9,7 @@ import click
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _refuse_nan(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+def _reject_nan(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
     if value is not None and math.isnan(value):
         raise click.BadParameter("expected a number from 0 to 1, found NaN")  # every comparison with it is false
     return value
@@ -22,7 +22,7 @@ max_bad_option = click.option(
     "--max-bad",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    callback=_refuse_nan,
+    callback=_reject_nan,
     help="Write nothing if more than this share of the lines is bad, such as 0.01.",
 )
 force_option = click.option("--force", is_flag=True, help="Let the output replace an input.")

@@ -11,10 +11,10 @@ from unlost.cli.jobs_options import database_option, jobs_option, open_database
 from unlost.cli.messages import say
 from unlost.cli.registry_options import only_option
 from unlost.errors import UsageError
-from unlost.recover.plan import Policy
+from unlost.recover.plan import RecoverPolicy
 
 if TYPE_CHECKING:
-    from unlost.cli.jobsclient import JobsClient
+    from unlost.cli.jobsclient import JobServiceClient
 
 _STATES = ("pending", "queued", "processing", "complete", "failed", "cancelled", "removed")
 
@@ -43,7 +43,9 @@ def command() -> None:
 @click.option("--from", metavar="DATE", help="No captures before.")
 @click.option("--to", metavar="DATE", help="No captures after.")
 @click.option("--windows/--no-windows", default=True, show_default=True, help="Names of files that Windows takes.")
-@click.option("--policy", type=click.Choice([each.value for each in Policy]), help="How to find pages.  [default: all]")
+@click.option(
+    "--policy", type=click.Choice([each.value for each in RecoverPolicy]), help="How to find pages.  [default: all]"
+)
 @_token
 @_json
 def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -> None:  # noqa: ANN401  by their names
@@ -59,7 +61,7 @@ def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -
         "policy": given["policy"],
     }
     order |= {"url": url, **{name: value for name, value in more.items() if value is not None}}
-    found = _client(server, token).ask("/api/jobs", order)
+    found = _client(server, token).request("/api/jobs", order)
     if json:
         click.echo(dumps(found))
         return
@@ -77,7 +79,7 @@ def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -
 @_json
 def status(key: str, server: str, token: str | None, json: bool) -> None:
     """Say how a job stands, by its key; for administrators, its number will do."""
-    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}"), is_json=json)
+    _print_job(_client(server, token).request(f"/api/jobs/{_check_key(key)}"), is_json=json)
 
 
 @command.command(name="cancel")
@@ -87,7 +89,7 @@ def status(key: str, server: str, token: str | None, json: bool) -> None:
 @_json
 def cancel(key: str, server: str, token: str | None, json: bool) -> None:
     """Cancel a job that has not ended."""
-    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}/cancel", is_post=True), is_json=json)
+    _print_job(_client(server, token).request(f"/api/jobs/{_check_key(key)}/cancel", is_post=True), is_json=json)
 
 
 @command.command(name="list")
@@ -101,7 +103,7 @@ def list_(server: str, state: str | None, limit: int, token: str | None, json: b
     from unlost.cli.table import print_table  # noqa: PLC0415  start-up
 
     query = {"limit": limit, **({} if state is None else {"state": state})}
-    found = _client(server, token).ask("/api/jobs", query=query)
+    found = _client(server, token).request("/api/jobs", query=query)
     if json:
         click.echo(dumps(found))
         return
@@ -119,17 +121,17 @@ def list_(server: str, state: str | None, limit: int, token: str | None, json: b
 @click.option("--revoke", is_flag=True, help="Make all tokens of that name worthless.")
 def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> None:
     """Make a token for an administrator and print it, where the jobs are kept. It cannot be shown again."""
-    from unlost.service.jobs.tokens import Tokens  # noqa: PLC0415  start-up
+    from unlost.service.jobs.tokens import AdminTokens  # noqa: PLC0415  start-up
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     found = open_database(jobs, database)
     try:
-        tokens = Tokens(found)
+        tokens = AdminTokens(found)
         if not revoke:
-            click.echo(tokens.make(name))
+            click.echo(tokens.create(name))
         elif not tokens.revoke(name):
-            raise UsageError(f"there is no token of that name: there are {', '.join(tokens.names()) or 'none'}")
+            raise UsageError(f"there is no token of that name: there are {', '.join(tokens.list_names()) or 'none'}")
     finally:
         found.close()
 
@@ -145,7 +147,7 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
     """
     from unlost.dates import from_epoch, to_iso  # noqa: PLC0415  start-up
     from unlost.service.jobs.clock_guard import ClockGuard  # noqa: PLC0415
-    from unlost.service.jobs.store import Jobs  # noqa: PLC0415
+    from unlost.service.jobs.store import JobStore  # noqa: PLC0415
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
@@ -154,7 +156,7 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
         guard = ClockGuard(found)
         if confirm:
             guard.confirm()
-        reason, now = guard.reason(), to_iso(from_epoch(str(int(Jobs(found).now()))))
+        reason, now = guard.reason(), to_iso(from_epoch(str(int(JobStore(found).now()))))
     finally:
         found.close()
     click.echo(f"{now}: {reason or 'the clock has not jumped'}")
@@ -162,19 +164,19 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _client(server: str, token: str | None) -> "JobsClient":
-    from unlost.cli.jobsclient import JobsClient  # noqa: PLC0415  start-up
+def _client(server: str, token: str | None) -> "JobServiceClient":
+    from unlost.cli.jobsclient import JobServiceClient  # noqa: PLC0415  start-up
 
-    return JobsClient(server, token)
+    return JobServiceClient(server, token)
 
 
-def _key(text: str) -> str:
+def _check_key(text: str) -> str:
     if not text or not text.isascii() or not text.replace("-", "").replace("_", "").isalnum():
         raise UsageError("expected the key of a job, as `unlost jobs submit` prints it")
     return text
 
 
-def _show(job: dict[str, Any], *, is_json: bool) -> None:
+def _print_job(job: dict[str, Any], *, is_json: bool) -> None:
     if is_json:
         click.echo(dumps(job))
         return

@@ -9,19 +9,19 @@ import click
 
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
-from unlost.cli.readable import Named
+from unlost.cli.readable import AnyPath
 
 if TYPE_CHECKING:
     from unlost.archives.manners.limit_store import LimitStore
     from unlost.service.jobs.database import Database
 
-DATABASE = "UNLOST_DATABASE"
+DATABASE_VARIABLE = "UNLOST_DATABASE"
 """The variable for all commands: an address may have a password in it, which a command line would show to everybody."""
 
 jobs_option = click.option(
     "--jobs",
     cls=CommonOption,
-    type=Named(file_okay=False),
+    type=AnyPath(file_okay=False),
     metavar="DIR",
     help="The folder of jobs and what they recover; workers on other machines must reach the same one. "
     "For all commands: UNLOST_JOBS.",
@@ -31,7 +31,7 @@ database_option = click.option(
     cls=CommonOption,
     metavar="URL",
     help="postgresql://USER@HOST/NAME in place of a file in the folder of jobs; with a password, "
-    f"better as {DATABASE} than on a command line.",
+    f"better as {DATABASE_VARIABLE} than on a command line.",
 )
 
 min_free_space_option = click.option(
@@ -66,17 +66,17 @@ def open_database(folder: Path, url: str | None, *, is_durable: bool = True) -> 
     return database
 
 
-def environment(folder: Path, url: str | None) -> dict[str, str]:
+def worker_environment(folder: Path, url: str | None) -> dict[str, str]:
     """Return the environment of a worker that is started for the same jobs."""
-    return {**os.environ, "UNLOST_JOBS": str(folder.absolute()), **({DATABASE: url} if url else {})}
+    return {**os.environ, "UNLOST_JOBS": str(folder.absolute()), **({DATABASE_VARIABLE: url} if url else {})}
 
 
-def limit_store(database: "Database") -> "LimitStore":
+def open_job_limit_store(database: "Database") -> "LimitStore":
     """Return where the limits of archives are counted, for all who do jobs together.
 
     With SQLite all of them are on this machine, and count with every other command here, in the user's own files.
     """
-    from unlost.cli.asking import accounts  # noqa: PLC0415  start-up
+    from unlost.cli.asking import open_limit_store  # noqa: PLC0415  start-up
     from unlost.service.jobs.accounts import DatabaseLimitStore  # noqa: PLC0415
 
-    return DatabaseLimitStore(database, partial(say, level="warning")) if database.is_shared else accounts()
+    return DatabaseLimitStore(database, partial(say, level="warning")) if database.is_shared else open_limit_store()

@@ -10,11 +10,11 @@ from urllib.parse import urlencode, urlsplit
 from unlost._core import VERSION
 from unlost.errors import InputError, JobError, UsageError
 
-_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _MAX_BYTES = 64 << 20
 
 
-class JobsClient:
+class JobServiceClient:
     """Asks one service. token: of an administrator, or nothing."""
 
     def __init__(self, server: str, token: str | None) -> None:
@@ -24,7 +24,7 @@ class JobsClient:
         self._base = server.rstrip("/")
         self._token = token
 
-    def ask(
+    def request(
         self,
         path: str,
         body: Mapping[str, object] | None = None,
@@ -46,11 +46,11 @@ class JobsClient:
             headers["Authorization"] = f"Bearer {self._token}"
         request = urllib.request.Request(url, data, headers)  # noqa: S310  its scheme was looked at
         try:
-            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
                 found = json.loads(answer.read(_MAX_BYTES))
         except urllib.error.HTTPError as error:
             with error:
-                raise _refused(error.code, error.read(1 << 16)) from None
+                raise _service_error(error.code, error.read(1 << 16)) from None
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise InputError(f"{self._base}: no answer of a service with jobs: {reason}") from None
@@ -59,7 +59,7 @@ class JobsClient:
         return found
 
 
-def _refused(status: int, body: bytes) -> UsageError | JobError | InputError:
+def _service_error(status: int, body: bytes) -> UsageError | JobError | InputError:
     try:
         message = str(json.loads(body)["error"])[:500]
     except (ValueError, KeyError, TypeError):

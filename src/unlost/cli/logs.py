@@ -9,10 +9,10 @@ import click
 from unlost.cli.messages import say
 from unlost.shown.redaction import strip_userinfo
 
-_FIELDS = ("job", "generation", "worker", "letter")
+_LOG_FIELDS = ("job", "generation", "worker", "letter")
 
 
-class _Said(logging.Handler):
+class _StderrHandler(logging.Handler):
     """Says records as messages are said. is_json is settled once: threads have no context of click."""
 
     def __init__(self, *, is_json: bool) -> None:
@@ -28,11 +28,11 @@ class _Said(logging.Handler):
         if not self._is_json:
             say(text)
             if record.exc_info:
-                click.echo(_trace(record.exc_info), err=True)
+                click.echo(_format_traceback(record.exc_info), err=True)
             return
-        fields = {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
+        fields = {name: getattr(record, name) for name in _LOG_FIELDS if hasattr(record, name)}
         if record.exc_info:
-            fields["trace"] = _trace(record.exc_info)
+            fields["trace"] = _format_traceback(record.exc_info)
         line = {
             "level": record.levelname.lower(),
             "time": round(record.created, 3),
@@ -42,7 +42,9 @@ class _Said(logging.Handler):
         click.echo(json.dumps(line, ensure_ascii=False), err=True)
 
 
-def _trace(raised: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]) -> str:
+def _format_traceback(
+    raised: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None],
+) -> str:
     return strip_userinfo(logging.Formatter().formatException(raised))
 
 
@@ -51,5 +53,5 @@ def log_to_stderr() -> None:
     context = click.get_current_context()
     log = logging.getLogger("unlost")
     log.setLevel(logging.INFO)
-    log.addHandler(_Said(is_json=context.find_root().params.get("log") == "json"))
+    log.addHandler(_StderrHandler(is_json=context.find_root().params.get("log") == "json"))
     log.propagate = False

@@ -48,8 +48,8 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
-def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _print_version(ctx: click.Context, _param: click.Parameter, is_requested: bool) -> None:
+    if is_requested and not ctx.resilient_parsing:
         from unlost._core import VERSION  # noqa: PLC0415  --help does without
 
         click.echo(f"unlost {VERSION}")
@@ -77,7 +77,7 @@ def app(log: str) -> None:
     del log  # read by messages.say
 
 
-def _advice(number: int | None) -> str:
+def _errno_hint(number: int | None) -> str:
     """Return what to do about what the system says, for what happens to everybody one day."""
     if number in (errno.ENOSPC, errno.EDQUOT):
         return ": make room there, then give the same command again"
@@ -88,7 +88,7 @@ def _advice(number: int | None) -> str:
     return ""
 
 
-def _with_a_guess(error: click.ClickException) -> click.ClickException:
+def _with_suggestion(error: click.ClickException) -> click.ClickException:
     """Return the error, for a command that does not exist with the question after the one whose name is nearest.
 
     click asks by itself, but only after commands that are loaded, and ours are not; it tells the name since 8.4.
@@ -102,7 +102,7 @@ def _with_a_guess(error: click.ClickException) -> click.ClickException:
     return click.UsageError(f"{error.message} Did you mean '{near[0]}'?", context) if near else error
 
 
-def _say(context: click.Context | None, text: str) -> None:
+def _say_why_it_ended(context: click.Context | None, text: str) -> None:
     """Say why it ended, as `--log` has it: whoever reads messages as objects reads this one above all."""
     with nullcontext() if context is None else context.scope(cleanup=False):
         messages.say(text)
@@ -126,15 +126,15 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
-        told = _with_a_guess(error)
+        told = _with_suggestion(error)
         is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
         if context is not None and context.params["log"] == "json" and not is_help:
-            _say(context, told.format_message())
+            _say_why_it_ended(context, told.format_message())
         else:
             told.show()
         return 2
     except UnlostError as error:
-        _say(context, str(error))
+        _say_why_it_ended(context, str(error))
         return error.exit_code
     except BrokenPipeError:
         # Python flushes stdout once more at exit: give it somewhere to go.
@@ -142,10 +142,12 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
         return 141
     except OSError as error:
         # A full disk, a folder that may not be written: the system's words, and the file's name where it gives one.
-        _say(context, f"{error.filename or 'input or output'}: {error.strerror or error}{_advice(error.errno)}")
+        _say_why_it_ended(
+            context, f"{error.filename or 'input or output'}: {error.strerror or error}{_errno_hint(error.errno)}"
+        )
         return 3
     except (KeyboardInterrupt, click.Abort):
         click.echo(err=True)  # past the ^C
-        _say(context, "interrupted")
+        _say_why_it_ended(context, "interrupted")
         return 130
     return 0

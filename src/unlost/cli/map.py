@@ -8,22 +8,22 @@ from pathlib import Path
 import click
 
 from unlost.cli import readable
-from unlost.cli.apart import group_of
-from unlost.cli.engine_options import engine_options, place
+from unlost.cli.apart import lazy_group
+from unlost.cli.engine_options import engine_options, spark_config
 from unlost.cli.input_options import force_option
-from unlost.cli.mapresult import refuse_both
+from unlost.cli.mapresult import reject_stdout_conflict
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, problem_line, say_problems
-from unlost.cli.progress import progress, size_of
-from unlost.cli.target import writable
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, format_problem, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.cli.target import open_output
 
-_FILE = readable.Named()
-_WANTING = 1
+_FILE = readable.AnyPath()
+_EXIT_FAILED_CHECK = 1
 _OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 _JSON = click.option("--json", is_flag=True, help="The result as JSON.")
 
 
-@click.group(name="map", cls=group_of("map", "build", "compact", "exclude", "lookup", "sample"))
+@click.group(name="map", cls=lazy_group("map", "build", "compact", "exclude", "lookup", "sample"))
 def command() -> None:
     """Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.
 
@@ -33,7 +33,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="MAP...")
+@click.argument("files", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="MAP...")
 @_OUTPUT
 @force_option
 @engine_options
@@ -56,28 +56,28 @@ def merge(
     """
     from unlost.holdings.merging import merge_maps  # noqa: PLC0415  start-up
 
-    refuse_both(output, json)
-    cluster = place(engine, master, spark_conf, keep)
+    reject_stdout_conflict(output, json)
+    cluster = spark_config(engine, master, spark_conf, keep)
     if cluster is None:
         paths = [Path(file) for file in files]
-        with writable(output, paths, force=force) as target, progress("merging", size_of(paths)) as bar:
-            report = merge_maps(paths, target, bar.at)
+        with open_output(output, paths, force=force) as target, progress("merging", total_size(paths)) as bar:
+            report = merge_maps(paths, target, bar.update)
     else:
         from unlost.holdings.spark import merging  # noqa: PLC0415  start-up
 
-        with writable(output) as target, cluster.engine() as engine_there:
+        with open_output(output) as target, cluster.engine() as engine_there:
             report = merging.merge_maps(engine_there, files, target)
     if json:
         click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
     else:
         say(f"{report.merged} lines, {report.dropped} exclusions dropped", level="info")
     say_problems(report.problems)
-    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
 
 
 @command.command()
-@click.argument("before", type=readable.FILE)
-@click.argument("after", type=readable.FILE)
+@click.argument("before", type=readable.READABLE_FILE)
+@click.argument("after", type=readable.READABLE_FILE)
 @_JSON
 @click.pass_context
 def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
@@ -100,11 +100,11 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
         values = [value for value in (old, new) if value is not None]
         click.echo("\t".join([mark, difference.key, *values]))
     say_problems(problems)
-    ctx.exit(SKIPPED_INPUT if problems.total else _WANTING if found else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else _EXIT_FAILED_CHECK if found else 0)
 
 
 @command.command()
-@click.argument("file", type=readable.FILE)
+@click.argument("file", type=readable.READABLE_FILE)
 @click.option(
     "--date", metavar="DATE", help="The day, for what has expired; today if not given. SOURCE_DATE_EPOCH too."
 )
@@ -115,11 +115,11 @@ def check(ctx: click.Context, file: Path, date: str | None, json: bool) -> None:
 
     The exit code is 1 if anything is wrong.
     """
-    from unlost.cli.today import the_day  # noqa: PLC0415  start-up
+    from unlost.cli.today import resolve_date  # noqa: PLC0415  start-up
     from unlost.holdings.checking import check_map  # noqa: PLC0415
 
-    with progress("checking", size_of([file])) as bar:
-        checked = check_map(file, the_day(date), bar.read)
+    with progress("checking", total_size([file])) as bar:
+        checked = check_map(file, resolve_date(date), bar.update_bytes)
     problems = checked.problems
     result = {
         "file": fspath(file),
@@ -143,5 +143,5 @@ def check(ctx: click.Context, file: Path, date: str | None, json: bool) -> None:
             click.echo(f"{checked.expiring} exclusions expire, the first on {checked.first_expiry}")
         click.echo(f"sum {checked.sum}, total {'not stated' if checked.stated is None else checked.stated}")
         for kind, count in problems.counts.items():
-            click.echo(problem_line(kind, count, problems.first[kind]))
-    ctx.exit(_WANTING if problems.total else 0)
+            click.echo(format_problem(kind, count, problems.first[kind]))
+    ctx.exit(_EXIT_FAILED_CHECK if problems.total else 0)

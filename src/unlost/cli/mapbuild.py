@@ -6,37 +6,37 @@ from pathlib import Path
 import click
 
 from unlost.cli import readable
-from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, spark_config
 from unlost.cli.input_options import damage_options
-from unlost.cli.mapresult import refuse_both, repaired_keys_note
+from unlost.cli.mapresult import reject_stdout_conflict, repaired_keys_note
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.progress import progress, size_of
-from unlost.cli.target import writable
-from unlost.cli.today import the_build_time
-from unlost.holdings.build import EXCLUDABLE, MapOptions, build_map
-from unlost.holdings.inputs import KINDS
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.cli.target import open_output
+from unlost.cli.today import resolve_build_time
+from unlost.holdings.build import EXCLUDABLE_PAGES, MapOptions, build_map
+from unlost.holdings.inputs import INPUT_KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 _WEIGHT = click.FloatRange(min=0)
 
 
 @click.command()
-@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--host-weight", type=_WEIGHT, help="Compact hosts with this weight.")
 @click.option("--path-weight", type=_WEIGHT, help="Compact paths with this weight.")
 @click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
 @click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
-@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE)}, with a comma between.")
+@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE_PAGES)}, with a comma between.")
 @click.option("--by", type=click.Choice(["year"]), help="One line for each year, with a second key field.")
 @click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
 @click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
 @click.option("--date", help="When the map is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.")
 @click.option("--name", help="The archive's name, for the header.")
 @click.option("--id", metavar="URI", help="The archive's address, for the header.")
-@click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell.")
+@click.option("--input", type=click.Choice(INPUT_KINDS), help="What the files are, if looking at them does not tell.")
 @click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--sorted", is_flag=True, help="The files are promised to be sorted: one that is not is an error.")
@@ -85,8 +85,8 @@ def build(
     or has no good line, nothing is written, and the exit code is 3. On a cluster, INDEX is whatever Spark has addresses
     for: folders, patterns, object stores; docs/scale.md says more.
     """
-    refuse_both(output, json)
-    cluster = place(engine, master, spark_conf, keep)
+    reject_stdout_conflict(output, json)
+    cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     options = MapOptions(
         host_weight=host_weight,
@@ -99,8 +99,8 @@ def build(
         rules=rules,
         name=name,
         id=id,
-        made=the_build_time(date),
-        kind=next((kind for kind in KINDS if kind == input), None),
+        built_at=resolve_build_time(date),
+        kind=next((kind for kind in INPUT_KINDS if kind == input), None),
         column=column,
         host=host,
         sorted=sorted,
@@ -110,13 +110,13 @@ def build(
     )
     if cluster is None:
         paths = [Path(file) for file in files]
-        with writable(output, paths, force=force) as target, progress("counting", size_of(paths)) as bar:
-            report = build_map(paths, target, options, bar.at)
+        with open_output(output, paths, force=force) as target, progress("counting", total_size(paths)) as bar:
+            report = build_map(paths, target, options, bar.update)
     else:
         from unlost.holdings.spark import counting, maps  # noqa: PLC0415  start-up
 
         counting.refuse_partial(options)
-        with writable(output) as target, cluster.engine() as engine_there:
+        with open_output(output) as target, cluster.engine() as engine_there:
             report = maps.build_map(engine_there, files, target, options, parquet)
     if json:
         result = {
@@ -132,4 +132,4 @@ def build(
         counted = f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out"
         say(counted + repaired_keys_note(report.repaired), level="info")
     say_problems(report.problems)
-    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)

@@ -9,18 +9,18 @@ import click
 from click.core import ParameterSource
 
 from unlost.cli import readable
-from unlost.cli.engine_options import Place, engine_options, place
+from unlost.cli.engine_options import SparkConfig, engine_options, spark_config
 from unlost.cli.input_options import force_option
-from unlost.cli.mapresult import became, levels, refuse_both, write_trace
+from unlost.cli.mapresult import format_compaction, rollups_by_level, reject_stdout_conflict, write_trace
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.progress import progress, size_of
-from unlost.cli.target import refuse_in_place, writable
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.cli.target import reject_in_place, open_output
 from unlost.errors import UsageError
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.query_kinds import QUERY_KINDS
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 _WEIGHT = click.FloatRange(min=0)
 
 _NOT_WITH_BUDGET = (
@@ -38,7 +38,7 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 
 
 @click.command()
-@click.argument("file", type=readable.ANYWHERE)
+@click.argument("file", type=readable.LOCAL_OR_REMOTE)
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--host-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
 @click.option("--path-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
@@ -51,12 +51,18 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 @click.option("--host-depth", type=click.IntRange(1, 64), default=8, show_default=True, help="Levels of hosts.")
 @click.option("--path-depth", type=click.IntRange(1, 64), default=9, show_default=True, help="Levels of paths.")
 @click.option(
-    "--fit", type=readable.FILE, metavar="INDEX", help="Fit the power laws to this index or map, and print them."
+    "--fit",
+    type=readable.READABLE_FILE,
+    metavar="INDEX",
+    help="Fit the power laws to this index or map, and print them.",
 )
 @click.option("--rollup", multiple=True, metavar="KEY", help="Roll up this wildcard in any case; may be repeated.")
 @click.option("--budget", metavar="SIZE", help="Choose the roll-ups for this size: lines (100000) or bytes (50MB).")
 @click.option(
-    "--queries", type=readable.FILE, multiple=True, help="With --budget: a log or list of what was asked, to learn."
+    "--queries",
+    type=readable.READABLE_FILE,
+    multiple=True,
+    help="With --budget: a log or list of what was asked, to learn.",
 )
 @click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
 @click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
@@ -112,16 +118,18 @@ def compact(
     compacting once would have given. With --budget the roll-ups are chosen so that the map fits, and answers as few
     questions wrongly as can be; docs/budget.md explains how.
     """
-    refuse_both(output, json)
-    refuse_in_place([each for each in (output, with_filter, trace) if each], [file], force=force)
-    refuse_given(ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None)
-    cluster = place(engine, master, spark_conf, keep)
+    reject_stdout_conflict(output, json)
+    reject_in_place([each for each in (output, with_filter, trace) if each], [file], force=force)
+    reject_conflicting_options(
+        ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None
+    )
+    cluster = spark_config(engine, master, spark_conf, keep)
     if cluster is not None and (budget is not None or trace is not None):
         raise UsageError("--budget and --trace look at a map as a whole: leave out --engine spark")
     if budget is not None:
-        from unlost.cli.mapbudget import compact_within  # noqa: PLC0415  start-up
+        from unlost.cli.mapbudget import run_budget_compaction  # noqa: PLC0415  start-up
 
-        code = compact_within(
+        code = run_budget_compaction(
             Path(file),
             output,
             budget,
@@ -151,43 +159,43 @@ def compact(
         rollup,
     )
     if fit is not None:
-        from unlost.holdings.fit import fit_index  # noqa: PLC0415  start-up
+        from unlost.holdings.fit import fit_compaction  # noqa: PLC0415  start-up
 
-        how = fit_index(fit, how)
+        how = fit_compaction(fit, how)
         laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
         say(f"fitted: {laws}", level="info")
     if cluster is not None:
-        ctx.exit(_compact_there(cluster, file, output, how, json))
-    with writable(output) as target, progress("compacting", size_of([Path(file)])) as bar:
-        report = compact_map(file, target, how, bar.at)
+        ctx.exit(_compact_on_cluster(cluster, file, output, how, json))
+    with open_output(output) as target, progress("compacting", total_size([Path(file)])) as bar:
+        report = compact_map(file, target, how, bar.update)
     shape = report.shape
     if shape is not None:
         write_trace(trace, shape)
         if json:
             sizes = {"lines_in": shape.lines_in, "lines_out": shape.lines_out}
-            rollups = levels(shape.rollups, shape.host_levels)
+            rollups = rollups_by_level(shape.rollups, shape.host_levels)
             click.echo(dumps({**sizes, "rollups": rollups, "compaction": asdict(how)}))
         else:
-            say(became(shape), level="info")
+            say(format_compaction(shape), level="info")
     say_problems(report.problems)
-    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
 
 
-def _compact_there(cluster: Place, file: str, output: Path, how: Compaction, json: bool) -> int:
+def _compact_on_cluster(cluster: SparkConfig, file: str, output: Path, how: Compaction, json: bool) -> int:
     """Compact a map on a cluster; return the exit code. What was rolled up at which depth nobody there knows."""
     from unlost.holdings.spark import maps  # noqa: PLC0415  start-up
 
-    with writable(output) as target, cluster.engine() as engine:
+    with open_output(output) as target, cluster.engine() as engine:
         report = maps.compact_map(engine, file, target, how)
     if json:
         click.echo(dumps({"lines_in": report.lines_in, "lines_out": report.lines_out, "compaction": asdict(how)}))
     else:
         say(f"{report.lines_in} lines became {report.lines_out}", level="info")
     say_problems(report.problems)
-    return SKIPPED_INPUT if report.problems.total else 0
+    return EXIT_SKIPPED_INPUT if report.problems.total else 0
 
 
-def refuse_given(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:
+def reject_conflicting_options(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:
     """Raise UsageError if one of the options was given that go only with, or only without a budget."""
     for name in options:
         if ctx.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):

@@ -10,29 +10,37 @@ import click
 from unlost.cli import readable
 from unlost.cli.input_options import force_option
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress
-from unlost.cli.target import is_standard_output, refuse_in_place, writable
-from unlost.cli.today import the_day
+from unlost.cli.target import is_standard_output, reject_in_place, open_output
+from unlost.cli.today import resolve_date
 from unlost.errors import UsageError
-from unlost.holdings.exclusion import DEFAULT_DAYS, DEFAULT_PAGES, ExclusionOptions, ExclusionReport, exclude_map
-from unlost.holdings.misses import MISS_KINDS
+from unlost.holdings.exclusion import (
+    DEFAULT_EXPIRY_DAYS,
+    DEFAULT_MIN_PAGES,
+    ExclusionOptions,
+    ExclusionReport,
+    exclude_map,
+)
+from unlost.holdings.misses import MISS_LOG_KINDS
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 _MAX_DAYS_DIGITS = 5  # what is longer is a date
 
 
 @click.command()
-@click.argument("file", type=readable.FILE, metavar="MAP")
+@click.argument("file", type=readable.READABLE_FILE, metavar="MAP")
 @click.option(
-    "--misses", type=readable.FILE, multiple=True, metavar="FILE", help="What was asked for; may be repeated."
+    "--misses", type=readable.READABLE_FILE, multiple=True, metavar="FILE", help="What was asked for; may be repeated."
 )
-@click.option("--index", type=readable.FILE, multiple=True, help="What the archive holds, all of it; may be repeated.")
+@click.option(
+    "--index", type=readable.READABLE_FILE, multiple=True, help="What the archive holds, all of it; may be repeated."
+)
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option(
     "--expires",
     metavar="DAYS|DATE",
-    default=str(DEFAULT_DAYS),
+    default=str(DEFAULT_EXPIRY_DAYS),
     show_default=True,
     help="When they are not believed any more.",
 )
@@ -40,12 +48,12 @@ _MAX_DAYS_DIGITS = 5  # what is longer is a date
 @click.option(
     "--pages",
     type=click.IntRange(min=1),
-    default=DEFAULT_PAGES,
+    default=DEFAULT_MIN_PAGES,
     show_default=True,
     help="How many pages of a folder must be missed before all of it is excluded.",
 )
 @click.option("--archive", metavar="ID", help="Whose answers count, in a log of upstream answers.")
-@click.option("--input", type=click.Choice(MISS_KINDS), help="What the logs are, if looking at them does not tell.")
+@click.option("--input", type=click.Choice(MISS_LOG_KINDS), help="What the logs are, if looking at them does not tell.")
 @click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--replay", is_flag=True, help="The access log is an archive's: the pages are those in its addresses.")
@@ -76,31 +84,31 @@ def exclude(
     whole subtrees are excluded of which nothing is held, and nothing that is held. Exclusions that have expired are
     dropped, without --misses too.
     """
-    refuse_in_place([output], [file, *misses, *index], force=force)
+    reject_in_place([output], [file, *misses, *index], force=force)
     if json and is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the map a name")
     options = ExclusionOptions(
-        today=the_day(date),
-        expires=_expires(expires),
+        today=resolve_date(date),
+        expires=_parse_expiry(expires),
         pages=pages,
         archive=archive,
-        kind=next((kind for kind in MISS_KINDS if kind == input), None),
+        kind=next((kind for kind in MISS_LOG_KINDS if kind == input), None),
         column=column,
         host=host,
         replay=replay,
     )
-    with writable(output) as target, progress("excluding") as bar:
-        report = exclude_map(file, target, options, misses, index, bar.at)
+    with open_output(output) as target, progress("excluding") as bar:
+        report = exclude_map(file, target, options, misses, index, bar.update)
     if json:
         counts = {each.name: getattr(report, each.name) for each in fields(report) if each.name != "problems"}
         click.echo(dumps({**counts, "problems": report.problems.counts}))
     else:
-        say(_sentence(report), level="info")
+        say(_format_report(report), level="info")
     say_problems(report.problems)
-    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
 
 
-def _expires(text: str) -> day | int:
+def _parse_expiry(text: str) -> day | int:
     if text.isascii() and text.isdigit() and len(text) <= _MAX_DAYS_DIGITS:
         return int(text)
     try:
@@ -109,7 +117,7 @@ def _expires(text: str) -> day | int:
         raise UsageError(f"--expires: expected days, or a date such as 2026-12-31, found `{text[:40]}`") from None
 
 
-def _sentence(report: ExclusionReport) -> str:
+def _format_report(report: ExclusionReport) -> str:
     added = (
         f"{report.missed} pages missed: {report.added} excluded, {report.wildcards} subtrees, {report.renewed} renewed"
     )

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from unlost.cli import lines
-from unlost.cli.addresses import error_object, json_line, report, write
-from unlost.cli.asked import ask, asked
-from unlost.cli.messages import say, shown
-from unlost.cli.problems import SKIPPED_INPUT
-from unlost.cli.readable import FILE
+from unlost.cli.addresses import uri_error_line, json_line, report_uri_error, write_lines
+from unlost.cli.asked import url_arguments, read_url_batches
+from unlost.cli.messages import say, escape_untrusted
+from unlost.cli.problems import EXIT_SKIPPED_INPUT
+from unlost.cli.readable import READABLE_FILE
 from unlost.errors import UriError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import is_compressed
@@ -17,8 +17,8 @@ from unlost.holdings import Answer, Map
 
 
 @click.command()
-@click.argument("map_file", type=FILE, metavar="MAP")
-@ask
+@click.argument("map_file", type=READABLE_FILE, metavar="MAP")
+@url_arguments
 @click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 @click.pass_context
 def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch: Path | None, json: bool) -> None:
@@ -31,7 +31,7 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
     The map is searched where it lies; one that is compressed is read into memory first.
     """
     problems = Problems()
-    questions = asked(addresses, batch, problems)
+    questions = read_url_batches(addresses, batch, problems)
     holdings = Map.load(map_file) if is_compressed(map_file) else Map.open(map_file)
     for kind, problem in holdings.problems.first.items():
         say(str(problem), level="warning", kind=kind)
@@ -40,29 +40,29 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
         out: list[str] = []
         for line, answer in zip(batched, holdings.lookup_many(text for _, text in batched), strict=True):
             if isinstance(answer, UriError):
-                code = max(code, report(line, answer))
+                code = max(code, report_uri_error(line, answer))
                 if json:
-                    out.append(error_object("uri", line, answer))
+                    out.append(uri_error_line("uri", line, answer))
             elif json:
-                out.append(_object(line, answer))
+                out.append(_lookup_object(line, answer))
             else:
-                out.append(_row(line, answer))
-        write(out)
+                out.append(_lookup_row(line, answer))
+        write_lines(out)
     for kind, problem in problems.first.items():
         say(str(problem), kind=kind)
-        code = SKIPPED_INPUT
+        code = EXIT_SKIPPED_INPUT
     ctx.exit(code)
 
 
-def _row(line: lines.Line, answer: Answer) -> str:
+def _lookup_row(line: lines.InputLine, answer: Answer) -> str:
     held = "yes" if answer.held else "no"
-    return f"{shown(line.text, None)}\t{held}\t{answer.matched or '-'}\t{answer.frequency or '-'}\n"
+    return f"{escape_untrusted(line.text, None)}\t{held}\t{answer.matched or '-'}\t{answer.frequency or '-'}\n"
 
 
-def _object(line: lines.Line, answer: Answer) -> str:
+def _lookup_object(line: lines.InputLine, answer: Answer) -> str:
     frequency = answer.frequency
     return json_line(
-        uri=line.decoded(),
+        uri=line.decode(),
         key=answer.key,
         held=answer.held,
         matched=answer.matched,

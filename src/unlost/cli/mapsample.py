@@ -9,49 +9,52 @@ from typing import Literal
 import click
 
 from unlost.archives.archive import Archive
-from unlost.archives.opening import open_repository
+from unlost.archives.opening import create_client
 from unlost.archives.registry.registry import Registry
-from unlost.archives.sampling.fulltext import FullText
+from unlost.archives.sampling.fulltext import FullTextSearch
 from unlost.archives.sampling.sample_map import FIELDS, write_sample_log, write_sample_map
-from unlost.archives.sampling.sampler import Sampler, Stop
-from unlost.archives.sampling.searcher import Searcher
-from unlost.archives.sampling.state import ANSWERS, SampleState, digest_of
+from unlost.archives.sampling.sampler import ArchiveSampler, EarlyStop
+from unlost.archives.sampling.searcher import SearchSampler
+from unlost.archives.sampling.state import ANSWERED_OUTCOMES, SampleState, digest_lines
 from unlost.cli import readable
-from unlost.cli.asking import contact_option, open_courier
-from unlost.cli.mapresult import refuse_both
+from unlost.cli.asking import contact_option, open_http_client
+from unlost.cli.mapresult import reject_stdout_conflict
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.progress import Bar, counting, progress
-from unlost.cli.registry_options import archives_option, registry
-from unlost.cli.sampleresult import of_pages, of_search, say_what_next, sentence
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import ProgressBar, item_counter, progress
+from unlost.cli.registry_options import archives_option, read_registry
+from unlost.cli.sampleresult import page_sample_result, search_sample_result, say_how_to_resume, format_sample_result
 from unlost.cli.sampling import (
-    FILE,
-    address_of,
-    begin_list,
+    OUTPUT_FILE,
+    archive_endpoint,
+    begin_url_list,
     concurrency_option,
     patience_option,
     restart_option,
-    resumable,
+    hint_on_interrupt,
     state_option,
 )
-from unlost.cli.target import is_standard_output, writable
+from unlost.cli.target import is_standard_output, open_output
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 
 _MAX_TERM = 500  # characters: what is longer is no search
-_REQUESTS = 100
+_DEFAULT_REQUESTS = 100
 
 
 @click.command()
 @click.option("--archive", required=True, metavar="ID", help="The archive to ask, by its id in the registry.")
 @click.option(
-    "--uris", type=readable.LIST, metavar="FILE", help="Addresses to ask for, one a line; `-` is standard input."
+    "--uris",
+    type=readable.FILE_OR_STDIN,
+    metavar="FILE",
+    help="Addresses to ask for, one a line; `-` is standard input.",
 )
 @click.option("--search", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
-@click.option("--terms", type=readable.FILE, metavar="FILE", help="What to search for, one a line.")
-@click.option("-o", "--output", type=FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option("--terms", type=readable.READABLE_FILE, metavar="FILE", help="What to search for, one a line.")
+@click.option("-o", "--output", type=OUTPUT_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--by", multiple=True, type=click.Choice(tuple(FIELDS)), help="A line for each; may be repeated.")
 @click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N addresses, over all runs.")
@@ -59,7 +62,7 @@ _REQUESTS = 100
     "--requests",
     type=click.IntRange(min=1),
     metavar="N",
-    help=f"How many searches to send, over all runs.  [default: {_REQUESTS}]",
+    help=f"How many searches to send, over all runs.  [default: {_DEFAULT_REQUESTS}]",
 )
 @click.option(
     "--pages", type=click.IntRange(min=1), default=10, show_default=True, help="Of results, at most, of a search."
@@ -68,7 +71,7 @@ _REQUESTS = 100
 @click.option("--seed", type=int, default=0, show_default=True, help="Of that order.")
 @concurrency_option
 @patience_option
-@click.option("--log", type=FILE, metavar="FILE", help="Write all answers there, for `unlost map exclude`.")
+@click.option("--log", type=OUTPUT_FILE, metavar="FILE", help="Write all answers there, for `unlost map exclude`.")
 @state_option("OUTPUT.sample")
 @restart_option
 @click.option("--name", help="The archive's name, for the header; the registry's if not given.")
@@ -108,52 +111,52 @@ def sample(
     answers is kept beside the map: the same command goes on where the last one ended, and asks nothing twice. The exit
     code is 4 if anything is left to ask. All numbers of the map are lower bounds.
     """
-    refuse_both(output, json)
+    reject_stdout_conflict(output, json)
     wants_search = bool(search) or terms is not None
-    _refuse_mixtures(uris, wants_search, limit, requests, follow, log)
-    place = _place(output, state)
-    known = registry(archives)
+    _reject_conflicts(uris, wants_search, limit, requests, follow, log)
+    place = _state_path(output, state)
+    known = read_registry(archives)
     chosen = known.get(archive)
-    asking = _Asking(chosen, contact, patience)
-    with writable(output) as target:
+    asking = _ArchiveSampler(chosen, contact, patience)
+    with open_output(output) as target:
         problems, left_out = Problems(), Problems()
         with SampleState(place) as kept:
             if restart:
-                kept.forget()
+                kept.clear()
             kind: Literal["uris", "search"]
             if uris is not None:
                 kind = "uris"
-                plan = {"archive": chosen.id, "address": address_of(chosen), "language": "language" in by}
-                begin_list(kept, uris, problems, kept.begin, plan)
-                stop = asking.for_pages(kept, concurrency, limit, "language" in by)
+                plan = {"archive": chosen.id, "address": archive_endpoint(chosen), "language": "language" in by}
+                begin_url_list(kept, uris, problems, kept.begin, plan)
+                stop = asking.sample_pages(kept, concurrency, limit, "language" in by)
             else:
                 kind = "search"
-                _begin_search(kept, chosen, known, _all_terms(search, terms, problems), pages, follow, seed)
-                budget = _REQUESTS if requests is None else requests
-                stop = asking.by_search(kept, pages, budget, seed if follow else None, left_out)
+                _begin_search(kept, chosen, known, _read_terms(search, terms, problems), pages, follow, seed)
+                budget = _DEFAULT_REQUESTS if requests is None else requests
+                stop = asking.sample_search(kept, pages, budget, seed if follow else None, left_out)
             lines = write_sample_map(
                 kept, target, kind=kind, by=by, urir=urir, limit=limit, name=name or chosen.name, id=id
             )
             if log is not None:
                 write_sample_log(kept, log, chosen.id, limit)
-            result = of_pages(kept, limit) if kind == "uris" else of_search(kept)
+            result = page_sample_result(kept, limit) if kind == "uris" else search_sample_result(kept)
     result |= {"archive": chosen.id, "lines": lines}
     if stop is not None and isinstance(stop.error, NotNowError):
         result |= {"until": int(stop.error.until) + 1, "reason": stop.error.reason}
     if json:
         click.echo(dumps({**result, "problems": {**problems.counts, **left_out.counts}}))
     else:
-        say(sentence(result, kind), level="info")
+        say(format_sample_result(result, kind), level="info")
     for found in (problems, left_out):
         say_problems(found)
     is_partial = stop is not None or bool(result["failed"])
     if is_partial:
-        say_what_next(stop, result)
+        say_how_to_resume(stop, result)
         ctx.exit(ArchiveError.exit_code)
-    ctx.exit(SKIPPED_INPUT if problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
 
 
-def _refuse_mixtures(
+def _reject_conflicts(
     uris: Path | None, wants_search: bool, limit: int | None, requests: int | None, follow: bool, log: Path | None
 ) -> None:
     if (uris is not None) == wants_search:
@@ -165,7 +168,7 @@ def _refuse_mixtures(
             raise UsageError(f"{option} goes with {'--uris' if wants_search else '--search and --terms'} only")
 
 
-def _place(output: Path, state: Path | None) -> Path:
+def _state_path(output: Path, state: Path | None) -> Path:
     if state is not None:
         return state
     if is_standard_output(output):
@@ -184,17 +187,17 @@ def _begin_search(
     plan = {
         "archive": archive.id,
         "address": archive.search,
-        "terms": digest_of(terms),
+        "terms": digest_lines(terms),
         "pages": pages,
         "follow": follow,
         **({"seed": seed} if follow else {}),
     }
     if state.plan() is None:
         state.begin(lambda: plan, terms=terms)
-    state.require(plan)
+    state.check_plan(plan)
 
 
-def _all_terms(searches: tuple[str, ...], file: Path | None, problems: Problems) -> list[str]:
+def _read_terms(searches: tuple[str, ...], file: Path | None, problems: Problems) -> list[str]:
     """Return all searches, in their order, without white space around them."""
     lines = [] if file is None else [line.text.decode("utf-8", "replace") for line in read_lines(file, problems)]
     terms = list(dict.fromkeys(" ".join(term.split()) for term in (*searches, *lines)))
@@ -205,42 +208,44 @@ def _all_terms(searches: tuple[str, ...], file: Path | None, problems: Problems)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
+class _ArchiveSampler:
     """Asks one archive in somebody's name."""
 
     archive: Archive
     contact: str | None
     patience: float
 
-    def for_pages(self, state: SampleState, concurrency: int, limit: int | None, language: bool) -> Stop | None:
+    def sample_pages(self, state: SampleState, concurrency: int, limit: int | None, language: bool) -> EarlyStop | None:
         """Ask for the pages of a list that were not answered yet."""
-        outcomes = state.outcomes(limit)
-        left = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERS)
+        outcomes = state.count_outcomes(limit)
+        left = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERED_OUTCOMES)
 
-        async def ask(bar: Bar) -> Stop | None:
-            async with open_courier(self.contact, self.patience) as courier:
-                repository = open_repository(self.archive, courier)
-                sampler = Sampler(state, repository, SystemClock(), language=language, on_answer=counting(bar))
+        async def ask(bar: ProgressBar) -> EarlyStop | None:
+            async with open_http_client(self.contact, self.patience) as courier:
+                repository = create_client(self.archive, courier)
+                sampler = ArchiveSampler(
+                    state, repository, SystemClock(), language=language, on_answer=item_counter(bar)
+                )
                 return await sampler.run(concurrency, limit)
 
         if not left:
             return None
-        with progress(f"asking {self.archive.id}", left, "addresses") as bar, resumable():
+        with progress(f"asking {self.archive.id}", left, "addresses") as bar, hint_on_interrupt():
             return asyncio.run(ask(bar))
 
-    def by_search(
+    def sample_search(
         self, state: SampleState, pages: int, requests: int, seed: int | None, problems: Problems
-    ) -> Stop | None:
+    ) -> EarlyStop | None:
         """Search for what was not searched for yet."""
 
-        async def ask(bar: Bar) -> Stop | None:
-            async with open_courier(self.contact, self.patience) as courier:
-                search = FullText(self.archive, courier, problems)
-                searcher = Searcher(state, search, pages=pages, seed=seed, on_answer=counting(bar))
+        async def ask(bar: ProgressBar) -> EarlyStop | None:
+            async with open_http_client(self.contact, self.patience) as courier:
+                search = FullTextSearch(self.archive, courier, problems)
+                searcher = SearchSampler(state, search, pages=pages, seed=seed, on_answer=item_counter(bar))
                 return await searcher.run(requests)
 
         left = max(0, requests - state.requests)
         if not left:
             return None
-        with progress(f"searching {self.archive.id}", left, "searches") as bar, resumable():
+        with progress(f"searching {self.archive.id}", left, "searches") as bar, hint_on_interrupt():
             return asyncio.run(ask(bar))

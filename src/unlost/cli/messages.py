@@ -10,24 +10,24 @@ if TYPE_CHECKING:
 STANDARD_INPUT_FILE = "unlost.standard_input_file"
 """The key in the meta of a click context of the temporary file that holds standard input."""
 
-_MAX_SHOWN = 100  # characters of somebody's input in a message: enough to recognise it, short enough for one line
+_MAX_INPUT_CHARS = 100  # characters of somebody's input in a message: enough to recognise it, short enough for one line
 _MAX_MESSAGE = 1000  # characters: no message of ours comes near it, whatever a name in it is
 
 
-def shown(text: bytes, limit: int | None = _MAX_SHOWN) -> str:
+def escape_untrusted(text: bytes, limit: int | None = _MAX_INPUT_CHARS) -> str:
     r"""Return untrusted bytes as one line that no terminal acts on, cut to `limit` characters.
 
     >>> shown(b"http://a\x1b[31m/")
     'http://a\\x1b[31m/'
     """
     head = text if limit is None else text[: limit * 4]
-    line = _printable(head.decode("utf-8", "backslashreplace"))
+    line = _escape_unprintable(head.decode("utf-8", "backslashreplace"))
     if limit is not None and (len(line) > limit or len(head) < len(text)):
         return line[:limit] + "…"
     return line
 
 
-def _printable(text: str) -> str:
+def _escape_unprintable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
@@ -68,7 +68,7 @@ def say(text: str, *, level: str = "error", **fields: str | int) -> None:
     if len(text) > _MAX_MESSAGE:
         # The end says what is wrong, and what to do.
         text = f"{text[: _MAX_MESSAGE // 2]}…{text[-_MAX_MESSAGE // 2 :]}"
-    text = _printable(_strip_userinfo(text))
+    text = _escape_unprintable(_strip_userinfo(text))
     if context is not None and context.find_root().params.get("log") == "json":
         import json  # noqa: PLC0415  not needed by --help
 

@@ -7,13 +7,17 @@ import click
 from unlost.cli import readable
 from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.registry_options import archives_option, only_option
-from unlost.cli.sampling import FILE, concurrency_option, patience_option, restart_option, state_option
-from unlost.cli.target import check_new_file
+from unlost.cli.sampling import OUTPUT_FILE, concurrency_option, patience_option, restart_option, state_option
+from unlost.cli.target import check_output_file
 
 
 @click.command(name="overlap")
 @click.option(
-    "--urls", type=readable.LIST, required=True, metavar="FILE", help="Addresses, one a line; `-` is standard input."
+    "--urls",
+    type=readable.FILE_OR_STDIN,
+    required=True,
+    metavar="FILE",
+    help="Addresses, one a line; `-` is standard input.",
 )
 @archives_option
 @only_option
@@ -34,9 +38,9 @@ from unlost.cli.target import check_new_file
 @patience_option
 @state_option("URLS.overlap")
 @restart_option
-@click.option("--html", type=FILE, metavar="FILE", help="Write a page about it there, with the pictures.")
-@click.option("--svg", type=FILE, metavar="FILE", help="Write the picture of who holds what there.")
-@click.option("--plot", type=FILE, metavar="FILE", help="Draw it as PNG, PDF or SVG; needs unlost[plots].")
+@click.option("--html", type=OUTPUT_FILE, metavar="FILE", help="Write a page about it there, with the pictures.")
+@click.option("--svg", type=OUTPUT_FILE, metavar="FILE", help="Write the picture of who holds what there.")
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw it as PNG, PDF or SVG; needs unlost[plots].")
 @contact_option
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
@@ -66,14 +70,14 @@ def command(
     All archives are asked for every page, within their limits; what they answer is kept, and the same command goes on
     where the last one ended. The exit code is 4 if anything is left to ask. docs/overlap.md explains the numbers.
     """
-    from unlost.cli.overlaprun import Wanted, run  # noqa: PLC0415  start-up
-    from unlost.measure.plots import check_plot  # noqa: PLC0415  start-up
+    from unlost.cli.overlaprun import OverlapOptions, run_overlap  # noqa: PLC0415  start-up
+    from unlost.measure.plots import validate_plot_path  # noqa: PLC0415  start-up
 
-    check_plot(plot)
+    validate_plot_path(plot)
     for file in (html, svg, plot):
-        check_new_file(file)
-    wanted = Wanted(
+        check_output_file(file)
+    wanted = OverlapOptions(
         urls, archives, only, sample, seed, fetch, live, delay, dry_run, concurrency, patience, state, restart,
         html, svg, plot, contact, json,
     )  # fmt: skip
-    ctx.exit(run(wanted))
+    ctx.exit(run_overlap(wanted))

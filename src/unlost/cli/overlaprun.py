@@ -10,37 +10,37 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from unlost.archives.archive import Archive
-from unlost.archives.opening import open_repository
-from unlost.archives.sampling.sampler import Stop
-from unlost.cli.addresses import write
-from unlost.cli.asking import how_to_forget, open_courier
+from unlost.archives.opening import create_client
+from unlost.archives.sampling.sampler import EarlyStop
+from unlost.cli.addresses import write_lines
+from unlost.cli.asking import reset_hint, open_http_client
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.progress import Bar, counting, progress
-from unlost.cli.registry_options import registry
-from unlost.cli.sampling import address_of, begin_list, is_standard_input, resumable
-from unlost.cli.table import table_lines
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import ProgressBar, item_counter, progress
+from unlost.cli.registry_options import read_registry
+from unlost.cli.sampling import archive_endpoint, begin_url_list, is_standard_input, hint_on_interrupt
+from unlost.cli.table import format_tables
 from unlost.clock import SystemClock
 from unlost.dates import from_epoch, to_iso, to_local
 from unlost.errors import ArchiveError, NotNowError, UsageError
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problems
-from unlost.measure.overlap.asking import Asking
-from unlost.measure.overlap.copy_tables import copies_tables
-from unlost.measure.overlap.drawings import overlap_drawing
-from unlost.measure.overlap.figures import Figures, figures_of
-from unlost.measure.overlap.objects import overlap_object
-from unlost.measure.overlap.page import overlap_page
+from unlost.measure.overlap.asking import OverlapSurvey
+from unlost.measure.overlap.copy_tables import capture_tables
+from unlost.measure.overlap.drawings import draw_overlap
+from unlost.measure.overlap.figures import OverlapStats, compute_overlap_stats
+from unlost.measure.overlap.objects import overlap_to_json
+from unlost.measure.overlap.page import render_overlap_page
 from unlost.measure.overlap.state import OverlapState
-from unlost.measure.overlap.tables import headline, holdings_tables, remarks
-from unlost.measure.overlap.visiting import PoliteWeb
+from unlost.measure.overlap.tables import overlap_headline, holdings_tables, overlap_remarks
+from unlost.measure.overlap.visiting import PoliteLiveWebClient
 from unlost.measure.plots import plot_overlap
-from unlost.pages.documents import Documents
-from unlost.shown.words import counted, printable
+from unlost.pages.documents import DocumentReader
+from unlost.shown.words import format_count, escape_unprintable
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class OverlapOptions:
     """What somebody wants, by the names of the options."""
 
     urls: Path
@@ -68,42 +68,42 @@ class Wanted:
         return is_standard_input(self.urls)
 
 
-def run(wanted: Wanted) -> int:
+def run_overlap(options: OverlapOptions) -> int:
     """Ask, print, write; return the exit code. Raises UsageError, InputError, OSError."""
-    chosen = registry(wanted.archives).only(wanted.only)
+    chosen = read_registry(options.archives).only(options.only)
     if not chosen:
         raise UsageError("no archive is on: name some by --only")
     problems = Problems()
-    with _state(wanted) as state:
-        if wanted.restart and not wanted.dry_run:
-            state.forget()
-        begin_list(
+    with _open_state(options) as state:
+        if options.restart and not options.dry_run:
+            state.clear()
+        begin_url_list(
             state,
-            wanted.urls,
+            options.urls,
             problems,
-            lambda plan, pages: state.begin(plan, pages, wanted.seed, wanted.sample),
-            {"sample": wanted.sample, "seed": wanted.seed},
+            lambda plan, pages: state.begin(plan, pages, options.seed, options.sample),
+            {"sample": options.sample, "seed": options.seed},
         )
         for archive in chosen:
-            state.know(archive.id, address_of(archive) or archive.timegate or "")
-        if wanted.dry_run:
-            _say_questions(state, chosen, wanted)
-            stops: dict[str, Stop] = {}
+            state.register_archive(archive.id, archive_endpoint(archive) or archive.timegate or "")
+        if options.dry_run:
+            _say_request_count(state, chosen, options)
+            stops: dict[str, EarlyStop] = {}
         else:
-            stops = _ask(state, chosen, wanted)
-            figures = figures_of(state, [archive.id for archive in chosen], wanted.fetch)
-            _show(figures, wanted)
-            postponed = state.postponed() if wanted.live else 0
+            stops = _query_archives(state, chosen, options)
+            figures = compute_overlap_stats(state, [archive.id for archive in chosen], options.fetch)
+            _print_result(figures, options)
+            postponed = state.count_postponed() if options.live else 0
     say_problems(problems)
-    if not wanted.dry_run:
-        is_whole = _say_what_is_left(figures, stops, postponed)
+    if not options.dry_run:
+        is_whole = _say_remaining(figures, stops, postponed)
         if not is_whole:
             return ArchiveError.exit_code
-    return SKIPPED_INPUT if problems.total else 0
+    return EXIT_SKIPPED_INPUT if problems.total else 0
 
 
 @contextmanager
-def _state(wanted: Wanted) -> Iterator[OverlapState]:
+def _open_state(wanted: OverlapOptions) -> Iterator[OverlapState]:
     """Give the state; for a dry run of what was not begun, one that goes."""
     if wanted.state is None and wanted.is_stdin and not wanted.dry_run:
         raise UsageError("--urls - leaves no place for the answers: say by --state where to keep them")
@@ -116,11 +116,11 @@ def _state(wanted: Wanted) -> Iterator[OverlapState]:
             yield state
 
 
-def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> None:
+def _say_request_count(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> None:
     """Say how many questions are left, at most but for lists that come in parts."""
     rows = []
     for archive in archives:
-        lists = state.unasked(archive.id)
+        lists = state.count_unanswered(archive.id)
         # What is held is not known of those that have not been asked for.
         copies = min(wanted.fetch, lists + len(state.unfetched(archive.id, wanted.fetch)))
         rows.append({"archive": archive.id, "lists": lists, "copies": copies})
@@ -128,10 +128,10 @@ def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wan
     # Each with its robots.txt; of which pages there are copies is not known of those that have not been asked for.
     live = min(state.size, wanted.fetch * len(archives)) if wanted.live else 0
     if wanted.json:
-        write([dumps({"pages": state.size, "archives": rows, "questions": total, "live_pages": live}) + "\n"])
+        write_lines([dumps({"pages": state.size, "archives": rows, "questions": total, "live_pages": live}) + "\n"])
         return
     for row in rows:
-        write([f"{row['archive']}\t{row['lists']} lists\t{row['copies']} copies at most\n"])
+        write_lines([f"{row['archive']}\t{row['lists']} lists\t{row['copies']} copies at most\n"])
     say(
         f"{state.size} pages, {len(archives)} archives: {total} questions at most; long lists take more. "
         "None was asked",
@@ -141,65 +141,67 @@ def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wan
         say(f"{live} live pages at most, and robots.txt of each site, would be looked at", level="info")
 
 
-def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> dict[str, Stop]:
+def _query_archives(state: OverlapState, archives: Sequence[Archive], wanted: OverlapOptions) -> dict[str, EarlyStop]:
     """Ask what is left; return which archives were not asked to the end."""
-    left = sum(state.unasked(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives)
+    left = sum(
+        state.count_unanswered(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives
+    )
 
-    async def ask(bar: Bar) -> dict[str, Stop]:
-        with Documents() as documents:
+    async def ask(bar: ProgressBar) -> dict[str, EarlyStop]:
+        with DocumentReader() as documents:
             async with AsyncExitStack() as stack:
-                courier = await stack.enter_async_context(open_courier(wanted.contact, wanted.patience))
+                courier = await stack.enter_async_context(open_http_client(wanted.contact, wanted.patience))
                 live = None
                 if wanted.live:
-                    web = PoliteWeb(SystemClock(), wanted.contact, wanted.delay, documents)
+                    web = PoliteLiveWebClient(SystemClock(), wanted.contact, wanted.delay, documents)
                     live = await stack.enter_async_context(web)
-                asking = Asking(
+                asking = OverlapSurvey(
                     state,
-                    [open_repository(archive, courier) for archive in archives],
-                    fetch=wanted.fetch,
-                    live=live,
+                    [create_client(archive, courier) for archive in archives],
+                    max_fetches=wanted.fetch,
+                    live_client=live,
                     concurrency=wanted.concurrency,
                     documents=documents,
-                    on_done=counting(bar),
+                    on_done=item_counter(bar),
                 )
                 return await asking.run()
 
-    with progress("asking archives", left, "questions") as bar, resumable():
+    with progress("asking archives", left, "questions") as bar, hint_on_interrupt():
         return asyncio.run(ask(bar))
 
 
-def _show(figures: Figures, wanted: Wanted) -> None:
+def _print_result(figures: OverlapStats, wanted: OverlapOptions) -> None:
     name = "standard input" if wanted.is_stdin else wanted.urls.name
     if wanted.html is not None:
-        with whole_file(wanted.html) as file:
-            file.write(overlap_page(figures, name).encode("utf-8", "backslashreplace"))
+        with atomic_file(wanted.html) as file:
+            file.write(render_overlap_page(figures, name).encode("utf-8", "backslashreplace"))
     if wanted.svg is not None:
-        with whole_file(wanted.svg) as file:
-            file.write(overlap_drawing(figures.membership).encode("utf-8", "backslashreplace") + b"\n")
+        with atomic_file(wanted.svg) as file:
+            file.write(draw_overlap(figures.membership).encode("utf-8", "backslashreplace") + b"\n")
     if wanted.plot is not None:
         plot_overlap(figures, wanted.plot)
     if wanted.json:
-        write([dumps(overlap_object(figures)) + "\n"])
+        write_lines([dumps(overlap_to_json(figures)) + "\n"])
         return
-    lines = [headline(figures), *(printable(each) for each in remarks(figures))]
-    lines += table_lines([*holdings_tables(figures), *copies_tables(figures)])
-    write([line + "\n" for line in lines])
+    lines = [overlap_headline(figures), *(escape_unprintable(each) for each in overlap_remarks(figures))]
+    lines += format_tables([*holdings_tables(figures), *capture_tables(figures)])
+    write_lines([line + "\n" for line in lines])
 
 
-def _say_what_is_left(figures: Figures, stops: dict[str, Stop], postponed: int) -> bool:
+def _say_remaining(figures: OverlapStats, stops: dict[str, EarlyStop], postponed: int) -> bool:
     """Say why not all was asked, and how to go on; return whether all was."""
     for archive, stop in stops.items():
         _say_stop(archive, stop)
     left = postponed + sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)
     if left or stops:
-        say(f"left to ask: {counted(left, 'question')}: the same command goes on", level="warning")
+        say(f"left to ask: {format_count(left, 'question')}: the same command goes on", level="warning")
     return not left and not stops
 
 
-def _say_stop(archive: str, stop: Stop) -> None:
+def _say_stop(archive: str, stop: EarlyStop) -> None:
     if isinstance(stop.error, NotNowError):
-        until = to_local(stop.error.until, up=True)
-        forget = f". {how_to_forget(stop.error.archive)}" if stop.error.reason == "blocked" else ""
+        until = to_local(stop.error.until, round_up=True)
+        forget = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
         say(
             f"{stop.error}: run it again after {until}{forget}",
             level="warning",

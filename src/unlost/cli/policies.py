@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from unlost import uri
-from unlost.cli.readable import FILE
+from unlost.cli.readable import READABLE_FILE
 from unlost.errors import InputError
-from unlost.formats.unread import unread
+from unlost.formats.unread import unreadable_error
 
 _MAX_LIST_BYTES = 16 << 20  # the list has a third of a megabyte
 
@@ -18,7 +18,7 @@ rules_option = click.option(
     show_default=True,
     help="Which canonicalisation: what Wayback and pywb indexes use, or the papers' (case kept).",
 )
-psl_option = click.option("--psl", type=FILE, help="A newer Public Suffix List.")
+psl_option = click.option("--psl", type=READABLE_FILE, help="A newer Public Suffix List.")
 suffixes_option = click.option(
     "--suffixes",
     type=click.Choice(["all", "icann"]),
@@ -28,7 +28,7 @@ suffixes_option = click.option(
 )
 
 
-def suffix_list(file: Path | None, section: str) -> uri.SuffixList:
+def load_suffix_list(file: Path | None, section: str) -> uri.SuffixList:
     """Return the list in a file, or the one of unlost. Raises InputError if it is none."""
     if file is None:
         return uri.SuffixList(section=section)
@@ -36,7 +36,7 @@ def suffix_list(file: Path | None, section: str) -> uri.SuffixList:
         with file.open("rb") as opened:
             text = opened.read(_MAX_LIST_BYTES + 1)
     except OSError as error:
-        raise unread(file, error) from error
+        raise unreadable_error(file, error) from error
     if len(text) > _MAX_LIST_BYTES:
         raise InputError(f"{file}: not a Public Suffix List: more than {_MAX_LIST_BYTES} bytes")
     try:

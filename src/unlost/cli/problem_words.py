@@ -1,6 +1,6 @@
 """What each kind of problem is, for people: programs have the kind itself, and `docs/formats.md` what becomes of it."""
 
-WORDS = {
+PROBLEM_DESCRIPTIONS = {
     # of addresses
     "bad-address": "an address that is none",
     "bad-host": "an address whose host cannot exist",

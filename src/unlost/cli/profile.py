@@ -10,25 +10,25 @@ import click
 
 from unlost import uri
 from unlost.cli import lines, readable
-from unlost.cli.addresses import error_object, report, write
-from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.addresses import uri_error_line, report_uri_error, write_lines
+from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, spark_config
 from unlost.cli.input_options import damage_options, force_option
-from unlost.cli.messages import shown
-from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
-from unlost.cli.problems import SKIPPED_INPUT, problem_line, say_problems
-from unlost.cli.progress import progress, size_of
-from unlost.cli.target import is_standard_output, refuse_in_place, writable
+from unlost.cli.messages import escape_untrusted
+from unlost.cli.policies import psl_option, rules_option, load_suffix_list, suffixes_option
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, format_problem, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.cli.target import is_standard_output, reject_in_place, open_output
 from unlost.errors import InputError, UriError, UsageError
 from unlost.formats.problems import Problems
 from unlost.holdings import profile
-from unlost.holdings.profile_parts import FIELDS, Field, build_parted_profiles
+from unlost.holdings.profile_parts import PART_FIELDS, PartField, build_profiles_by_part
 
-_FILE = readable.Named()
-_WANTING = 1
+_FILE = readable.AnyPath()
+_EXIT_FAILED_CHECK = 1
 
 _name = click.option("--name", help="What people call the archive.")
 _id = click.option("--id", help="The address by which programs know the archive.")
-_profiles = click.argument("profiles", type=readable.FILE, nargs=-1, required=True, metavar="PROFILE...")
+_profiles = click.argument("profiles", type=readable.READABLE_FILE, nargs=-1, required=True, metavar="PROFILE...")
 
 
 @click.group(name="profile")
@@ -41,7 +41,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("inputs", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("inputs", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
 @click.option(
     "--policy",
     required=True,
@@ -66,7 +66,7 @@ def command() -> None:
 )
 @click.option(
     "--by",
-    type=click.Choice(FIELDS),
+    type=click.Choice(PART_FIELDS),
     multiple=True,
     help="Tell of each key how much is of which year, or media type (HTML, images, other); may be repeated.",
 )
@@ -87,7 +87,7 @@ def build(
     name: str | None,
     id: str | None,  # noqa: A002  options are named after their flags
     format: str,  # noqa: A002
-    by: tuple[Field, ...],
+    by: tuple[PartField, ...],
     rules: str,
     psl: Path | None,
     suffixes: str,
@@ -110,11 +110,11 @@ def build(
     """
     names = _policy_names(policy)
     header = profile.ProfileHeader(names[0], name, id, rules, suffixes)
-    suffix = suffix_list(psl, suffixes)
+    suffix = load_suffix_list(psl, suffixes)
     problems = Problems()
     if by and format == "json":
         raise UsageError("--by goes with lines: leave out --format json")
-    cluster = place(engine, master, spark_conf, keep)
+    cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     if cluster is not None and (by or format != "cdxj"):
         raise UsageError("--engine spark writes plain lines: leave out --by and --format json")
@@ -128,9 +128,9 @@ def build(
             if len(names) > 1:
                 _check_folder(output, output)
                 outputs = {each: output / f"{each}.{format}" for each in names}
-                refuse_in_place(outputs.values(), inputs, force=force)
+                reject_in_place(outputs.values(), inputs, force=force)
             else:
-                outputs = {names[0]: stack.enter_context(writable(output, inputs, force=force))}
+                outputs = {names[0]: stack.enter_context(open_output(output, inputs, force=force))}
             most = None if memory is None else memory << 20
             if cluster is not None:
                 from unlost.holdings.spark.profiles import build_profiles  # noqa: PLC0415  start-up
@@ -140,7 +140,7 @@ def build(
                 build_profiles(there, inputs, outputs, header, problems, suffixes=text, columns=parquet)
             elif by:
                 paths = [Path(file) for file in inputs]
-                build_parted_profiles(
+                build_profiles_by_part(
                     paths,
                     outputs,
                     header,
@@ -153,7 +153,7 @@ def build(
                 )
             else:
                 paths = [Path(file) for file in inputs]
-                bar = stack.enter_context(progress("counting", size_of(paths)))
+                bar = stack.enter_context(progress("counting", total_size(paths)))
                 profile.build_profiles(
                     paths,
                     outputs,
@@ -165,7 +165,7 @@ def build(
                     max_bad=max_bad,
                     threads=threads,
                     memory=most,
-                    watch=bar.at,
+                    on_progress=bar.update,
                 )
     except BaseException:
         if is_made:
@@ -173,7 +173,7 @@ def build(
                 output.rmdir()
         raise
     say_problems(problems)
-    ctx.exit(SKIPPED_INPUT if problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
 
 
 @command.command()
@@ -193,12 +193,12 @@ def merge(
 
     Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
     """
-    with writable(output, profiles, force=force) as target, progress("merging", size_of(profiles)) as bar:
-        profile.merge_profiles(profiles, target, name=name, id=id, watch=bar.at)
+    with open_output(output, profiles, force=force) as target, progress("merging", total_size(profiles)) as bar:
+        profile.merge_profiles(profiles, target, name=name, id=id, on_progress=bar.update)
 
 
 @command.command()
-@click.argument("file", type=readable.FILE, metavar="PROFILE")
+@click.argument("file", type=readable.READABLE_FILE, metavar="PROFILE")
 @click.argument("addresses", nargs=-1, metavar="URL...")
 @click.option("--key", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
 @click.option("--year", metavar="YYYY", help="Only captures of that year; of a profile built `--by year`.")
@@ -229,24 +229,24 @@ def lookup(
     if not addresses and not key:
         raise UsageError("expected a URL, or --key with the beginning of a key: --key uk,co,")
     header = profile.ProfileHeader.read(file)
-    opened = profile.Profile.open(file, suffix_list(psl, header.suffixes))
+    opened = profile.UriKeyProfile.open(file, load_suffix_list(psl, header.suffixes))
     for beginning in key:
         _print_holding(beginning, opened.lookup_key(beginning, year=year, mime=mime), json)
     code = 0
-    for batch in lines.batches(addresses):
+    for batch in lines.read_batches(addresses):
         for line in batch:
             try:
-                _print_holding(line.decoded(), opened.lookup(line.text, year=year, mime=mime), json)
+                _print_holding(line.decode(), opened.lookup(line.text, year=year, mime=mime), json)
             except UriError as error:
-                code = max(code, report(line, error))
+                code = max(code, report_uri_error(line, error))
                 if json:
-                    write([error_object("asked", line, error)])
+                    write_lines([uri_error_line("asked", line, error)])
         sys.stdout.flush()
     ctx.exit(code)
 
 
 @command.command()
-@click.argument("file", type=readable.FILE, metavar="PROFILE")
+@click.argument("file", type=readable.READABLE_FILE, metavar="PROFILE")
 @click.option("--json", is_flag=True, help="The result as one JSON object.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -254,8 +254,8 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 
     The exit code is 1 if anything is wrong with its lines, 3 if it is not a profile.
     """
-    with progress("checking", size_of([file])) as bar:
-        found = profile.check_profile(file, bar.at)
+    with progress("checking", total_size([file])) as bar:
+        found = profile.check_profile(file, bar.update)
     problems = found.problems
     if json:
         kinds = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
@@ -275,10 +275,10 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
         click.echo(f"{found.header.policy}, rules {found.header.rules}")
         click.echo(f"{found.keys} keys, {total} captures, a spread of {found.spread} at most")
         for kind, count in problems.counts.items():
-            click.echo(problem_line(kind, count, problems.first[kind]))
+            click.echo(format_problem(kind, count, problems.first[kind]))
         if found.is_sound:
             click.echo("sound")
-    ctx.exit(0 if found.is_sound else _WANTING)
+    ctx.exit(0 if found.is_sound else _EXIT_FAILED_CHECK)
 
 
 @command.command(name="to-map")
@@ -300,8 +300,8 @@ def to_map(
 
     Keys that stand for more than one page become wildcards; what they hold is added.
     """
-    with writable(output, profiles, force=force) as target, progress("mapping", size_of(profiles)) as bar:
-        profile.profiles_to_map(profiles, target, name=name, id=id, watch=bar.at)
+    with open_output(output, profiles, force=force) as target, progress("mapping", total_size(profiles)) as bar:
+        profile.profiles_to_map(profiles, target, name=name, id=id, on_progress=bar.update)
 
 
 def _policy_names(text: str) -> list[str]:
@@ -326,11 +326,11 @@ def _check_folder(folder: Path, output: Path) -> None:
         raise InputError(f"{output}: cannot be written: {reason}")
 
 
-def _print_holding(asked: str, found: profile.Holding, json: bool) -> None:
+def _print_holding(asked: str, found: profile.ProfileLookupResult, json: bool) -> None:
     if json:
         _write(dumps({"asked": asked, **asdict(found)}))
     else:
-        text = shown(asked.encode("utf-8", "surrogateescape"), None)
+        text = escape_untrusted(asked.encode("utf-8", "surrogateescape"), None)
         _write(f"{text}\t{found.key}\t{found.frequency}\t{found.spread}\t{found.keys}")
 
 

@@ -12,47 +12,47 @@ if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID
 
 _T = TypeVar("_T")
-_STEP = 1000  # lines between two looks at the bar: each costs as much as reading some lines
+_LINES_PER_UPDATE = 1000  # lines between two looks at the bar: each costs as much as reading some lines
 
 
-class Bar:
+class ProgressBar:
     """What long work tells about itself. Both methods cost next to nothing where no bar is shown."""
 
     def __init__(self, shown: "Progress | None", task: "TaskID | None") -> None:
-        self._shown = shown
+        self._display = shown
         self._task = task
-        self._before = 0
+        self._finished_bytes = 0
         self._lines = 0
 
-    def read(self, done: int) -> None:
+    def update_bytes(self, done: int) -> None:
         """Say how many bytes of the present file have been read; readers take this method as `on_read`."""
-        if self._shown is not None and self._task is not None:
-            self._shown.update(self._task, completed=self._before + done, lines=self._lines)
+        if self._display is not None and self._task is not None:
+            self._display.update(self._task, completed=self._finished_bytes + done, lines=self._lines)
 
-    def at(self, done: int, lines: int) -> None:
+    def update(self, done: int, lines: int) -> None:
         """Say how many bytes and lines have been read, of all files together."""
         self._lines = lines
-        self.read(done)
+        self.update_bytes(done)
 
-    def next_file(self, size: int) -> None:
+    def finish_file(self, size: int) -> None:
         """Say that a file of so many bytes is done, and that what is read from now on is of the next."""
-        self._before += size
-        self.read(0)
+        self._finished_bytes += size
+        self.update_bytes(0)
 
     def lines(self, lines: Iterable[_T]) -> Iterator[_T]:
         """Yield the lines, or whatever is counted like them, and count them."""
-        if self._shown is None or self._task is None:
+        if self._display is None or self._task is None:
             yield from lines
             return
         for line in lines:
             self._lines += 1
-            if self._lines % _STEP == 0:
-                self._shown.update(self._task, lines=self._lines)
+            if self._lines % _LINES_PER_UPDATE == 0:
+                self._display.update(self._task, lines=self._lines)
             yield line
 
 
 @contextmanager
-def progress(label: str, total: int | None = None, counted: str = "lines") -> Iterator[Bar]:
+def progress(label: str, total: int | None = None, counted: str = "lines") -> Iterator[ProgressBar]:
     """Show a bar on stderr while the block runs: bytes of `total`, lines, lines a second, and the time that is left.
 
     label: what is being done. total: bytes to read; None if nobody knows, and then lines are all that is shown.
@@ -64,38 +64,38 @@ def progress(label: str, total: int | None = None, counted: str = "lines") -> It
     ...     list(bar.lines([b"a", b"b"]))
     [b'a', b'b']
     """
-    if not is_wanted():
-        yield Bar(None, None)
+    if not is_progress_visible():
+        yield ProgressBar(None, None)
         return
-    shown = _drawn(total, counted)
+    shown = _create_display(total, counted)
     with shown:
-        yield Bar(shown, shown.add_task(label, total=total, lines=0))
+        yield ProgressBar(shown, shown.add_task(label, total=total, lines=0))
 
 
-def counting(bar: Bar) -> Callable[[], None]:
+def item_counter(bar: ProgressBar) -> Callable[[], None]:
     """Return what is to be called for each thing that is done, where these are counted."""
     done = 0
 
     def count() -> None:
         nonlocal done
         done += 1
-        bar.at(done, done)
+        bar.update(done, done)
 
     return count
 
 
-def telling(bar: Bar) -> Callable[[str, Mapping[str, object]], None]:
+def crawl_progress(bar: ProgressBar) -> Callable[[str, Mapping[str, object]], None]:
     """Return what moves a bar by what a crawl tells."""
 
     def tell(word: str, about: Mapping[str, object]) -> None:
         fetched = about.get("fetched")
         if word == "fetched" and isinstance(fetched, int):
-            bar.at(fetched, lines=fetched)
+            bar.update(fetched, lines=fetched)
 
     return tell
 
 
-def size_of(files: Sequence[Path]) -> int | None:
+def total_size(files: Sequence[Path]) -> int | None:
     """Return how many bytes there are to read; None if that cannot be known."""
     try:
         return sum(file.stat().st_size for file in files) if all(file.is_file() for file in files) else None
@@ -103,7 +103,7 @@ def size_of(files: Sequence[Path]) -> int | None:
         return None
 
 
-def is_wanted() -> bool:
+def is_progress_visible() -> bool:
     """Return whether anybody would see a bar."""
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().params.get("log") == "json":
@@ -111,7 +111,7 @@ def is_wanted() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _drawn(total: int | None, counted: str) -> "Progress":
+def _create_display(total: int | None, counted: str) -> "Progress":
     # Here, so that nobody else waits for it.
     from rich import progress as parts  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415

@@ -10,13 +10,13 @@ import click
 
 from unlost.cli.messages import STANDARD_INPUT_FILE
 from unlost.errors import InputError, UsageError
-from unlost.formats.unread import A_RECOVERY, unread, unread_as
+from unlost.formats.unread import RECOVERY_FOLDER_ADVICE, unreadable_error, unreadable_error_for_errno
 
 STANDARD_INPUT = "-"
-_TAKEN = "unlost.cli.readable.standard_input"
+_STDIN_CONSUMED_KEY = "unlost.cli.readable.standard_input"
 
 
-def standard_input(ctx: click.Context | None) -> Path:
+def spool_standard_input(ctx: click.Context | None) -> Path:
     """Return the path of a file with what standard input holds; a pipe is written to a temporary file first.
 
     So it can be inspected, searched and read more than once, as any other file. The temporary file is removed when the
@@ -25,9 +25,9 @@ def standard_input(ctx: click.Context | None) -> Path:
     if sys.stdin is None:
         raise InputError("standard input is closed: give a file")
     meta = {} if ctx is None else ctx.meta
-    if _TAKEN in meta:
+    if _STDIN_CONSUMED_KEY in meta:
         raise UsageError("`-` is given more than once: standard input can be read only once")
-    meta[_TAKEN] = True
+    meta[_STDIN_CONSUMED_KEY] = True
     number = sys.stdin.fileno()
     if stat.S_ISREG(os.fstat(number).st_mode) and os.lseek(number, 0, os.SEEK_CUR) == 0:
         return Path("/dev/stdin")
@@ -44,7 +44,7 @@ def standard_input(ctx: click.Context | None) -> Path:
     return path
 
 
-class Named(click.Path):
+class AnyPath(click.Path):
     """The name of a file or folder, there or not; an empty one, which `Path` takes for where we are, is none."""
 
     def __init__(self, *, file_okay: bool = True, dir_okay: bool = True, readable: bool = True) -> None:
@@ -59,7 +59,7 @@ class Named(click.Path):
         return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
-class Readable(click.Path):
+class ReadablePath(click.Path):
     """The name of something that is there, is what it should be, and may be read. Anything else raises InputError.
 
     Nothing is opened: a pipe would lose what is in it.
@@ -70,30 +70,30 @@ class Readable(click.Path):
         *,
         file: bool = True,
         folder: bool = False,
-        dash: bool = False,
-        link: bool = False,
-        program: bool = False,
-        advice: str | None = None,
+        allow_stdin: bool = False,
+        no_follow: bool = False,
+        executable: bool = False,
+        hint: str | None = None,
     ) -> None:
         """Take what is allowed.
 
         dash: `-`, for standard input. link: a link is read as one, wherever it leads. program: it is run, too.
         advice: what to do where it is not there or something else.
         """
-        super().__init__(file_okay=file, dir_okay=folder, allow_dash=dash, path_type=Path)
-        self._is_link_read = link
-        self._is_plain = not (dash or link or program)
-        self._access = os.R_OK | os.X_OK if program else os.R_OK
-        self._advice = advice
+        super().__init__(file_okay=file, dir_okay=folder, allow_dash=allow_stdin, path_type=Path)
+        self._no_follow = no_follow
+        self._spools_stdin = not (allow_stdin or no_follow or executable)
+        self._access = os.R_OK | os.X_OK if executable else os.R_OK
+        self._hint = hint
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path; for `-`, that of standard input. Raises InputError for what cannot be read."""
         del param
-        if os.fspath(value) == STANDARD_INPUT and self.file_okay and self._is_plain:
-            return standard_input(ctx)
+        if os.fspath(value) == STANDARD_INPUT and self.file_okay and self._spools_stdin:
+            return spool_standard_input(ctx)
         if not os.fspath(value):
             # `Path` would take it for the folder where we are: not what a script meant whose variable is not set.
-            raise unread_as("''", ENOENT, self._advice)
+            raise unreadable_error_for_errno("''", ENOENT, self._hint)
         path = Path(value)
         if not (self.allow_dash and os.fspath(path) == "-"):
             self._check(path)
@@ -101,36 +101,36 @@ class Readable(click.Path):
 
     def _check(self, path: Path) -> None:
         try:
-            mode = (path.lstat() if self._is_link_read else path.stat()).st_mode
+            mode = (path.lstat() if self._no_follow else path.stat()).st_mode
         except PermissionError as error:
-            raise unread(path, error) from None
+            raise unreadable_error(path, error) from None
         except OSError as error:
-            raise unread(path, error, self._advice) from None
+            raise unreadable_error(path, error, self._hint) from None
         except ValueError:  # a zero in a name
-            raise unread_as(path, ENOENT, self._advice) from None
+            raise unreadable_error_for_errno(path, ENOENT, self._hint) from None
         if stat.S_ISDIR(mode) and not self.dir_okay:
-            raise unread_as(path, EISDIR, self._advice)
+            raise unreadable_error_for_errno(path, EISDIR, self._hint)
         if not stat.S_ISDIR(mode) and not self.file_okay:
-            raise unread_as(path, ENOTDIR, self._advice)
+            raise unreadable_error_for_errno(path, ENOTDIR, self._hint)
         access = os.R_OK | os.X_OK if stat.S_ISDIR(mode) else self._access
         if not stat.S_ISLNK(mode) and not os.access(path, access):
-            raise unread_as(path, EACCES)
+            raise unreadable_error_for_errno(path, EACCES)
 
 
-class AnyInput(click.Path):
+class InputReference(click.Path):
     """The name of an input, which the reader checks; for `-`, that of standard input."""
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name."""
         if os.fspath(value) == STANDARD_INPUT:
-            return os.fspath(standard_input(ctx))
+            return os.fspath(spool_standard_input(ctx))
         return os.fsdecode(super().convert(value, param, ctx))
 
 
-FILE = Readable()
-LIST = Readable(dash=True)
-FOLDER = Readable(file=False, folder=True)
-PLACE = Readable(folder=True)
-RECOVERY = Readable(file=False, folder=True, advice=A_RECOVERY)
-ANYWHERE = AnyInput(readable=False)
+READABLE_FILE = ReadablePath()
+FILE_OR_STDIN = ReadablePath(allow_stdin=True)
+READABLE_FOLDER = ReadablePath(file=False, folder=True)
+FILE_OR_FOLDER = ReadablePath(folder=True)
+RECOVERY_FOLDER = ReadablePath(file=False, folder=True, hint=RECOVERY_FOLDER_ADVICE)
+LOCAL_OR_REMOTE = InputReference(readable=False)
 """On a cluster whatever has an address there: who reads it says what is wrong. click would, in words of its own."""

@@ -10,21 +10,27 @@ from click.core import ParameterSource
 
 from unlost import dates
 from unlost.cli import readable
-from unlost.cli.addresses import meant
+from unlost.cli.addresses import parse_argument
 from unlost.cli.asking import contact_option
-from unlost.cli.messages import shown
-from unlost.cli.recover_sources import source_options, sources_of
+from unlost.cli.messages import escape_untrusted
+from unlost.cli.recover_sources import source_options, select_sources
 from unlost.cli.registry_options import archives_option, only_option
-from unlost.cli.target import check_new_file
+from unlost.cli.target import check_output_file
 from unlost.errors import DateError, InputError, UsageError
-from unlost.formats.folders import made
-from unlost.recover.plan import CHOICES, LARGE, REQUISITE_FILES, Plan, Policy
+from unlost.formats.folders import ensure_directory
+from unlost.recover.plan import (
+    SELECTABLE_POLICIES,
+    CONFIRMATION_THRESHOLD,
+    MAX_REQUISITE_FILES,
+    RecoverOptions,
+    RecoverPolicy,
+)
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 _COUNT = click.IntRange(min=1)
 
 
-def _date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+def _parse_date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     """Check a date of 1 to 14 digits, also with the dashes of ISO."""
     if value is None:
         return None
@@ -32,12 +38,12 @@ def _date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
     try:
         dates.pad(digits)
     except DateError:
-        found = shown(value.encode("utf-8", "surrogateescape"), 40)
+        found = escape_untrusted(value.encode("utf-8", "surrogateescape"), 40)
         raise click.BadParameter(f"expected a date such as 2014, 2014-05 or 20140510, found `{found}`") from None
     return digits
 
 
-def _removed(name: str, hint: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _removed_option(name: str, hint: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return an option of an earlier version that is refused with a hint, also as a setting or variable."""
 
     def refuse(ctx: click.Context, param: click.Parameter, _value: bool) -> None:
@@ -55,7 +61,7 @@ _OPTIONS = (
     ),
     click.option(
         "--policy",
-        type=click.Choice([each.value for each in CHOICES]),
+        type=click.Choice([each.value for each in SELECTABLE_POLICIES]),
         help="How the study finds pages: by links alone; by links, querying only archives that list them; or all that "
         "is listed, crawl traps and duplicates included.",
     ),
@@ -64,9 +70,9 @@ _OPTIONS = (
         is_flag=True,
         help="Also fetch listed URLs that look like crawl traps or duplicates of others.",
     ),
-    click.option("--at", callback=_date, metavar="DATE", help="The site as of a date: 2014, 2014-05, 20140501."),
-    click.option("--from", callback=_date, metavar="DATE", help="No captures before."),
-    click.option("--to", callback=_date, metavar="DATE", help="No captures after."),
+    click.option("--at", callback=_parse_date, metavar="DATE", help="The site as of a date: 2014, 2014-05, 20140501."),
+    click.option("--from", callback=_parse_date, metavar="DATE", help="No captures before."),
+    click.option("--to", callback=_parse_date, metavar="DATE", help="No captures after."),
     click.option("--most-recent", is_flag=True, help="The last capture, also if the archive changed its format."),
     click.option("--all-versions", is_flag=True, help="Every version of every page."),
     click.option(
@@ -74,14 +80,14 @@ _OPTIONS = (
         is_flag=True,
         help="Count a page as missing if all its captures look like error pages, parked domains or walls.",
     ),
-    _removed("--keep-rejected", "doubtful pages are kept by default: leave it out, or see --drop-rejected"),
+    _removed_option("--keep-rejected", "doubtful pages are kept by default: leave it out, or see --drop-rejected"),
     click.option("--page", is_flag=True, help="Only this page, with what is needed to show it."),
     click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
     click.option("--depth", type=click.IntRange(min=0), metavar="N", help="At most N links away from URL."),
     click.option("--limit", type=_COUNT, metavar="N", help="At most N resources, over all runs."),
     click.option("--include", multiple=True, metavar="REGEX", help="Only addresses in which this is found."),
     click.option("--exclude", multiple=True, metavar="REGEX", help="No addresses in which this is found."),
-    click.option("--exclude-from", type=readable.FILE, metavar="FILE", help="The same, one a line."),
+    click.option("--exclude-from", type=readable.READABLE_FILE, metavar="FILE", help="The same, one a line."),
     click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page."),
     click.option(
         "--page-requisites/--no-page-requisites",
@@ -92,7 +98,7 @@ _OPTIONS = (
     click.option(
         "--requisite-files",
         type=click.IntRange(min=0),
-        default=REQUISITE_FILES,
+        default=MAX_REQUISITE_FILES,
         show_default=True,
         metavar="N",
         help="At most N files of other hosts, over all runs.",
@@ -112,10 +118,12 @@ _OPTIONS = (
         metavar="N",
         help="Query at most N archives for each file of another host, until one holds it.",
     ),
-    _removed("--requisites", "it is called --page-requisites now, and on by default"),
-    click.option("--urls", type=readable.FILE, metavar="FILE", help="Further addresses to begin from, one a line."),
+    _removed_option("--requisites", "it is called --page-requisites now, and on by default"),
+    click.option(
+        "--urls", type=readable.READABLE_FILE, metavar="FILE", help="Further addresses to begin from, one a line."
+    ),
     click.option("--dry-run", is_flag=True, help="Fetch only listings, and estimate the cost of the rest."),
-    click.option("--yes", is_flag=True, help=f"Fetch more than {LARGE:,} listed URLs without asking."),
+    click.option("--yes", is_flag=True, help=f"Fetch more than {CONFIRMATION_THRESHOLD:,} listed URLs without asking."),
     click.option("--wait", type=click.FloatRange(min=0), default=0, metavar="SECONDS", help="Between two requests."),
     click.option(
         "--connections",
@@ -154,29 +162,29 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     what failed, and for what archives have gained. The exit code is 4 if there is more to do, 1 if all was asked and
     nothing ever came back.
     """
-    from unlost.cli.recoverrun import Run  # noqa: PLC0415  start-up
-    from unlost.recover.state.file import explained  # noqa: PLC0415
-    from unlost.recover.state.state import State  # noqa: PLC0415
-    from unlost.state_file import NAME  # noqa: PLC0415
+    from unlost.cli.recoverrun import RecoverRun  # noqa: PLC0415  start-up
+    from unlost.recover.state.file import explain_sqlite_errors  # noqa: PLC0415
+    from unlost.recover.state.state import RecoveryState  # noqa: PLC0415
+    from unlost.state_file import STATE_FILE_NAME  # noqa: PLC0415
 
-    plan = _plan(url, given)
-    folder = given["output"] or Path(_folder_of(plan.url))
-    if (folder / NAME).is_file():
+    plan = _recover_options(url, given)
+    folder = given["output"] or Path(_default_folder(plan.url))
+    if (folder / STATE_FILE_NAME).is_file():
         # Before anything is said about archives.
-        with explained(folder / NAME), State(folder) as state:
-            state.check_plan(plan)
-            plan = _inherited(ctx, plan, state.plan_to_inherit())
-    archives = sources_of(ctx, given, plan)
-    check_new_file(given["summary"])
-    with made(folder), explained(folder / NAME), State(folder) as state:
-        run = Run(plan, folder, state, archives, given)
-        code = run.dry() if given["dry_run"] else run.whole()
+        with explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
+            state.check_options(plan)
+            plan = _inherit_options(ctx, plan, state.inherited_options())
+    archives = select_sources(ctx, given, plan)
+    check_output_file(given["summary"])
+    with ensure_directory(folder), explain_sqlite_errors(folder / STATE_FILE_NAME), RecoveryState(folder) as state:
+        run = RecoverRun(plan, folder, state, archives, given)
+        code = run.estimate() if given["dry_run"] else run.recover()
         if given["summary"] is not None:
             run.write_summary(given["summary"])
     ctx.exit(code)
 
 
-def _inherited(ctx: click.Context, plan: Plan, before: Plan | None) -> Plan:
+def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOptions | None) -> RecoverOptions:
     """Return a plan with the options of a recovery made by a version with other defaults, unless others are given."""
     if before is None:
         return plan
@@ -193,47 +201,51 @@ def _inherited(ctx: click.Context, plan: Plan, before: Plan | None) -> Plan:
     return replace(plan, **stored)
 
 
-def _plan(url: str, given: Mapping[str, Any]) -> Plan:
-    from unlost.archives.spelling import asked  # noqa: PLC0415  start-up
-    from unlost.recover.scope import Scope  # noqa: PLC0415
-    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
+def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
+    from unlost.archives.spelling import normalize_input_url  # noqa: PLC0415  start-up
+    from unlost.recover.scope import RecoveryScope  # noqa: PLC0415
+    from unlost.vault.quantities import parse_byte_size  # noqa: PLC0415
 
     if given["most_recent"] and given["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
     if given["policy"] and given["linked_only"]:
         raise UsageError("--policy and --linked-only exclude each other: --linked-only is --policy knowledgeable")
-    policy = Policy.KNOWLEDGEABLE if given["linked_only"] else Policy(given["policy"] or Policy.COMPLETE)
+    policy = (
+        RecoverPolicy.KNOWLEDGEABLE
+        if given["linked_only"]
+        else RecoverPolicy(given["policy"] or RecoverPolicy.COMPLETE)
+    )
     first, last = given["from"], given["to"]
-    plan = Plan(
-        meant(url, asked),
-        urls=_addresses(given["urls"]),
+    plan = RecoverOptions(
+        parse_argument(url, normalize_input_url),
+        urls=_read_urls(given["urls"]),
         page=given["page"],
         subdomains=given["subdomains"],
         depth=given["depth"],
         limit=given["limit"],
         include=given["include"],
-        exclude=(*given["exclude"], *_expressions(given["exclude_from"])),
+        exclude=(*given["exclude"], *_read_expressions(given["exclude_from"])),
         ignore_case=given["ignore_case"],
         page_requisites=given["page_requisites"],
         requisite_files=given["requisite_files"],
-        requisite_bytes=bytes_of(given["requisite_bytes"]),
+        requisite_bytes=parse_byte_size(given["requisite_bytes"]),
         requisite_lookups=given["requisite_lookups"],
         include_left_out=given["include_left_out"],
         policy=policy,
         at=given["at"],
         first=dates.pad(first) if first else None,
-        last=dates.pad(last, up=True) if last else None,
+        last=dates.pad(last, round_up=True) if last else None,
         most_recent=given["most_recent"],
         all_versions=given["all_versions"],
         drop_rejected=given["drop_rejected"],
     )
     if plan.first and plan.last and plan.first > plan.last:
         raise UsageError("--from is later than --to: nothing lies between")
-    Scope.of(plan)  # raises for expressions that are none
+    RecoveryScope.of(plan)  # raises for expressions that are none
     return plan
 
 
-def _addresses(file: Path | None) -> tuple[str, ...]:
+def _read_urls(file: Path | None) -> tuple[str, ...]:
     """Return the URLs in a file, one per line. Raises InputError, also for a line that is not a URL."""
     if file is None:
         return ()
@@ -247,7 +259,7 @@ def _addresses(file: Path | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _expressions(file: Path | None) -> list[str]:
+def _read_expressions(file: Path | None) -> list[str]:
     """Return the lines of a file without those that are empty or begin with `#`. Raises InputError."""
     import re  # noqa: PLC0415  start-up
 
@@ -272,7 +284,7 @@ def _expressions(file: Path | None) -> list[str]:
     return found
 
 
-def _folder_of(url: str) -> str:
+def _default_folder(url: str) -> str:
     from urllib.parse import urlsplit  # noqa: PLC0415
 
     host = urlsplit(url).netloc.rpartition("@")[2].lower()

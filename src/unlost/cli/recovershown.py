@@ -11,20 +11,20 @@ import click
 from unlost import dates
 from unlost.archives.asking.connectivity import Connectivity
 from unlost.cli.messages import say
-from unlost.cli.progress import is_wanted
-from unlost.recover.telling import Tell
+from unlost.cli.progress import is_progress_visible
+from unlost.recover.telling import EventCallback
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from unlost.recover.state.state import Sent
+    from unlost.recover.state.state import RequestsSent
 
-_FAILURES = ("failed", "waiting")
-_MOST_HELD = 1000  # events; without a network a run ends after a few for each archive
-_QUIET = ("recovered", "missing", "rejected", "substituted", "progress", "listed")
+_FAILURE_EVENTS = ("failed", "waiting")
+_MAX_BUFFERED = 1000  # events; without a network a run ends after a few for each archive
+_SILENT_EVENTS = ("recovered", "missing", "rejected", "substituted", "progress", "listed")
 
 
-class Shown:
+class RecoverDisplay:
     """Tells people, or programs, what happens. Use it as a context manager.
 
     sent: the requests so far; to be set once there is who counts them.
@@ -33,35 +33,35 @@ class Shown:
     def __init__(self, *, is_json: bool) -> None:
         self._is_json = is_json
         self._rows: dict[str, TaskID] = {}
-        self._drawn: Progress | None = None
-        self.sent: Sent = {}
+        self._display: Progress | None = None
+        self.sent: RequestsSent = {}
 
     def __enter__(self) -> Self:
         """Begin to draw, on a terminal."""
-        if is_wanted() and not self._is_json:
-            self._drawn = _drawn()
-            self._drawn.start()
+        if is_progress_visible() and not self._is_json:
+            self._display = _create_display()
+            self._display.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         """Take it away; say to whoever interrupts that nothing is lost."""
-        if self._drawn is not None:
-            self._drawn.stop()
+        if self._display is not None:
+            self._display.stop()
         if kind is KeyboardInterrupt:
             say("what came back so far is kept: the same command goes on", level="info")
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Draw nothing meanwhile, so that a question can be answered."""
-        if self._drawn is not None:
-            self._drawn.stop()
+        if self._display is not None:
+            self._display.stop()
         try:
             yield
         finally:
-            if self._drawn is not None:
-                self._drawn.start()
+            if self._display is not None:
+                self._display.start()
 
-    def tell(self, event: str, fields: Mapping[str, object]) -> None:
+    def on_event(self, event: str, fields: Mapping[str, object]) -> None:
         """Show what happened."""
         if self._is_json:
             if event == "waiting":
@@ -69,11 +69,11 @@ class Shown:
             click.echo(dumps({"event": event, **fields}))
         if event == "progress":
             self._draw({str(name): int(str(count)) for name, count in fields.items()})
-        elif event not in _QUIET and not self._is_json:
-            say(_sentence(event, fields), level="note")
+        elif event not in _SILENT_EVENTS and not self._is_json:
+            say(_format_event(event, fields), level="note")
 
     def _draw(self, counts: Mapping[str, int]) -> None:
-        if self._drawn is None:
+        if self._display is None:
             return
         done = counts["recovered"] + counts["substituted"] + counts["missing"]
         text = f"{counts['recovered']:,} recovered, {counts['missing']:,} missing, {counts['queued']:,} queued"
@@ -85,36 +85,36 @@ class Shown:
             self._row(archive, f"{count:,} requests", 0, None)
 
     def _row(self, name: str, text: str, done: int, total: int | None) -> None:
-        if self._drawn is None:
+        if self._display is None:
             return
         if name not in self._rows:
-            self._rows[name] = self._drawn.add_task(name, total=total, text=text)
-        self._drawn.update(self._rows[name], completed=done, total=total, text=text)
+            self._rows[name] = self._display.add_task(name, total=total, text=text)
+        self._display.update(self._rows[name], completed=done, total=total, text=text)
 
 
-class HeldEvents:
+class BufferedEvents:
     """Holds back what fails until an archive is reached: without a network, one message replaces them all."""
 
-    def __init__(self, tell: Tell, network: Connectivity) -> None:
-        self._tell = tell
+    def __init__(self, on_event: EventCallback, network: Connectivity) -> None:
+        self._on_event = on_event
         self._network = network
-        self._held: list[tuple[str, Mapping[str, object]]] = []
+        self._buffer: list[tuple[str, Mapping[str, object]]] = []
 
-    def tell(self, event: str, fields: Mapping[str, object]) -> None:
+    def on_event(self, event: str, fields: Mapping[str, object]) -> None:
         """Pass an event on, now or once an archive is reached."""
-        if event in _FAILURES and self._network.is_undecided:
-            if len(self._held) < _MOST_HELD:
-                self._held.append((event, fields))
+        if event in _FAILURE_EVENTS and self._network.is_undecided:
+            if len(self._buffer) < _MAX_BUFFERED:
+                self._buffer.append((event, fields))
             return
-        for each in self._held:
-            self._tell(*each)
-        self._held.clear()
-        self._tell(event, fields)
+        for each in self._buffer:
+            self._on_event(*each)
+        self._buffer.clear()
+        self._on_event(event, fields)
 
 
-def _sentence(event: str, fields: Mapping[str, object]) -> str:
+def _format_event(event: str, fields: Mapping[str, object]) -> str:
     if event == "waiting":
-        when = dates.to_local(float(str(fields["until"])), up=True)
+        when = dates.to_local(float(str(fields["until"])), round_up=True)
         return f"{fields['archive']}: not queried before {when}: {fields['reason']}; the others go on"
     if event == "lost":
         return f"{fields['file']}: {fields['bytes']} bytes at its end are gone: what was in them is asked for again"
@@ -127,7 +127,7 @@ def _sentence(event: str, fields: Mapping[str, object]) -> str:
     return f"{event}: " + ", ".join(f"{name} {value}" for name, value in fields.items())
 
 
-def _drawn() -> "Progress":
+def _create_display() -> "Progress":
     from rich import progress as parts  # noqa: PLC0415  nobody else waits for it
     from rich.console import Console  # noqa: PLC0415
 

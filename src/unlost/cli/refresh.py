@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from unlost.cli import readable
-from unlost.cli.problems import SKIPPED_INPUT
-from unlost.cli.target import check_new_file, is_standard_output
+from unlost.cli.problems import EXIT_SKIPPED_INPUT
+from unlost.cli.target import check_output_file, is_standard_output
 from unlost.errors import UsageError
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 _SHARE = click.FloatRange(0, 1)
 
 
@@ -19,7 +19,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("log", type=readable.FILE, nargs=-1)
+@click.argument("log", type=readable.READABLE_FILE, nargs=-1)
 @click.option("--matrix", metavar="PAIRS", help="Nine pairs changed/unchanged in the place of logs, or - to read them.")
 @click.option(
     "--reliability", type=_SHARE, default=0.999, show_default=True, help="The share of changes that must not be missed."
@@ -59,7 +59,7 @@ def learn(
     scheme surely reaches the reliability, 5 if something could not be read; the rest was learned from.
     docs/refresh.md explains tables, logs and the scheme file.
     """
-    from unlost.cli.refreshlearn import learned, of_matrix, print_json, print_report, write_files  # noqa: PLC0415
+    from unlost.cli.refreshlearn import learn_from_logs, judge_matrix, print_json, print_report, write_files  # noqa: PLC0415
 
     if bool(log) == (matrix is not None):
         raise UsageError("give logs to learn from, or --matrix")
@@ -69,17 +69,17 @@ def learn(
         raise UsageError("-o - and --json both print: give one of them")
     for path in (output, plot):
         if path is not None and not is_standard_output(path):
-            check_new_file(path)
+            check_output_file(path)
     if matrix is not None:
-        found = of_matrix(matrix, reliability, everything=all)
+        found = judge_matrix(matrix, reliability, everything=all)
     else:
-        found = learned(log, reliability, by_text=change == "text", audit=audit, seed=seed, everything=all)
+        found = learn_from_logs(log, reliability, by_text=change == "text", audit=audit, seed=seed, everything=all)
     unreadable = write_files(found, output, plot)
     if json:
         print_json(found, schedule=schedule)
     elif output is None or output != Path("-"):
         print_report(found, schedule=schedule)
-    ctx.exit(SKIPPED_INPUT if unreadable else 0 if found.chosen is not None or found.policy_skips else 1)
+    ctx.exit(EXIT_SKIPPED_INPUT if unreadable else 0 if found.chosen is not None or found.policy_skips else 1)
 
 
 @command.command()

@@ -11,51 +11,51 @@ import click
 
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.progress import progress, size_of
-from unlost.cli.table import aligned
+from unlost.cli.progress import progress, total_size
+from unlost.cli.table import format_columns
 from unlost.errors import InputError
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problem, Problems
-from unlost.refresh.history import History
-from unlost.refresh.intervals import Interval
-from unlost.refresh.learning import Wanted, learn
-from unlost.refresh.liars import Liar, liars_of
-from unlost.refresh.matrix import CELLS, STATES, Matrix
-from unlost.refresh.plot import plot as drawn
-from unlost.refresh.policy import Policy, policy_lines, write_policy
-from unlost.refresh.reading import Reading
+from unlost.refresh.history import ChangeHistory
+from unlost.refresh.intervals import ConfidenceInterval
+from unlost.refresh.learning import LearningOptions, learn_policy
+from unlost.refresh.liars import UnreliableHost, find_unreliable_hosts
+from unlost.refresh.matrix import MATRIX_CELLS, INDICATOR_STATES, DecisionMatrix
+from unlost.refresh.plot import render_schemes_plot as drawn
+from unlost.refresh.policy import Policy, serialize_policy, write_policy
+from unlost.refresh.reading import VisitLogReader
 from unlost.refresh.schemes import (
-    ALL,
-    NAMED,
-    OBVIOUS,
-    Judged,
-    cells_of,
-    choose,
-    dominators,
-    front,
-    judge,
-    judge_all,
-    name_of,
-    points,
-    within,
+    DOWNLOAD_ALL,
+    NAMED_SCHEMES,
+    OBVIOUS_SCHEMES,
+    SchemeScore,
+    scheme_cells,
+    choose_scheme,
+    find_dominators,
+    pareto_front,
+    score_scheme,
+    score_all_schemes,
+    scheme_name,
+    distinct_scores,
+    filter_scores,
 )
-from unlost.refresh.tables import both_present, indicator
+from unlost.refresh.tables import restrict_to_both_present, measure_indicator
 
 _RELIABLE, _USEFUL = 0.99, 0.5  # what is worth a line, as in the study that the schemes come from
-_MOST_SHOWN = 20
+_MAX_ROWS = 20
 
 
 @dataclass(slots=True)
-class Found:
+class LearnResult:
     """What was learned, ready to be shown."""
 
-    matrix: Matrix
+    matrix: DecisionMatrix
     target: float
-    shown: list[Judged]
-    chosen: Judged | None
-    spans: dict[int, Interval] = field(default_factory=dict)
+    schemes: list[SchemeScore]
+    chosen: SchemeScore | None
+    spans: dict[int, ConfidenceInterval] = field(default_factory=dict)
     by_text: bool = False
-    history: History | None = None
+    history: ChangeHistory | None = None
     policy: Policy | None = None
     problems: Problems = field(default_factory=Problems)
     unknown: dict[str, int] = field(default_factory=dict)
@@ -63,72 +63,78 @@ class Found:
     @property
     def policy_skips(self) -> bool:
         """Whether what was learned with all indicators skips anything."""
-        return self.policy is not None and self.policy.stated is not None
+        return self.policy is not None and self.policy.estimate is not None
 
     @property
-    def liars(self) -> list[Liar]:
+    def unreliable_hosts(self) -> list[UnreliableHost]:
         """Hosts that lie out of habit."""
-        return liars_of(self.history, by_text=self.by_text) if self.history is not None else []
+        return find_unreliable_hosts(self.history, by_text=self.by_text) if self.history is not None else []
 
 
-def of_matrix(text: str, target: float, *, everything: bool) -> Found:
+def judge_matrix(text: str, target: float, *, everything: bool) -> LearnResult:
     """Judge the schemes on a matrix alone. Raises UsageError."""
-    matrix = Matrix.parse(sys.stdin.read() if text == "-" else text)
-    judged = judge_all(matrix)
-    return Found(matrix, target, _shown(judged, matrix, everything=everything), choose(judged, target))
+    matrix = DecisionMatrix.parse(sys.stdin.read() if text == "-" else text)
+    judged = score_all_schemes(matrix)
+    return LearnResult(
+        matrix, target, _printed_schemes(judged, matrix, everything=everything), choose_scheme(judged, target)
+    )
 
 
-def learned(logs: Sequence[Path], target: float, *, by_text: bool, audit: float, seed: int, everything: bool) -> Found:
+def learn_from_logs(
+    logs: Sequence[Path], target: float, *, by_text: bool, audit: float, seed: int, everything: bool
+) -> LearnResult:
     """Learn from logs. Raises InputError, also if there is no visit in them, and OSError."""
     problems = Problems()
-    reading = Reading(problems)
-    with progress("reading", size_of(logs)) as bar:
+    reading = VisitLogReader(problems)
+    with progress("reading", total_size(logs)) as bar:
         for log in logs:
             try:
-                reading.read(log, bar.read)
+                reading.read(log, bar.update_bytes)
             except InputError as error:  # one that cannot be read at all; the others can
                 problems.add(Problem("unreadable", str(log), None, 0, str(error)))
-            bar.next_file(log.stat().st_size)
-        history = reading.finish()
+            bar.finish_file(log.stat().st_size)
+        history = reading.build_history()
     if history.visits == 0:
         say_problems(problems)
         names = ", ".join(map(str, logs))
         raise InputError(f"{names}: no visit in it: expected harvest logs (NDJSON or Parquet) or WARCs")
     matrix = history.matrix(by_text=by_text)
-    judged = judge_all(matrix)
-    shown = _shown(judged, matrix, everything=everything)
+    judged = score_all_schemes(matrix)
+    shown = _printed_schemes(judged, matrix, everything=everything)
     # All that could be chosen, one for each result, so that none is chosen by what is known of another.
-    candidates = points(front(judged), matrix.used)
-    asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious(matrix)]})
-    spans = dict(zip(asked, history.resampled(asked, seed, by_text=by_text), strict=True))
-    chosen = choose(candidates, target, {scheme: span.low for scheme, span in spans.items()})
+    candidates = distinct_scores(pareto_front(judged), matrix.used_cells)
+    asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious_schemes(matrix)]})
+    spans = dict(zip(asked, history.bootstrap_reliability(asked, seed, by_text=by_text), strict=True))
+    chosen = choose_scheme(candidates, target, {scheme: span.low for scheme, span in spans.items()})
     gc.disable()  # else what is learned of a million hosts is looked through for cycles again and again
     try:
-        policy = learn(history, Wanted(target, by_text=by_text, audit=audit))
+        policy = learn_policy(history, LearningOptions(target, by_text=by_text, audit_share=audit))
     finally:
         gc.freeze()
         gc.enable()
-    policy.scheme = ALL if chosen is None else chosen.scheme
-    return Found(matrix, target, shown, chosen, spans, by_text, history, policy, problems, reading.unknown)
+    policy.scheme = DOWNLOAD_ALL if chosen is None else chosen.scheme
+    return LearnResult(matrix, target, shown, chosen, spans, by_text, history, policy, problems, reading.unknown_fields)
 
 
-def _shown(judged: list[Judged], matrix: Matrix, *, everything: bool) -> list[Judged]:
-    return points(front(judged if everything else within(judged, _RELIABLE, _USEFUL)), matrix.used)
+def _printed_schemes(judged: list[SchemeScore], matrix: DecisionMatrix, *, everything: bool) -> list[SchemeScore]:
+    return distinct_scores(
+        pareto_front(judged if everything else filter_scores(judged, _RELIABLE, _USEFUL)), matrix.used_cells
+    )
 
 
-def _obvious(matrix: Matrix) -> list[Judged]:
-    return [judge(matrix, NAMED[name]) for name in OBVIOUS]
+def _obvious_schemes(matrix: DecisionMatrix) -> list[SchemeScore]:
+    return [score_scheme(matrix, NAMED_SCHEMES[name]) for name in OBVIOUS_SCHEMES]
 
 
-def write_files(found: Found, output: Path | None, picture: Path | None) -> bool:
+def write_files(found: LearnResult, output: Path | None, picture: Path | None) -> bool:
     """Write what was asked for, and say what could not be read; return whether there was any of that."""
     if picture is not None:
-        stated = found.policy.stated if found.policy is not None else None
-        with whole_file(picture) as file:
-            file.write(drawn(judge_all(found.matrix), found.matrix.used, stated).encode())
+        stated = found.policy.estimate if found.policy is not None else None
+        with atomic_file(picture) as file:
+            file.write(drawn(score_all_schemes(found.matrix), found.matrix.used_cells, stated).encode())
     if output is not None and found.policy is not None:
         if output == Path("-"):
-            for line in policy_lines(found.policy):
+            for line in serialize_policy(found.policy):
                 click.echo(line.decode(), nl=False)
         else:
             write_policy(output, found.policy)
@@ -138,23 +144,29 @@ def write_files(found: Found, output: Path | None, picture: Path | None) -> bool
     return found.problems.total > 0
 
 
-def print_json(found: Found, *, schedule: bool) -> None:
+def print_json(found: LearnResult, *, schedule: bool) -> None:
     """Print everything as one object."""
     matrix, policy, history = found.matrix, found.policy, found.history
     result: dict[str, object] = {
         "pairs": matrix.total,
         "changed": matrix.all_changed,
-        "matrix": {cell: list(both) for cell, *both in zip(CELLS, matrix.changed, matrix.unchanged, strict=True)},
+        "matrix": {
+            cell: list(both) for cell, *both in zip(MATRIX_CELLS, matrix.changed, matrix.unchanged, strict=True)
+        },
         "indicators": [_indicator_object(matrix, name) for name in ("date", "tag")],
-        "schemes": [_object(one, found) for one in found.shown],
+        "schemes": [_scheme_object(one, found) for one in found.schemes],
         "obvious": [
-            _object(one, found) | {"dominated_by": _dominating(one, found.shown, matrix)} for one in _obvious(matrix)
+            _scheme_object(one, found) | {"dominated_by": _dominating(one, found.schemes, matrix)}
+            for one in _obvious_schemes(matrix)
         ],
-        "both_present": [_object(judge(both_present(matrix), NAMED[name]), None) | {"name": name} for name in OBVIOUS],
-        "chosen": found.chosen and _object(found.chosen, found),
+        "both_present": [
+            _scheme_object(score_scheme(restrict_to_both_present(matrix), NAMED_SCHEMES[name]), None) | {"name": name}
+            for name in OBVIOUS_SCHEMES
+        ],
+        "chosen": found.chosen and _scheme_object(found.chosen, found),
     }
     if history is not None and policy is not None:
-        stated = policy.stated
+        stated = policy.estimate
         result |= {
             "visits": history.visits,
             "tally": history.tally,
@@ -163,7 +175,7 @@ def print_json(found: Found, *, schedule: bool) -> None:
                 "reliability": stated.reliability,
                 "interval": [stated.interval.low, stated.interval.high],
                 "usefulness": stated.usefulness,
-                "most": policy.most,
+                "most": policy.skip_threshold,
             },
             "bytes_and_text": dict(
                 zip(("neither", "bytes", "text", "both"), history.core.bytes_and_text(), strict=True)
@@ -173,8 +185,8 @@ def print_json(found: Found, *, schedule: bool) -> None:
                 for server, counts in history.tags_by_server()
             ],
             "liars": [
-                {"host": one.host, "indicator": one.indicator, "lies": one.lies, "claims": one.claims}
-                for one in found.liars
+                {"host": one.host, "indicator": one.indicator, "lies": one.false_claims, "claims": one.claims}
+                for one in found.unreliable_hosts
             ],
             "problems": found.problems.counts,
             "unknown_fields": found.unknown,
@@ -187,12 +199,12 @@ def print_json(found: Found, *, schedule: bool) -> None:
     click.echo(dumps(result))
 
 
-def _object(one: Judged, found: Found | None) -> dict[str, object]:
+def _scheme_object(one: SchemeScore, found: LearnResult | None) -> dict[str, object]:
     by_host = found.spans.get(one.scheme) if found is not None else None
     reliability, usefulness = one.reliability_interval, one.usefulness_interval
     result: dict[str, object] = {
-        "name": name_of(one.scheme, found.matrix.used if found is not None else ALL),
-        "download": cells_of(one.scheme),
+        "name": scheme_name(one.scheme, found.matrix.used_cells if found is not None else DOWNLOAD_ALL),
+        "download": scheme_cells(one.scheme),
         "missed": one.missed,
         "unnecessary": one.unnecessary,
         "reliability": one.reliability,
@@ -205,19 +217,22 @@ def _object(one: Judged, found: Found | None) -> dict[str, object]:
     return result
 
 
-def _indicator_object(matrix: Matrix, name: str) -> dict[str, object]:
-    one = indicator(matrix, name)
+def _indicator_object(matrix: DecisionMatrix, name: str) -> dict[str, object]:
+    one = measure_indicator(matrix, name)
     return {"name": name, "present": one.present, "missed": one.missed, "unnecessary": one.unnecessary}
 
 
-def _dominating(one: Judged, shown: list[Judged], matrix: Matrix) -> list[str]:
-    return [name_of(other.scheme, matrix.used) or "+".join(cells_of(other.scheme)) for other in dominators(one, shown)]
+def _dominating(one: SchemeScore, shown: list[SchemeScore], matrix: DecisionMatrix) -> list[str]:
+    return [
+        scheme_name(other.scheme, matrix.used_cells) or "+".join(scheme_cells(other.scheme))
+        for other in find_dominators(one, shown)
+    ]
 
 
-def _schedule(found: Found, history: History) -> list[tuple[str, float, float | None]]:
+def _schedule(found: LearnResult, history: ChangeHistory) -> list[tuple[str, float, float | None]]:
     """Return for each host with pairs how often a page changes a day, and in how many days half of them will have."""
     rows: list[tuple[str, float, float | None]] = []
-    rates = history.rates(by_text=found.by_text)
+    rates = history.change_rates(by_text=found.by_text)
     for host, rate in zip(history.hosts(by_text=found.by_text), rates, strict=True):
         if rate is not None:
             days = rate.seconds_until(0.5) / 86400
@@ -225,12 +240,12 @@ def _schedule(found: Found, history: History) -> list[tuple[str, float, float | 
     return rows
 
 
-def print_report(found: Found, *, schedule: bool) -> None:
+def print_report(found: LearnResult, *, schedule: bool) -> None:
     """Print tables for people."""
-    from unlost.cli.refreshshown import report  # noqa: PLC0415  one of two
+    from unlost.cli.refreshshown import report_lines  # noqa: PLC0415  one of two
 
     schedules = _schedule(found, found.history) if schedule and found.history is not None else []
-    for line in report(found, schedules):
+    for line in report_lines(found, schedules):
         click.echo(line)
 
 
@@ -239,7 +254,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.4f}"
 
 
-def scheme_rows(found: Found, judged: Sequence[Judged]) -> list[str]:
+def scheme_rows(found: LearnResult, judged: Sequence[SchemeScore]) -> list[str]:
     """Return the table of schemes."""
     heads = ["scheme", "downloads", "missed", "unnecessary", "reliability %", "95 % (Wilson)", "usefulness %"]
     if found.spans:
@@ -248,8 +263,8 @@ def scheme_rows(found: Found, judged: Sequence[Judged]) -> list[str]:
     for one in judged:
         low = one.reliability_interval
         row = [
-            name_of(one.scheme, found.matrix.used) or "-",
-            " ".join(cells_of(one.scheme & found.matrix.used)),
+            scheme_name(one.scheme, found.matrix.used_cells) or "-",
+            " ".join(scheme_cells(one.scheme & found.matrix.used_cells)),
             f"{one.missed:,}",
             f"{one.unnecessary:,}",
             percent(one.reliability),
@@ -260,13 +275,13 @@ def scheme_rows(found: Found, judged: Sequence[Judged]) -> list[str]:
             span = found.spans.get(one.scheme)
             row.insert(6, "" if span is None else f"{percent(span.low)}-{percent(span.high)}")
         rows.append(row)
-    return aligned(heads, rows)
+    return format_columns(heads, rows)
 
 
-def matrix_rows(matrix: Matrix) -> list[str]:
+def matrix_rows(matrix: DecisionMatrix) -> list[str]:
     """Return the matrix as a table."""
     rows = []
-    for at, state in enumerate(STATES):
+    for at, state in enumerate(INDICATOR_STATES):
         cells = range(at * 3, at * 3 + 3)
         rows.append([f"date {state}", *(f"{matrix.changed[cell]:,} / {matrix.unchanged[cell]:,}" for cell in cells)])
-    return aligned(["changed / unchanged", *(f"ETag {state}" for state in STATES)], rows)
+    return format_columns(["changed / unchanged", *(f"ETag {state}" for state in INDICATOR_STATES)], rows)

@@ -3,18 +3,25 @@
 import os
 from collections.abc import Iterator, Sequence
 
-from unlost.cli.messages import shown
-from unlost.cli.refreshlearn import Found, matrix_rows, percent, scheme_rows
-from unlost.cli.table import aligned
-from unlost.refresh.history import History
-from unlost.refresh.matrix import Matrix
-from unlost.refresh.schemes import NAMED, OBVIOUS, cells_of, dominators, judge, name_of
-from unlost.refresh.tables import both_present, indicator
+from unlost.cli.messages import escape_untrusted
+from unlost.cli.refreshlearn import LearnResult, matrix_rows, percent, scheme_rows
+from unlost.cli.table import format_columns
+from unlost.refresh.history import ChangeHistory
+from unlost.refresh.matrix import DecisionMatrix
+from unlost.refresh.schemes import (
+    NAMED_SCHEMES,
+    OBVIOUS_SCHEMES,
+    scheme_cells,
+    find_dominators,
+    score_scheme,
+    scheme_name,
+)
+from unlost.refresh.tables import restrict_to_both_present, measure_indicator
 
-_MOST_SHOWN = 20
+_MAX_ROWS = 20
 
 
-def report(found: Found, schedule: Sequence[tuple[str, float, float | None]]) -> Iterator[str]:
+def report_lines(found: LearnResult, schedule: Sequence[tuple[str, float, float | None]]) -> Iterator[str]:
     """Yield the lines of the report."""
     matrix = found.matrix
     if found.history is not None:
@@ -27,16 +34,19 @@ def report(found: Found, schedule: Sequence[tuple[str, float, float | None]]) ->
     yield from _indicators(matrix)
     yield ""
     yield "Schemes that no other dominates:"
-    yield from scheme_rows(found, found.shown)
+    yield from scheme_rows(found, found.schemes)
     yield ""
     yield "The obvious schemes:"
-    obvious = [judge(matrix, NAMED[name]) for name in OBVIOUS]
+    obvious = [score_scheme(matrix, NAMED_SCHEMES[name]) for name in OBVIOUS_SCHEMES]
     yield from scheme_rows(found, obvious)
-    for name, one in zip(OBVIOUS, obvious, strict=True):
-        by = [name_of(other.scheme, matrix.used) or "one without a name" for other in dominators(one, found.shown)]
+    for name, one in zip(OBVIOUS_SCHEMES, obvious, strict=True):
+        by = [
+            scheme_name(other.scheme, matrix.used_cells) or "one without a name"
+            for other in find_dominators(one, found.schemes)
+        ]
         if by:
             yield f"{name} is dominated by {', '.join(by)}."
-    yield from _both(matrix)
+    yield from _both_present_lines(matrix)
     yield ""
     yield _choice(found)
     if found.history is not None:
@@ -46,13 +56,13 @@ def report(found: Found, schedule: Sequence[tuple[str, float, float | None]]) ->
         yield ""
         yield "When half of a host's pages will have changed:"
         rows = [
-            [_safe(host), f"{rate:.4f}", "never so far" if days is None else f"{days:.1f}"]
+            [_escape(host), f"{rate:.4f}", "never so far" if days is None else f"{days:.1f}"]
             for host, rate, days in schedule
         ]
-        yield from aligned(["host", "changes a day", "days"], rows)
+        yield from format_columns(["host", "changes a day", "days"], rows)
 
 
-def _visits(history: History) -> Iterator[str]:
+def _visits(history: ChangeHistory) -> Iterator[str]:
     tally = history.tally
     pages = f"{tally['pages']:,} pages of {tally['hosts']:,} hosts"
     yield f"{history.visits:,} visits: {tally['successful']:,} successful, to {pages}"
@@ -68,29 +78,29 @@ def _visits(history: History) -> Iterator[str]:
             yield f"  {tally[name]:,} {words}"
 
 
-def _indicators(matrix: Matrix) -> list[str]:
+def _indicators(matrix: DecisionMatrix) -> list[str]:
     rows = []
     for name, words in (("date", "Last-Modified"), ("tag", "ETag")):
-        one = indicator(matrix, name)
-        rows.append([words, *(_of(count, all_) for count, all_ in (
+        one = measure_indicator(matrix, name)
+        rows.append([words, *(_format_part(count, all_) for count, all_ in (
             (one.present, matrix.total), (one.missed, matrix.all_changed), (one.unnecessary, matrix.all_unchanged)
         ))])  # fmt: skip
-    return aligned(["indicator", "present", "same but changed", "changed but same"], rows)
+    return format_columns(["indicator", "present", "same but changed", "changed but same"], rows)
 
 
-def _of(count: int, total: int) -> str:
+def _format_part(count: int, total: int) -> str:
     return f"{count:,} ({100 * count / total:.2f} %)" if total else f"{count:,}"
 
 
-def _both(matrix: Matrix) -> Iterator[str]:
-    both = both_present(matrix)
+def _both_present_lines(matrix: DecisionMatrix) -> Iterator[str]:
+    both = restrict_to_both_present(matrix)
     if not both.total:
         return
     yield ""
     yield f"With both present: {both.total:,} pairs, {both.all_changed:,} changed"
     rows = []
-    for name in OBVIOUS:
-        one = judge(both, NAMED[name])
+    for name in OBVIOUS_SCHEMES:
+        one = score_scheme(both, NAMED_SCHEMES[name])
         rows.append(
             [
                 name,
@@ -100,19 +110,19 @@ def _both(matrix: Matrix) -> Iterator[str]:
                 f"{100 * one.usefulness:.1f}",
             ]
         )
-    yield from aligned(["scheme", "missed", "unnecessary", "reliability %", "usefulness %"], rows)
+    yield from format_columns(["scheme", "missed", "unnecessary", "reliability %", "usefulness %"], rows)
 
 
-def _choice(found: Found) -> str:
+def _choice(found: LearnResult) -> str:
     if found.chosen is None:
         return f"No scheme of the 512 surely has a reliability of {100 * found.target:g} %: download everything."
-    name = name_of(found.chosen.scheme, found.matrix.used) or "one without a name"
-    cells = " ".join(cells_of(found.chosen.scheme))
+    name = scheme_name(found.chosen.scheme, found.matrix.used_cells) or "one without a name"
+    cells = " ".join(scheme_cells(found.chosen.scheme))
     return f"For a reliability of {100 * found.target:g} %: {name}, which downloads {cells}."
 
 
-def _learned(found: Found) -> Iterator[str]:
-    stated = found.policy.stated if found.policy is not None else None
+def _learned(found: LearnResult) -> Iterator[str]:
+    stated = found.policy.estimate if found.policy is not None else None
     if stated is None:
         yield "With all indicators and by host: nothing surely reaches it either."
         return
@@ -123,7 +133,7 @@ def _learned(found: Found) -> Iterator[str]:
     )
 
 
-def _hosts(found: Found, history: History) -> Iterator[str]:
+def _hosts(found: LearnResult, history: ChangeHistory) -> Iterator[str]:
     neither, of_bytes, of_text, both = history.core.bytes_and_text()
     if neither + of_bytes + of_text + both:
         yield ""
@@ -134,26 +144,26 @@ def _hosts(found: Found, history: History) -> Iterator[str]:
     totals = [sum(counts[at] for _, counts in servers) for at in range(3)]
     rows = [["all", *(f"{count:,}" for count in totals)]]
     rows += [
-        [_safe(server) if server is not None else "without a name", *(f"{count:,}" for count in counts)]
-        for server, counts in servers[:_MOST_SHOWN]
+        [_escape(server) if server is not None else "without a name", *(f"{count:,}" for count in counts)]
+        for server, counts in servers[:_MAX_ROWS]
     ]
     yield "Hosts that send an ETag, by server:"
-    yield from aligned(["server", "always", "sometimes", "never"], rows)
-    liars = found.liars
+    yield from format_columns(["server", "always", "sometimes", "never"], rows)
+    liars = found.unreliable_hosts
     if liars:
         yield ""
         yield f"Hosts that say `same` when pages change, out of habit: {len(liars):,}"
         rows = [
             [
-                _safe(one.host),
+                _escape(one.host),
                 "Last-Modified" if one.indicator == "date" else "ETag",
-                f"{one.lies:,}",
+                f"{one.false_claims:,}",
                 f"{one.claims:,}",
             ]
-            for one in liars[:_MOST_SHOWN]
+            for one in liars[:_MAX_ROWS]
         ]
-        yield from aligned(["host", "header", "lies", "of"], rows)
+        yield from format_columns(["host", "header", "lies", "of"], rows)
 
 
-def _safe(text: str) -> str:
-    return shown(os.fsencode(text))
+def _escape(text: str) -> str:
+    return escape_untrusted(os.fsencode(text))

@@ -9,11 +9,11 @@ from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry, load_registry
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
-from unlost.cli.readable import FILE
+from unlost.cli.readable import READABLE_FILE
 from unlost.errors import UsageError
 
 
-def _ids(
+def _parse_ids(
     _ctx: click.Context, _param: click.Parameter, value: str | list[str] | tuple[str, ...] | None
 ) -> tuple[str, ...]:
     """Return the ids in a text with commas, or in a list of a file of settings; none if nothing is said."""
@@ -28,7 +28,7 @@ def _ids(
 archives_option = click.option(
     "--archives",
     cls=CommonOption,
-    type=FILE,
+    type=READABLE_FILE,
     metavar="FILE",
     help="The registry to use in place of the shipped one, or MemGator's list; for all commands: UNLOST_ARCHIVES.",
 )
@@ -36,13 +36,13 @@ only_option = click.option(
     "--only",
     cls=CommonOption,
     type=click.UNPROCESSED,
-    callback=_ids,
+    callback=_parse_ids,
     metavar="ID[,ID...]",
     help="Only these archives, also if they are off; for all commands: UNLOST_ONLY.",
 )
 
 
-def registry(file: Path | None) -> Registry:
+def read_registry(file: Path | None) -> Registry:
     """Return the registry in a file, or the one that is shipped, and say what was passed over. Raises InputError."""
     found = load_registry(file)
     for note in found.notes:
@@ -50,9 +50,9 @@ def registry(file: Path | None) -> Registry:
     return found
 
 
-def archives_of(file: Path | None, only: tuple[str, ...]) -> dict[str, Archive]:
+def select_archives(file: Path | None, only: tuple[str, ...]) -> dict[str, Archive]:
     """Return the archives to ask, by id: those that are named, else all that are on. Raises InputError, UsageError."""
-    known = registry(file)
+    known = read_registry(file)
     if only:
         return {each.id: replace(each, enabled=True) for each in known.only(only)}
     found = {each.id: each for each in known.archives if each.enabled}

@@ -5,18 +5,16 @@ from pathlib import Path
 import click
 
 from unlost.cli import readable
-from unlost.cli.target import check_new_file
+from unlost.cli.target import check_output_file
 from unlost.errors import UsageError
 from unlost.shown.language import LANGUAGES
 
-_PLACE = readable.Named()
+_FILE = readable.AnyPath()
 
 
 @click.command(name="report")
-@click.argument("recoveries", type=readable.RECOVERY, nargs=-1, required=True, metavar="RECOVERY...")
-@click.option(
-    "-o", "--output", type=_PLACE, metavar="DIR", help="Where to write the files.  [default: RECOVERY/report]"
-)
+@click.argument("recoveries", type=readable.RECOVERY_FOLDER, nargs=-1, required=True, metavar="RECOVERY...")
+@click.option("-o", "--output", type=_FILE, metavar="DIR", help="Where to write the files.  [default: RECOVERY/report]")
 @click.option(
     "--language",
     type=click.Choice(LANGUAGES),
@@ -24,7 +22,7 @@ _PLACE = readable.Named()
     show_default=True,
     help="Of the page and of the summary; lines and objects have none, and messages are English.",
 )
-@click.option("--html", type=_PLACE, metavar="FILE", help="Write the page there, and no other files.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write the page there, and no other files.")
 @click.option("--tsv", is_flag=True, help="Print a line for each resource, with tabs, and write no files.")
 @click.option("--json", is_flag=True, help="Print an object for each resource, then the summary, and write no files.")
 @click.option(
@@ -35,18 +33,20 @@ _PLACE = readable.Named()
 @click.option(
     "--factors", is_flag=True, help="Say what has to do with coming back, over all RECOVERY... together; no files."
 )
-@click.option("--ranks", type=readable.FILE, metavar="FILE", help="With --factors: hosts and their ranks, one a line.")
 @click.option(
-    "--backlinks", type=readable.FILE, metavar="FILE", help="The same: hosts and how many links lead to them."
+    "--ranks", type=readable.READABLE_FILE, metavar="FILE", help="With --factors: hosts and their ranks, one a line."
+)
+@click.option(
+    "--backlinks", type=readable.READABLE_FILE, metavar="FILE", help="The same: hosts and how many links lead to them."
 )
 @click.option(
     "--original",
-    type=readable.PLACE,
+    type=readable.FILE_OR_FOLDER,
     multiple=True,
     metavar="SITE",
     help="The same: an original, for sizes; may be repeated.",
 )
-@click.option("--plot", type=_PLACE, metavar="FILE", help="The same: draw it as PNG, PDF or SVG; unlost[plots].")
+@click.option("--plot", type=_FILE, metavar="FILE", help="The same: draw it as PNG, PDF or SVG; unlost[plots].")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -68,7 +68,7 @@ def command(
     RECOVERY is the folder of `unlost recover`, which may be at work meanwhile. A page for people, a line for each
     resource and the same as JSON are written into its folder `report`. docs/report.md explains them.
     """
-    from unlost.cli.reportrun import Printed, run  # noqa: PLC0415  start-up
+    from unlost.cli.reportrun import ReportOutput, run_report  # noqa: PLC0415  start-up
     from unlost.recover.report.files import ReportFiles  # noqa: PLC0415
 
     if factors:
@@ -88,13 +88,13 @@ def command(
         raise UsageError("--tsv, --json and --list say different things: give one of them")
     if output is not None and (tsv or json or list or html):
         raise UsageError("--output is for all files together: leave it out, or --tsv, --json, --list and --html")
-    printed = Printed("tsv" if tsv else "json" if json else list or "")
+    printed = ReportOutput("tsv" if tsv else "json" if json else list or "")
     if html is not None:
-        check_new_file(html)
-        files = ReportFiles(page=html)
-    elif printed is Printed.SUMMARY:
-        files = ReportFiles.into(output, recovery)
+        check_output_file(html)
+        files = ReportFiles(html=html)
+    elif printed is ReportOutput.SUMMARY:
+        files = ReportFiles.in_folder(output, recovery)
     else:
         files = ReportFiles()
-    run(recovery, printed, files, language)
+    run_report(recovery, printed, files, language)
     ctx.exit(0)

@@ -4,21 +4,21 @@ from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
 
-from unlost.cli.addresses import write
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.table import table_lines
-from unlost.cli.target import check_new_file
-from unlost.formats.output import whole_file
+from unlost.cli.addresses import write_lines
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.table import format_tables
+from unlost.cli.target import check_output_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problems
-from unlost.measure.factors.findings import findings_of
-from unlost.measure.factors.host_numbers import read_numbers
-from unlost.measure.factors.objects import factors_object
-from unlost.measure.factors.page import factors_page
-from unlost.measure.factors.reading import Known, hosts_of
-from unlost.measure.factors.tables import factor_tables, headline, remarks
-from unlost.measure.plots import check_plot, plot_factors
+from unlost.measure.factors.findings import analyze_factors
+from unlost.measure.factors.host_numbers import read_host_numbers
+from unlost.measure.factors.objects import factors_to_json
+from unlost.measure.factors.page import render_factors_page
+from unlost.measure.factors.reading import ExternalFactorData, recovered_hosts
+from unlost.measure.factors.tables import factor_tables, factors_headline, factors_remarks
+from unlost.measure.plots import validate_plot_path, plot_factors
 from unlost.measure.sites.opening import open_site
-from unlost.shown.words import printable
+from unlost.shown.words import escape_unprintable
 
 
 def run_factors(
@@ -32,30 +32,34 @@ def run_factors(
     json: bool,
 ) -> int:
     """Print what recoveries tell about the factors; return the exit code. Raises UsageError, InputError, OSError."""
-    check_plot(plot)
+    validate_plot_path(plot)
     for each in (html, plot):
         if each is not None:
-            check_new_file(each)
+            check_output_file(each)
     problems = Problems()
-    hosts = hosts_of(recoveries) if ranks or backlinks else set()
+    hosts = recovered_hosts(recoveries) if ranks or backlinks else set()
     sizes = {}
     for original in originals:
         sizes.update({name: each.size for name, each in open_site(original).resources.items()})
-    known = Known(
-        read_numbers(ranks, hosts, problems) if ranks else {},
-        read_numbers(backlinks, hosts, problems) if backlinks else {},
+    known = ExternalFactorData(
+        read_host_numbers(ranks, hosts, problems) if ranks else {},
+        read_host_numbers(backlinks, hosts, problems) if backlinks else {},
         sizes,
     )
-    found = findings_of(recoveries, known)
+    found = analyze_factors(recoveries, known)
     if html is not None:
-        with whole_file(html) as file:
-            file.write(factors_page(found).encode("utf-8", "backslashreplace"))
+        with atomic_file(html) as file:
+            file.write(render_factors_page(found).encode("utf-8", "backslashreplace"))
     if plot is not None:
         plot_factors(found, plot)
     if json:
-        write([dumps(factors_object(found)) + "\n"])
+        write_lines([dumps(factors_to_json(found)) + "\n"])
     else:
-        lines = [headline(found), *map(printable, remarks(found)), *table_lines(factor_tables(found))]
-        write([line + "\n" for line in lines])
+        lines = [
+            factors_headline(found),
+            *map(escape_unprintable, factors_remarks(found)),
+            *format_tables(factor_tables(found)),
+        ]
+        write_lines([line + "\n" for line in lines])
     say_problems(problems)
-    return SKIPPED_INPUT if problems.total else 0
+    return EXIT_SKIPPED_INPUT if problems.total else 0

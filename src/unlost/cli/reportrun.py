@@ -5,15 +5,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from unlost.cli.messages import command_line, say, say_next
-from unlost.cli.reportshown import Lines, print_summary
-from unlost.recover.report.figures import Figures
+from unlost.cli.reportshown import StdoutLines, print_summary
+from unlost.recover.report.figures import RecoveryStats
 from unlost.recover.report.files import ReportFiles, write_report
 from unlost.recover.report.retelling import report_strings
-from unlost.recover.state.reading import StateReading
-from unlost.recover.summary import plain
+from unlost.recover.state.reading import StateReader
+from unlost.recover.summary import escape_unprintable
 
 
-class Printed(StrEnum):
+class ReportOutput(StrEnum):
     """What goes to standard output."""
 
     SUMMARY = ""
@@ -27,65 +27,69 @@ class Printed(StrEnum):
     LEFT_OUT = "left-out"
 
 
-def run(recovery: Path, printed: Printed, files: ReportFiles, language: str) -> None:
+def run_report(recovery: Path, printed: ReportOutput, files: ReportFiles, language: str) -> None:
     """Print one thing, and write the files, whole or not at all. language: of what people read.
 
     Raises InputError, OSError.
     """
-    with StateReading(recovery) as state:
-        figures = Figures() if _is_list(printed) and not files.named() else _written(state, printed, files, language)
+    with StateReader(recovery) as state:
+        figures = (
+            RecoveryStats()
+            if _is_list(printed) and not files.paths()
+            else _write_report(state, printed, files, language)
+        )
         if _is_list(printed):
-            with Lines() as lines:
-                for line in _list(state, printed):
+            with StdoutLines() as lines:
+                for line in _list_lines(state, printed):
                     lines.add(line)
-        state.check()
-    if printed is Printed.SUMMARY:
+        state.check_unchanged()
+    if printed is ReportOutput.SUMMARY:
         print_summary(figures, report_strings(language))
     if not _is_list(printed) and not figures.total:
         say(f"{recovery}: nothing has come back yet: `unlost recover` goes on", level="note")
-    if files.page is not None:
-        say(f"the report is in {files.page}", level="info")
-    if printed is Printed.SUMMARY and figures.recovered:
+    if files.html is not None:
+        say(f"the report is in {files.html}", level="info")
+    if printed is ReportOutput.SUMMARY and figures.recovered:
         say_next(f"{command_line('export', recovery, '--to', 'SITE')} makes a site of what came back")
 
 
-def _is_list(printed: Printed) -> bool:
-    return printed not in (Printed.SUMMARY, Printed.TSV, Printed.JSON)
+def _is_list(printed: ReportOutput) -> bool:
+    return printed not in (ReportOutput.SUMMARY, ReportOutput.TSV, ReportOutput.JSON)
 
 
-def _written(state: StateReading, printed: Printed, files: ReportFiles, language: str) -> Figures:
+def _write_report(state: StateReader, printed: ReportOutput, files: ReportFiles, language: str) -> RecoveryStats:
     """Read all resources once: print them, write them, count them, and write the page."""
-    if printed not in (Printed.TSV, Printed.JSON):
+    if printed not in (ReportOutput.TSV, ReportOutput.JSON):
         return write_report(state, files, language=language)
-    with Lines() as shown:
+    with StdoutLines() as shown:
         also = [shown.add]
         return write_report(
             state,
             files,
-            lines=also if printed is Printed.TSV else (),
-            objects=also if printed is Printed.JSON else (),
+            tsv_writers=also if printed is ReportOutput.TSV else (),
+            json_writers=also if printed is ReportOutput.JSON else (),
             language=language,
         )
 
 
-def _list(state: StateReading, printed: Printed) -> Iterator[bytes]:
+def _list_lines(state: StateReader, printed: ReportOutput) -> Iterator[bytes]:
     """Yield the lines of a list."""
-    for fields in _fields(state, printed):
-        yield "\t".join(map(plain, fields)).encode("utf-8", "surrogateescape") + b"\n"
+    for fields in _list_fields(state, printed):
+        yield "\t".join(map(escape_unprintable, fields)).encode("utf-8", "surrogateescape") + b"\n"
 
 
-def _fields(state: StateReading, printed: Printed) -> Iterator[tuple[str, ...]]:
-    if printed is Printed.MISSING:
-        for gap in state.missing():
+def _list_fields(state: StateReader, printed: ReportOutput) -> Iterator[tuple[str, ...]]:
+    if printed is ReportOutput.MISSING:
+        for gap in state.missing_resources():
             yield gap.uri, gap.reason, str(gap.links), gap.source or "-"
-    elif printed in (Printed.REJECTED, Printed.DOUBTFUL):
-        for copy in state.rejected() if printed is Printed.REJECTED else state.doubtful():
+    elif printed in (ReportOutput.REJECTED, ReportOutput.DOUBTFUL):
+        for copy in state.rejected() if printed is ReportOutput.REJECTED else state.doubtful():
             yield copy.uri, copy.archive or "-", copy.datetime, copy.kind, copy.reason, copy.urim or "-"
-    elif printed in (Printed.LISTED, Printed.LEFT_OUT):
-        for uri, reason in state.left_out():
-            if reason or printed is Printed.LISTED:
+    elif printed in (ReportOutput.LISTED, ReportOutput.LEFT_OUT):
+        for uri, reason in state.skipped_urls():
+            if reason or printed is ReportOutput.LISTED:
                 yield uri, reason or "not-linked"
     else:
-        for each in state.ended():
+        for each in state.finished_resources():
             if (chosen := each.chosen) is not None:
                 yield chosen.uri, chosen.archive or "-", chosen.datetime, chosen.mime or "-", chosen.urim or "-"

@@ -2,32 +2,32 @@
 
 import math
 
-from unlost.archives.sampling.sampler import Stop
+from unlost.archives.sampling.sampler import EarlyStop
 from unlost.archives.sampling.state import SampleState
-from unlost.cli.asking import how_to_forget
+from unlost.cli.asking import reset_hint
 from unlost.cli.messages import say
 from unlost.dates import from_epoch, to_iso, to_local
 from unlost.errors import NotNowError
 
 
-def of_pages(state: SampleState, limit: int | None) -> dict[str, object]:
+def page_sample_result(state: SampleState, limit: int | None) -> dict[str, object]:
     """Return what came of asking for the pages of a list, with the names that `--json` has."""
-    outcomes = state.outcomes(limit)
+    outcomes = state.count_outcomes(limit)
     return {
-        "addresses": state.size(limit),
+        "addresses": state.count_pages(limit),
         "found": outcomes.pop("hit", 0),
         "missed": outcomes.pop("miss", 0),
         "excluded": outcomes.pop("excluded", 0),
         "left": outcomes.pop("", 0),
         "failed": outcomes,
-        "mementos": state.copies(limit)[0],
+        "mementos": state.count_mementos(limit)[0],
     }
 
 
-def of_search(state: SampleState) -> dict[str, object]:
+def search_sample_result(state: SampleState) -> dict[str, object]:
     """Return what came of searching."""
-    done, waiting, failed = state.terms()
-    mementos, found = state.copies()
+    done, waiting, failed = state.count_terms()
+    mementos, found = state.count_mementos()
     return {
         "requests": state.requests,
         "searched": done,
@@ -38,7 +38,7 @@ def of_search(state: SampleState) -> dict[str, object]:
     }
 
 
-def sentence(result: dict[str, object], kind: str) -> str:
+def format_sample_result(result: dict[str, object], kind: str) -> str:
     """Return the same for people."""
     failed = result["failed"]
     kinds = ", ".join(f"{each} {count}" for each, count in failed.items()) if isinstance(failed, dict) else ""
@@ -54,14 +54,14 @@ def sentence(result: dict[str, object], kind: str) -> str:
     )
 
 
-def say_what_next(stop: Stop | None, result: dict[str, object]) -> None:
+def say_how_to_resume(stop: EarlyStop | None, result: dict[str, object]) -> None:
     """Say why not all was asked, and how to go on."""
     go_on = "The same command goes on; the map has what came back so far"
     if stop is None:
         say(f"some could not be asked for. {go_on}", level="warning")
     elif isinstance(stop.error, NotNowError):
-        until = to_local(stop.error.until, up=True)
-        forget = f". {how_to_forget(stop.error.archive)}" if stop.error.reason == "blocked" else ""
+        until = to_local(stop.error.until, round_up=True)
+        forget = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
         say(
             f"{stop.error}. {go_on}: run it again after {until}{forget}",
             level="warning",

@@ -11,11 +11,11 @@ import click
 from unlost.archives.archive import Archive
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.readable import Named
+from unlost.cli.readable import AnyPath
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 
-FILE = Named()
+OUTPUT_FILE = AnyPath()
 
 concurrency_option = click.option(
     "--concurrency",
@@ -37,23 +37,25 @@ restart_option = click.option("--restart", is_flag=True, help="Forget all answer
 
 def state_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return the option that says where answers are kept. default: what the file is called otherwise."""
-    return click.option("--state", type=FILE, metavar="FILE", help=f"Where answers are kept; {default} if not given.")
+    return click.option(
+        "--state", type=OUTPUT_FILE, metavar="FILE", help=f"Where answers are kept; {default} if not given."
+    )
 
 
-class Resumable(Protocol):
+class ResumableState(Protocol):
     """A state that remembers what it is about."""
 
     def plan(self) -> Mapping[str, object] | None:
         """Return what it is about; None if nothing was begun."""
         ...
 
-    def require(self, plan: Mapping[str, object]) -> None:
+    def check_plan(self, plan: Mapping[str, object]) -> None:
         """Raise UsageError if it is about something else."""
         ...
 
 
-def begin_list(
-    state: Resumable,
+def begin_url_list(
+    state: ResumableState,
     file: Path,
     problems: Problems,
     begin: "Callable[[Callable[[], dict[str, object]], Iterator[tuple[str, bytes]]], object]",
@@ -64,10 +66,10 @@ def begin_list(
     file: `-` is standard input. begin: keeps them; gets what returns the whole plan once all were read, and them with
     their keys. plan: what else decides what is asked. Raises UsageError, InputError.
     """
-    from unlost.archives.sampling.sampler import AddressList  # noqa: PLC0415  start-up
+    from unlost.archives.sampling.sampler import SampleUrlList  # noqa: PLC0415  start-up
 
     is_stdin = is_standard_input(file)
-    listed = AddressList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
+    listed = SampleUrlList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
 
     def whole_plan() -> dict[str, object]:
         if not listed.count:
@@ -80,7 +82,7 @@ def begin_list(
         return
     for _ in listed:
         pass
-    state.require(whole_plan())
+    state.check_plan(whole_plan())
 
 
 def is_standard_input(file: Path) -> bool:
@@ -88,13 +90,13 @@ def is_standard_input(file: Path) -> bool:
     return fspath(file) == "-"
 
 
-def address_of(archive: Archive) -> str | None:
+def archive_endpoint(archive: Archive) -> str | None:
     """Return where an archive is asked for captures: what tells it from another of the same name."""
     return archive.cdx or archive.timemap or archive.folder
 
 
 @contextmanager
-def resumable() -> Iterator[None]:
+def hint_on_interrupt() -> Iterator[None]:
     """Say to whoever interrupts it that nothing is lost."""
     try:
         yield

@@ -12,14 +12,19 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.messages import say
-from unlost.cli.serve_jobs import Taking, jobs_options, opened, set_admin
-from unlost.cli.service_options import Asking, asking_options, options_of, selected_archives
+from unlost.cli.serve_jobs import JobServiceOptions, jobs_options, open_jobs, set_admin_password
+from unlost.cli.service_options import (
+    AggregatorOptions,
+    aggregator_options,
+    build_service_options,
+    list_selected_archives,
+)
 from unlost.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from unlost.service.parts import Parts
+    from unlost.service.parts import ServiceContext
 
 
 _ENDPOINTS = (
@@ -29,7 +34,7 @@ _ENDPOINTS = (
 """The first segments of the service's own paths."""
 
 
-def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+def _validate_root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is None:
         return None
     try:
@@ -45,13 +50,13 @@ def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
     return value.rstrip("/")
 
 
-def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
     """Refuse what is no map: whatever it is, it was not meant to be published."""
     if value is not None:
         from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
-        from unlost.formats.textfile import lines_of  # noqa: PLC0415
+        from unlost.formats.textfile import read_source_lines  # noqa: PLC0415
 
-        first = next(iter(lines_of(value, Problems())), None)
+        first = next(iter(read_source_lines(value, Problems())), None)
         if first is None or not first.text.startswith(b"!"):
             raise InputError(f"{value}: not a MementoMap: expected `!context` at its beginning")
     return value
@@ -67,14 +72,14 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
 @click.option("--port", type=click.IntRange(0, 65_535), default=1208, show_default=True, help="0 for any that is free.")
 @click.option(
     "--root",
-    callback=_root,
+    callback=_validate_root,
     metavar="URL",
     help="The address by which others reach the service; without it, the one by which each request calls it.",
 )
 @click.option(
     "--publish-map",
-    type=readable.FILE,
-    callback=_map,
+    type=readable.READABLE_FILE,
+    callback=_validate_map,
     metavar="FILE",
     help="A MementoMap to publish under /mementomap; it may be replaced at any time.",
 )
@@ -125,7 +130,7 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
 )
 @click.option(
     "--log-upstream",
-    type=readable.Named(dir_okay=False),
+    type=readable.AnyPath(dir_okay=False),
     metavar="FILE",
     help="Write every answer of an archive to this file, one JSON object a line.",
 )
@@ -146,7 +151,7 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
     help="Requests at once to one archive at most.",
 )
 @jobs_options
-@asking_options
+@aggregator_options
 def command(
     host: str,
     port: int,
@@ -161,8 +166,8 @@ def command(
     log_upstream: Path | None,
     upstream_initial: int,
     upstream_max: int,
-    taking: Taking,
-    asking: Asking,
+    taking: JobServiceOptions,
+    asking: AggregatorOptions,
 ) -> None:
     """Serve TimeMaps, TimeGates and a page for people, from all archives at once.
 
@@ -171,17 +176,17 @@ def command(
     too, and does them.
     """
     if taking.set_admin is not None:
-        set_admin(taking, taking.set_admin)
+        set_admin_password(taking, taking.set_admin)
         return
     import uvloop  # noqa: PLC0415  only who serves pays for it
 
     from unlost.archives.manners.concurrency import ConcurrencyOptions  # noqa: PLC0415
     from unlost.clock import SystemClock  # noqa: PLC0415
     from unlost.service import server  # noqa: PLC0415
-    from unlost.service.assembly import assembled  # noqa: PLC0415
+    from unlost.service.assembly import build_service  # noqa: PLC0415
     from unlost.service.reload import ReloadableApplication  # noqa: PLC0415
 
-    options = options_of(
+    options = build_service_options(
         asking,
         root=root,
         published=publish_map,
@@ -195,25 +200,27 @@ def command(
         concurrency=ConcurrencyOptions(min(upstream_initial, upstream_max), maximum=upstream_max),
     )
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server reloads by it
-    with server.listen(host, port) as listening, opened(taking, options, server.address_of(listening)) as orders:
-        place = server.address_of(listening)
+    with server.listen(host, port) as listening, open_jobs(taking, options, server.socket_url(listening)) as orders:
+        place = server.socket_url(listening)
 
         async def serve() -> int | None:
             ready = partial(say, f"listening at {place}/", level="note")
             clock = SystemClock()
 
             @asynccontextmanager
-            async def open_parts(previous: "Parts | None") -> "AsyncIterator[Parts]":
+            async def open_parts(previous: "ServiceContext | None") -> "AsyncIterator[ServiceContext]":
                 current = (
-                    orders.options if previous is None else replace(orders.options, archives=selected_archives(asking))
+                    orders.options
+                    if previous is None
+                    else replace(orders.options, archives=list_selected_archives(asking))
                 )
-                async with assembled(current, clock, previous) as parts:
+                async with build_service(current, clock, previous) as parts:
                     ids = frozenset(each.id for each in current.archives)
-                    yield parts if desk is None else replace(parts, desk=replace(desk, archives=ids))
+                    yield parts if desk is None else replace(parts, job_service=replace(desk, archives=ids))
 
             async with (
-                orders.opened_desk(clock) as desk,
-                ReloadableApplication(open_parts, asking.deadline + server.GRACE, options.tell) as application,
+                orders.open_job_service(clock) as desk,
+                ReloadableApplication(open_parts, asking.deadline + server.GRACE_SECONDS, options.tell) as application,
             ):
                 return await server.serve(application, listening, ready, asking.deadline)
 

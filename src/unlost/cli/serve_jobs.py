@@ -15,9 +15,9 @@ import click
 from unlost.cli import readable
 from unlost.cli.jobs_options import (
     database_option,
-    environment,
+    worker_environment,
     jobs_option,
-    limit_store,
+    open_job_limit_store,
     max_jobs_size_option,
     min_free_space_option,
     open_database,
@@ -27,24 +27,24 @@ from unlost.errors import UsageError
 
 if TYPE_CHECKING:
     from unlost.clock import Clock
-    from unlost.service.assembly import Options
-    from unlost.service.clients import Proxies
+    from unlost.service.assembly import ServiceOptions
+    from unlost.service.clients import TrustedProxies
     from unlost.service.jobs.database import Database
-    from unlost.service.jobs_desk import Desk
+    from unlost.service.jobs_desk import JobService
     from unlost.service.mail import MailServer
 
 _ADMIN_PASSWORD = "UNLOST_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
-_PASSWORD = "UNLOST_SMTP_PASSWORD"  # noqa: S105  the name of a variable
+_SMTP_PASSWORD = "UNLOST_SMTP_PASSWORD"  # noqa: S105  the name of a variable
 
 
-def _networks(_ctx: click.Context, _param: click.Parameter, value: str) -> "Proxies":
+def _parse_networks(_ctx: click.Context, _param: click.Parameter, value: str) -> "TrustedProxies":
     try:
         return [ip_network(each.strip()) for each in value.split(",")]
     except ValueError as error:
         raise click.BadParameter(f"expected networks, such as 10.0.0.0/24,2001:db8::1: {error}") from None
 
 
-_OPTIONS = (
+_JOB_OPTIONS = (
     jobs_option,
     database_option,
     click.option(
@@ -61,7 +61,7 @@ _OPTIONS = (
     click.option("--mail-from", metavar="ADDRESS", help="Whom letters to owners of jobs are from."),
     click.option(
         "--smtp-ca",
-        type=readable.FILE,
+        type=readable.READABLE_FILE,
         metavar="FILE",
         help="Certificates to trust for mail, in place of the system's.",
     ),
@@ -80,7 +80,7 @@ _OPTIONS = (
         "--proxies",
         default="127.0.0.0/8,::1",
         show_default=True,
-        callback=_networks,
+        callback=_parse_networks,
         metavar="NETWORKS",
         help="With --behind-proxy: where proxies are; nobody else is believed.",
     ),
@@ -103,7 +103,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class JobServiceOptions:
     """What somebody says of how orders are taken: the options by their names."""
 
     jobs: Path | None
@@ -114,7 +114,7 @@ class Taking:
     smtp_ca: Path | None
     set_admin: str | None
     behind_proxy: bool
-    proxies: "Proxies"
+    proxies: "TrustedProxies"
     keep_jobs: float
     allow_private_hosts: bool
     min_free_space: int
@@ -126,41 +126,43 @@ def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
-        taking = Taking(**{each.name: values.pop(each.name) for each in fields(Taking)})
+        taking = JobServiceOptions(**{each.name: values.pop(each.name) for each in fields(JobServiceOptions)})
         command(*arguments, taking=taking, **values)
 
     given: Callable[..., None] = collected
-    for option in reversed(_OPTIONS):
+    for option in reversed(_JOB_OPTIONS):
         given = option(given)
     return given
 
 
-class Orders:
+class JobServiceSetup:
     """How orders are taken. options: those of the service, as they are where orders are."""
 
-    def __init__(self, taking: Taking, options: "Options", place: str, database: "Database | None") -> None:
+    def __init__(
+        self, taking: JobServiceOptions, options: "ServiceOptions", place: str, database: "Database | None"
+    ) -> None:
         self.options = options
         self._taking = taking
         self._place = place
         self._database = database
-        self._mail = _mail(taking)
+        self._mail = _mail_server(taking)
         if database is not None and database.is_shared:
             # What the aggregator asks counts together with what workers on other machines ask.
-            self.options = replace(options, limits=limit_store(database))
+            self.options = replace(options, limits=open_job_limit_store(database))
 
     @asynccontextmanager
-    async def opened_desk(self, clock: "Clock") -> "AsyncIterator[Desk | None]":
+    async def open_job_service(self, clock: "Clock") -> "AsyncIterator[JobService | None]":
         """Yield what takes orders while workers run; None where no orders are taken."""
         if self._database is None or self._taking.jobs is None:
             yield None
             return
-        from unlost.service.jobs.disk_space import SpaceLimits  # noqa: PLC0415
-        from unlost.service.jobs.retention import Terms  # noqa: PLC0415  start-up
-        from unlost.service.jobs_assembly import JobsOptions, opened_desk  # noqa: PLC0415
-        from unlost.service.worker_processes import running_workers  # noqa: PLC0415
+        from unlost.service.jobs.disk_space import DiskSpaceLimits  # noqa: PLC0415
+        from unlost.service.jobs.retention import RetentionPolicy  # noqa: PLC0415  start-up
+        from unlost.service.jobs_assembly import JobServiceConfig, open_job_service  # noqa: PLC0415
+        from unlost.service.worker_processes import run_worker_processes  # noqa: PLC0415
 
         taking, folder = self._taking, self._taking.jobs
-        terms = replace(Terms(), ended=taking.keep_jobs)
+        terms = replace(RetentionPolicy(), ended=taking.keep_jobs)
         context = click.get_current_context()
 
         def tell(text: str) -> None:
@@ -169,27 +171,27 @@ class Orders:
 
         archives = frozenset(each.id for each in self.options.archives)
         root = self.options.root or self._place
-        jobs = JobsOptions(
+        jobs = JobServiceConfig(
             folder, self._database, archives, root, tell, self._mail, terms,
             proxies=taking.proxies if taking.behind_proxy else (), contact=self.options.contact or "",
             allows_private=taking.allow_private_hosts,
-            space=SpaceLimits.of_megabytes(taking.min_free_space, taking.max_jobs_size),
+            space=DiskSpaceLimits.from_megabytes(taking.min_free_space, taking.max_jobs_size),
         )  # fmt: skip
         if self._mail is None:
             tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
         async with AsyncExitStack() as stack:
-            desk = await stack.enter_async_context(opened_desk(jobs, clock))
+            desk = await stack.enter_async_context(open_job_service(jobs, clock))
             await stack.enter_async_context(
-                running_workers(taking.workers, _worker(), environment(folder, taking.database))
+                run_worker_processes(taking.workers, _worker_command(), worker_environment(folder, taking.database))
             )
             yield desk
 
 
-def set_admin(taking: Taking, name: str) -> None:
+def set_admin_password(taking: JobServiceOptions, name: str) -> None:
     """Give an administrator a password. Raises UsageError for what is none, and as `Database` does."""
     if taking.jobs is None:
         raise UsageError("--jobs is missing: the folder of jobs that the administrator looks after")
-    from unlost.service.jobs.admins import Admins  # noqa: PLC0415  start-up
+    from unlost.service.jobs.admins import AdminStore  # noqa: PLC0415  start-up
 
     password = os.environ.get(_ADMIN_PASSWORD)
     if password is None and sys.stdin.isatty():
@@ -198,41 +200,41 @@ def set_admin(taking: Taking, name: str) -> None:
         password = sys.stdin.readline().rstrip("\n")
     database = open_database(taking.jobs, taking.database)
     try:
-        Admins(database).put(name, password)
+        AdminStore(database).set_password(name, password)
     finally:
         database.close()
     say(f"{name} can log in at /admin", level="note")
 
 
 @contextmanager
-def opened(taking: Taking, options: "Options", place: str) -> Iterator[Orders]:
+def open_jobs(taking: JobServiceOptions, options: "ServiceOptions", place: str) -> Iterator[JobServiceSetup]:
     """Open what orders need, if any are taken. place: where the service listens."""
     if taking.jobs is None:
         if taking.database is not None or taking.smtp is not None:
             raise UsageError("--jobs is missing: the folder of jobs and what they recover")
-        yield Orders(taking, options, place, None)
+        yield JobServiceSetup(taking, options, place, None)
         return
     from unlost.cli.logs import log_to_stderr  # noqa: PLC0415  start-up
 
     log_to_stderr()
     database = open_database(taking.jobs, taking.database)
     try:
-        yield Orders(taking, options, place, database)
+        yield JobServiceSetup(taking, options, place, database)
     finally:
         database.close()
 
 
-def _mail(taking: Taking) -> "MailServer | None":
+def _mail_server(taking: JobServiceOptions) -> "MailServer | None":
     if taking.smtp is None:
         return None
-    from unlost.service.mail import mail_server  # noqa: PLC0415  start-up
+    from unlost.service.mail import parse_mail_server  # noqa: PLC0415  start-up
 
     if taking.mail_from is None:
         raise UsageError("--mail-from is missing: whom letters are from")
-    return mail_server(taking.smtp, taking.mail_from, os.environ.get(_PASSWORD, ""), taking.smtp_ca)
+    return parse_mail_server(taking.smtp, taking.mail_from, os.environ.get(_SMTP_PASSWORD, ""), taking.smtp_ca)
 
 
-def _worker() -> list[str]:
+def _worker_command() -> list[str]:
     """Return how a worker is started that asks the same archives in the same name as we do."""
     context = click.get_current_context()
     root = context.find_root()

@@ -11,11 +11,11 @@ import click
 from unlost.cli import config
 from unlost.cli.asking import contact_option
 from unlost.cli.messages import say
-from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.cli.registry_options import archives_option, only_option, read_registry
 
 if TYPE_CHECKING:
     from unlost.archives.archive import Archive
-    from unlost.service.assembly import Options
+    from unlost.service.assembly import ServiceOptions
 
 broadcast_option = click.option(
     "--broadcast", is_flag=True, help="Ask all archives, whatever their maps and hit rates say."
@@ -45,7 +45,7 @@ deadline_option = click.option(
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AggregatorOptions:
     """What somebody says of whom to ask, and how: the options by their names."""
 
     archives: Path | None
@@ -57,12 +57,12 @@ class Asking:
     deadline: float
 
 
-def asking_options(command: Callable[..., None]) -> Callable[..., None]:
+def aggregator_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command all of them; it gets them as one argument, `asking`."""
 
     @wraps(command)
     def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
-        asking = Asking(**{each.name: values.pop(each.name) for each in fields(Asking)})
+        asking = AggregatorOptions(**{each.name: values.pop(each.name) for each in fields(AggregatorOptions)})
         command(*arguments, asking=asking, **values)
 
     given: Callable[..., None] = collected
@@ -79,21 +79,21 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
     return given
 
 
-def selected_archives(asking: Asking) -> "Sequence[Archive]":
+def list_selected_archives(asking: AggregatorOptions) -> "Sequence[Archive]":
     """Return the archives of the registry as it is now; with --only, no others. Raises as `registry` does."""
-    known = registry(asking.archives)
+    known = read_registry(asking.archives)
     # Those that are named are on.
     return [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
 
 
-def options_of(asking: Asking, **more: Any) -> "Options":  # noqa: ANN401  as `Options` has them
+def build_service_options(asking: AggregatorOptions, **more: Any) -> "ServiceOptions":  # noqa: ANN401  as `Options` has them
     """Return what a service is told. With --only, there are no other archives."""
-    from unlost.aggregate.wish import Wish  # noqa: PLC0415  start-up
-    from unlost.service.assembly import Options  # noqa: PLC0415
+    from unlost.aggregate.wish import RoutingOptions  # noqa: PLC0415  start-up
+    from unlost.service.assembly import ServiceOptions  # noqa: PLC0415
 
     tell = partial(say, level="note")
-    wish = Wish(None, asking.broadcast, asking.top_k, asking.min_probability)
-    folders = config.state(), config.cache()
-    return Options(
-        selected_archives(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more
+    wish = RoutingOptions(None, asking.broadcast, asking.top_k, asking.min_probability)
+    folders = config.state_folder(), config.cache_folder()
+    return ServiceOptions(
+        list_selected_archives(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more
     )

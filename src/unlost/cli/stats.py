@@ -2,17 +2,17 @@
 
 import click
 
-from unlost.cli.apart import group_of
+from unlost.cli.apart import lazy_group
 
-_KINDS = ("index", "logs")
+_COMMANDS = ("index", "logs")
 
 
-class _Stats(group_of("stats", *_KINDS)):  # type: ignore[misc]  # made anew for each group
+class _Stats(lazy_group("stats", *_COMMANDS)):  # type: ignore[misc]  # made anew for each group
     """Takes `unlost stats FILE` for `unlost stats index FILE`, which is what nearly everybody wants."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the name of the command where it was left out."""
-        if args and args[0] not in (*_KINDS, "--help"):
+        if args and args[0] not in (*_COMMANDS, "--help"):
             args = ["index", *args]
         rest: list[str] = super().parse_args(ctx, args)
         return rest

@@ -10,39 +10,39 @@ from typing import TYPE_CHECKING
 import click
 
 from unlost.cli import readable
-from unlost.cli.addresses import write
-from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
+from unlost.cli.addresses import write_lines
+from unlost.cli.engine_options import SparkConfig, columns_option, engine_options, parquet_columns, spark_config
 from unlost.cli.input_options import allow_partial_option, max_bad_option
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.progress import progress, size_of
-from unlost.cli.table import table_lines
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.cli.table import format_tables
 from unlost.errors import InputError, UnsortedError, UsageError
-from unlost.holdings.build import EXCLUDABLE
-from unlost.holdings.inputs import KINDS
+from unlost.holdings.build import EXCLUDABLE_PAGES
+from unlost.holdings.inputs import INPUT_KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 
 if TYPE_CHECKING:
-    from unlost.cli.progress import Bar
-    from unlost.holdings.report import Report
-    from unlost.holdings.statistics.gathering import GatherOptions
-    from unlost.holdings.statistics.partial import Partial
+    from unlost.cli.progress import ProgressBar
+    from unlost.holdings.report import InputReport
+    from unlost.holdings.statistics.gathering import IndexCountOptions
+    from unlost.holdings.statistics.partial import IndexCounts
 
-_KINDS = tuple(kind for kind in KINDS if kind != "map")
+_INDEX_KINDS = tuple(kind for kind in INPUT_KINDS if kind != "map")
 
 
 @click.command()
-@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
 @click.option("--study", is_flag=True, help="Only HTML with status 200, without robots.txt and sitemaps.")
 @click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
 @click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
-@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE)}, with a comma between.")
+@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE_PAGES)}, with a comma between.")
 @click.option("--name", help="What the index is called on the page; the file's name if not given.")
 @click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
-@click.option("--input", type=click.Choice(_KINDS), help="What the files are, if looking at them does not tell.")
+@click.option("--input", type=click.Choice(_INDEX_KINDS), help="What the files are, if looking at them does not tell.")
 @click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
@@ -85,32 +85,32 @@ def index(
     with 3. On a cluster, INDEX is whatever Spark has addresses for, and all of it is counted exactly, whatever its
     order; docs/scale.md says more.
     """
-    from unlost.holdings.statistics.figures import Figures  # noqa: PLC0415  start-up
+    from unlost.holdings.statistics.figures import IndexMetrics  # noqa: PLC0415  start-up
     from unlost.holdings.statistics.gathering import (  # noqa: PLC0415
         STUDY_EXCLUDE,
         STUDY_MIME,
         STUDY_STATUS,
-        GatherOptions,
+        IndexCountOptions,
     )
-    from unlost.holdings.statistics.tables import tables  # noqa: PLC0415
+    from unlost.holdings.statistics.tables import index_tables  # noqa: PLC0415
 
-    cluster = place(engine, master, spark_conf, keep)
+    cluster = spark_config(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     if cluster is not None and estimate:
         raise UsageError("--estimate: a cluster counts exactly, whatever the order: leave it out")
     if cluster is not None and (allow_partial or max_bad is not None):
         raise UsageError("--allow-partial and --max-bad are for one machine: leave out --engine spark")
     excluded = frozenset(exclude.split(",")) if exclude else frozenset()
-    if unknown := excluded - set(EXCLUDABLE):
-        raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
+    if unknown := excluded - set(EXCLUDABLE_PAGES):
+        raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE_PAGES)}")
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"{output}: cannot be written: it is no folder")
-    options = GatherOptions(
+    options = IndexCountOptions(
         status=frozenset(status) | ({STUDY_STATUS} if study else set()),
         mime=frozenset(mime) | ({STUDY_MIME} if study else set()),
         exclude=excluded | (set(STUDY_EXCLUDE) if study else set()),
         rules=rules,
-        kind=next((kind for kind in KINDS if kind == input), None),
+        kind=next((kind for kind in INPUT_KINDS if kind == input), None),
         column=column,
         host=host,
         threads=threads,
@@ -122,33 +122,33 @@ def index(
         # To load what writes the page takes as long as to count 100,000 rows: it is done beside that.
         Thread(target=import_module, args=("unlost.holdings.statistics.writing",)).start()
     if cluster is not None:
-        counted, report = _gathered_there(cluster, files, options, parquet)
+        counted, report = _gather_on_cluster(cluster, files, options, parquet)
     else:
-        with progress("counting", size_of(paths)) as bar:
-            counted, report = _gathered(paths, options, bar, estimated=estimate)
-    figures = Figures(counted)
+        with progress("counting", total_size(paths)) as bar:
+            counted, report = _gather(paths, options, bar, estimated=estimate)
+    figures = IndexMetrics(counted)
     if json:
-        from unlost.holdings.statistics.writing import statistics_object  # noqa: PLC0415  start-up
+        from unlost.holdings.statistics.writing import index_metrics_to_json  # noqa: PLC0415  start-up
 
-        click.echo(dumps(statistics_object(figures)))
+        click.echo(dumps(index_metrics_to_json(figures)))
     else:
-        write([f"{line}\n" for line in table_lines(tables(figures).values())])
+        write_lines([f"{line}\n" for line in format_tables(index_tables(figures).values())])
     if output is not None:
-        from unlost.holdings.statistics.writing import write_report  # noqa: PLC0415  start-up
+        from unlost.holdings.statistics.writing import write_index_report  # noqa: PLC0415  start-up
 
-        written = write_report(figures, output, report_name(name, paths))
+        written = write_index_report(figures, output, report_name(name, paths))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(report.problems)
-    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
 
 
-def _gathered_there(
-    cluster: Place, files: tuple[str, ...], options: "GatherOptions", columns: Mapping[str, str] | None
-) -> "tuple[Partial, Report]":
+def _gather_on_cluster(
+    cluster: SparkConfig, files: tuple[str, ...], options: "IndexCountOptions", columns: Mapping[str, str] | None
+) -> "tuple[IndexCounts, InputReport]":
     from unlost.holdings.spark import statistics  # noqa: PLC0415  start-up
 
     with cluster.engine() as engine:
-        return statistics.gather(engine, files, options, columns)
+        return statistics.count_index(engine, files, options, columns)
 
 
 def report_name(name: str | None, files: tuple[Path, ...]) -> str:
@@ -156,17 +156,17 @@ def report_name(name: str | None, files: tuple[Path, ...]) -> str:
     return name or ", ".join(file.name for file in files[:3]) + (" …" if len(files) > 3 else "")
 
 
-def _gathered(
-    files: tuple[Path, ...], options: "GatherOptions", bar: "Bar", *, estimated: bool
-) -> "tuple[Partial, Report]":
+def _gather(
+    files: tuple[Path, ...], options: "IndexCountOptions", bar: "ProgressBar", *, estimated: bool
+) -> "tuple[IndexCounts, InputReport]":
     """Return exact numbers if the order allows it, else estimates. Raises InputError for pipes, which are read once."""
-    from unlost.holdings.statistics.gathering import estimate, gather  # noqa: PLC0415  start-up
+    from unlost.holdings.statistics.gathering import estimate_index, count_index  # noqa: PLC0415  start-up
 
     if not estimated:
         try:
-            return gather(files, options, bar.at)
+            return count_index(files, options, bar.update)
         except UnsortedError as error:
             if not all(file.is_file() for file in files):
                 raise InputError(f"{error}: give --estimate, since a pipe cannot be read twice") from error
             say(f"{error}: what is told of URI-Rs, keys and hosts is estimated", level="info")
-    return estimate(files, options, bar.at)
+    return estimate_index(files, options, bar.update)

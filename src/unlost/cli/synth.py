@@ -7,13 +7,13 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.messages import say
-from unlost.cli.problems import SKIPPED_INPUT, say_problems
-from unlost.cli.target import check_new_file, writable
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.target import check_output_file, open_output
 from unlost.formats.problems import Problems
 from unlost.holdings import synth
-from unlost.holdings.synth_queries import MAX_QUERIES, QueryPlan, write_queries
+from unlost.holdings.synth_queries import MAX_QUERIES, SynthQueryOptions, write_synthetic_queries
 
-_FILE = readable.Named()
+_FILE = readable.AnyPath()
 
 
 @click.group(name="synth")
@@ -30,7 +30,9 @@ def command() -> None:
     show_default=True,
     help="Another one makes another index of the same shape.",
 )
-@click.option("--urls", type=readable.FILE, help="Captures of these pages: a list of addresses, plain, gzip or zstd.")
+@click.option(
+    "--urls", type=readable.READABLE_FILE, help="Captures of these pages: a list of addresses, plain, gzip or zstd."
+)
 @click.option("--column", type=click.IntRange(min=1), help="Which column of the list, between tabs, has the addresses.")
 @click.option(
     "--largest-host", type=click.IntRange(min=1), metavar="KEYS", help="One host has so many pages without query."
@@ -57,21 +59,23 @@ def index(
     until all of it is.
     """
     problems = Problems()
-    plan = synth.Plan(lines, seed, urls, column, largest_host, unsorted)
+    plan = synth.SynthIndexOptions(lines, seed, urls, column, largest_host, unsorted)
     if str(output) == "-":
-        synth.write_index_to(plan, sys.stdout.buffer, problems)
+        synth.write_synthetic_index_to(plan, sys.stdout.buffer, problems)
     else:
-        check_new_file(output)
-        synth.write_index(plan, output, problems)
+        check_output_file(output)
+        synth.write_synthetic_index(plan, output, problems)
     say_problems(problems)
-    ctx.exit(SKIPPED_INPUT if problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
 
 
 _SHARE = click.FloatRange(0, 1)
 
 
 @command.command()
-@click.option("--index", type=readable.FILE, multiple=True, required=True, help="What is held; may be repeated.")
+@click.option(
+    "--index", type=readable.READABLE_FILE, multiple=True, required=True, help="What is held; may be repeated."
+)
 @click.option("--count", type=click.IntRange(1, MAX_QUERIES), required=True, help="How many questions, exactly.")
 @click.option("--held", type=_SHARE, default=0.1, show_default=True, help="The share for addresses that are held.")
 @click.option("--near", type=_SHARE, default=0.3, show_default=True, help="The share for pages beside those.")
@@ -79,9 +83,9 @@ _SHARE = click.FloatRange(0, 1)
     "--seed", type=click.IntRange(0, synth.MAX_SEED), default=0, show_default=True, help="Another one asks else."
 )
 @click.option(
-    "--hidden", type=readable.FILE, help="Addresses for the near-misses, such as a part left out of the index."
+    "--hidden", type=readable.READABLE_FILE, help="Addresses for the near-misses, such as a part left out of the index."
 )
-@click.option("--strangers", type=readable.FILE, help="Addresses for the strangers, which are the rest.")
+@click.option("--strangers", type=readable.READABLE_FILE, help="Addresses for the strangers, which are the rest.")
 @click.option("-o", "--output", type=_FILE, required=True, help="Where to; - for stdout.")
 @click.pass_context
 def queries(
@@ -101,9 +105,9 @@ def queries(
     same options make the same bytes with one version of unlost.
     """
     problems = Problems()
-    plan = QueryPlan(count=count, held=held, near=near, seed=seed, hidden=hidden, strangers=strangers)
-    with writable(output) as path:
-        made = write_queries(index, plan, path, problems)
-    say(f"{made.held} held, {made.near} beside those, {made.strangers} of strangers", level="info")
+    plan = SynthQueryOptions(count=count, held=held, near=near, seed=seed, near_urls=hidden, unrelated_urls=strangers)
+    with open_output(output) as path:
+        made = write_synthetic_queries(index, plan, path, problems)
+    say(f"{made.held} held, {made.near} beside those, {made.unrelated} of strangers", level="info")
     say_problems(problems)
-    ctx.exit(SKIPPED_INPUT if problems.total else 0)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)

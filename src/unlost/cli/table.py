@@ -4,10 +4,10 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from unlost.cli.addresses import write
-from unlost.cli.messages import shown
-from unlost.shown.table import Table
-from unlost.shown.words import printable
+from unlost.cli.addresses import write_lines
+from unlost.cli.messages import escape_untrusted
+from unlost.shown.table import ReportTable
+from unlost.shown.words import escape_unprintable
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -15,9 +15,9 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     Whatever is in them, no terminal acts on it and no row takes two lines.
     """
-    safe = [[shown(os.fsencode(cell), None) for cell in row] for row in rows]
+    safe = [[escape_untrusted(os.fsencode(cell), None) for cell in row] for row in rows]
     if not sys.stdout.isatty():
-        write(["\t".join(row).rstrip("\t") + "\n" for row in safe])
+        write_lines(["\t".join(row).rstrip("\t") + "\n" for row in safe])
         return
     from rich.console import Console  # noqa: PLC0415  only for tables
     from rich.table import Table  # noqa: PLC0415
@@ -29,21 +29,23 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[int] = frozenset({0})) -> list[str]:
+def format_columns(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], left_aligned: Collection[int] = frozenset({0})
+) -> list[str]:
     """Return a table as lines of text: columns of words, by default the first, at the left, numbers at the right."""
     widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
     return [
         "  ".join(
-            cell.ljust(width) if at in words else cell.rjust(width)
+            cell.ljust(width) if at in left_aligned else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (heads, *rows)
     ]
 
 
-def table_lines(tables: Iterable[Table]) -> Iterator[str]:
+def format_tables(tables: Iterable[ReportTable]) -> Iterator[str]:
     """Yield tables as lines of text, with an empty line before each; whatever is in them, no terminal acts on it."""
     for table in tables:
-        heads = [printable(head) for head in table.heads]
-        rows = [[printable(cell) for cell in row] for row in table.rows]
-        yield from ("", printable(table.title), *aligned(heads, rows, table.words))
+        heads = [escape_unprintable(head) for head in table.heads]
+        rows = [[escape_unprintable(cell) for cell in row] for row in table.rows]
+        yield from ("", escape_unprintable(table.title), *format_columns(heads, rows, table.words))

@@ -15,7 +15,7 @@ def is_standard_output(output: Path) -> bool:
     return fspath(output) == "-"
 
 
-def refuse_in_place(outputs: Iterable[Path], inputs: Iterable[str | PathLike[str]], *, force: bool) -> None:
+def reject_in_place(outputs: Iterable[Path], inputs: Iterable[str | PathLike[str]], *, force: bool) -> None:
     """Raise UsageError, before any work, if an output is one of the inputs and may not replace it."""
     existing = [] if force else [each for each in outputs if not is_standard_output(each) and each.exists()]
     for output, each in product(existing, inputs):
@@ -28,13 +28,13 @@ def refuse_in_place(outputs: Iterable[Path], inputs: Iterable[str | PathLike[str
 
 
 @contextmanager
-def writable(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, force: bool = False) -> Iterator[Path]:
+def open_output(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, force: bool = False) -> Iterator[Path]:
     """Give the path of a file to make, and for `-` print what it holds when the block ends well.
 
     inputs: what it is made of, which it replaces only with `force`. Raises UsageError before any work if it would,
     InputError if it is a folder, or its folder does not exist.
     """
-    refuse_in_place([output], inputs, force=force)
+    reject_in_place([output], inputs, force=force)
     if is_standard_output(output):
         import shutil  # noqa: PLC0415  start-up
         import tempfile  # noqa: PLC0415
@@ -47,11 +47,11 @@ def writable(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, force:
                 sys.stdout.flush()
                 shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         return
-    check_new_file(output)
+    check_output_file(output)
     yield output
 
 
-def check_new_file(file: Path | None) -> None:
+def check_output_file(file: Path | None) -> None:
     """Refuse before any work a file that cannot be written, if there is to be one. Raises InputError."""
     if file is not None and file.is_dir():
         raise InputError(f"{file}: cannot be written: it is a folder: name a file in it")

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from unlost.cli.addresses import meant
-from unlost.cli.messages import say, shown
-from unlost.cli.service_options import Asking, asking_options, options_of
+from unlost.cli.addresses import parse_argument
+from unlost.cli.messages import say, escape_untrusted
+from unlost.cli.service_options import AggregatorOptions, aggregator_options, build_service_options
 from unlost.errors import ArchiveError
 
 if TYPE_CHECKING:
-    from unlost.aggregate.forms import Format
-    from unlost.aggregate.found import Found
-    from unlost.service.assembly import Options
+    from unlost.aggregate.forms import TimeMapFormat
+    from unlost.aggregate.found import AggregateResult
+    from unlost.service.assembly import ServiceOptions
 
-OWN_ADDRESS = "http://localhost:1208"
+SERVICE_URL = "http://localhost:1208"
 """Where TimeMaps that are printed say that they are: at the service, as it runs by default."""
 
 
@@ -29,55 +29,55 @@ OWN_ADDRESS = "http://localhost:1208"
     show_default=True,
     help="How the copies are listed.",
 )
-@asking_options
+@aggregator_options
 @click.pass_context
 def command(
     ctx: click.Context,
     uri: str,
     format: str,  # noqa: A002  the flag's name
-    asking: Asking,
+    asking: AggregatorOptions,
 ) -> None:
     """List all copies of a page that archives have, by date.
 
     Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
     answered and have none, 4 if archives did not answer: there may be more than is listed.
     """
-    from unlost.aggregate.places import Places  # noqa: PLC0415  start-up
-    from unlost.aggregate.rendering import timemap  # noqa: PLC0415
+    from unlost.aggregate.places import ServiceUrls  # noqa: PLC0415  start-up
+    from unlost.aggregate.rendering import serialize_timemap  # noqa: PLC0415
 
-    found = asyncio.run(find(uri, options_of(asking, stays=False)))
+    found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
     if len(found.mementos):
-        sys.stdout.buffer.write(timemap(found, Places(OWN_ADDRESS), cast("Format", format)))
+        sys.stdout.buffer.write(serialize_timemap(found, ServiceUrls(SERVICE_URL), cast("TimeMapFormat", format)))
         sys.stdout.flush()
-    ctx.exit(exit_code(found))
+    ctx.exit(report_exit_code(found))
 
 
-async def find(address: str, options: "Options") -> "Found":
+async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateResult":
     """Return what archives have of the page that the user named. Raises UsageError; OfflineError if none responds."""
     from dataclasses import replace  # noqa: PLC0415  start-up
 
     from unlost.archives.asking.connectivity import Connectivity  # noqa: PLC0415
-    from unlost.service.assembly import assembled  # noqa: PLC0415
+    from unlost.service.assembly import build_service  # noqa: PLC0415
 
-    page = meant(address, _page)
+    page = parse_argument(address, _parse_page)
     network = Connectivity()
-    async with assembled(replace(options, network=network)) as parts:
-        found = await parts.finds.find(page, options.wish)
-    if not any(report.has_answered for report in found.reports) and (error := network.error()) is not None:
+    async with build_service(replace(options, network=network)) as parts:
+        found = await parts.finder.find(page, options.wish)
+    if not any(report.has_answered for report in found.reports) and (error := network.offline_error()) is not None:
         raise error
     return found
 
 
-def _page(text: str) -> str:
+def _parse_page(text: str) -> str:
     """Return the page that somebody typed. Raises UriError for what is none, before anybody is asked."""
-    from unlost.service.address import page_in  # noqa: PLC0415  start-up
+    from unlost.service.address import parse_typed_url  # noqa: PLC0415  start-up
     from unlost.uri import key  # noqa: PLC0415
 
     key(text)
-    return page_in(text)
+    return parse_typed_url(text)
 
 
-def exit_code(found: "Found") -> int:
+def report_exit_code(found: "AggregateResult") -> int:
     """Report what is missing; return 0 if all archives answered and have mementos, 1 if none has, 4 if some failed."""
     for report in found.reports:
         if report.has_answered and report.message:
@@ -86,7 +86,7 @@ def exit_code(found: "Found") -> int:
         detail = f": {report.message}" if report.message else ""
         say(f"{report.archive}: {report.outcome}{detail}", level="warning", archive=report.archive)
     if not len(found.mementos):
-        page, failed, all_ = shown(found.uri.encode()), len(found.failures), len(found.reports)
+        page, failed, all_ = escape_untrusted(found.uri.encode()), len(found.failures), len(found.reports)
         message = f"no mementos of {page} were found"
         if failed:
             message = (

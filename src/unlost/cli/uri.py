@@ -9,9 +9,9 @@ import click
 
 from unlost import uri
 from unlost.cli import lines
-from unlost.cli.addresses import error_object, json_line, report, write
-from unlost.cli.messages import say, shown
-from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
+from unlost.cli.addresses import uri_error_line, json_line, report_uri_error, write_lines
+from unlost.cli.messages import say, escape_untrusted
+from unlost.cli.policies import psl_option, rules_option, load_suffix_list, suffixes_option
 from unlost.errors import ForeignSchemeError, UriError, UsageError
 
 if TYPE_CHECKING:
@@ -95,23 +95,23 @@ def keys(
 ) -> None:
     """Print the URI-Keys of each URL or SURT, a line for each URL and policy."""
     names, code = _policy_names(policy)
-    maker = uri.KeyPolicies(names, rules, suffix_list(psl, suffixes))
+    maker = uri.KeyPolicies(names, rules, load_suffix_list(psl, suffixes))
     drawn = _KeyTable() if table and not json else None
-    for batch in lines.batches(addresses):
+    for batch in lines.read_batches(addresses):
         out: list[str] = []
         for line, found in zip(batch, maker.keys_many(text for _, text in batch), strict=True):
             if isinstance(found, UriError):
-                code = max(code, report(line, found))
+                code = max(code, report_uri_error(line, found))
                 if json:
-                    out.append(error_object("uri", line, found))
+                    out.append(uri_error_line("uri", line, found))
             elif json:
-                out.append(json_line(uri=line.decoded(), keys=dict(zip(names, found, strict=True))))
+                out.append(json_line(uri=line.decode(), keys=dict(zip(names, found, strict=True))))
             elif drawn is not None:
-                drawn.add(shown(line.text), dict(zip(names, found, strict=True)))
+                drawn.add(escape_untrusted(line.text), dict(zip(names, found, strict=True)))
             else:
-                address = shown(line.text, None)
+                address = escape_untrusted(line.text, None)
                 out.extend(f"{address}\t{name}\t{key}\n" for name, key in zip(names, found, strict=True))
-        write(out)
+        write_lines(out)
     if drawn is not None:
         drawn.print()
     ctx.exit(code)
@@ -125,26 +125,26 @@ def _print_forms(
     given: str = "uri",
 ) -> int:
     code = 0
-    for batch in lines.batches(addresses):
+    for batch in lines.read_batches(addresses):
         out: list[str] = []
         for line, form in zip(batch, forms(text for _, text in batch), strict=True):
             if isinstance(form, UriError):
-                code = max(code, report(line, form))
+                code = max(code, report_uri_error(line, form))
                 if json:
-                    out.append(error_object(given, line, form))
+                    out.append(uri_error_line(given, line, form))
                 elif isinstance(form, ForeignSchemeError):
-                    out.append(_as_it_stands(line.text) + "\n")
+                    out.append(_verbatim(line.text) + "\n")
             elif json:
-                out.append(json_line(**{given: line.decoded(), name: form}))
+                out.append(json_line(**{given: line.decode(), name: form}))
             else:
                 out.append(form + "\n")
-        write(out)
+        write_lines(out)
     return code
 
 
-def _as_it_stands(text: bytes) -> str:
+def _verbatim(text: bytes) -> str:
     """Return an address to print: to a program byte for byte, to a terminal without what it would act on."""
-    return shown(text, None) if sys.stdout.isatty() else text.decode("utf-8", "surrogateescape")
+    return escape_untrusted(text, None) if sys.stdout.isatty() else text.decode("utf-8", "surrogateescape")
 
 
 def _policy_names(policies: str) -> tuple[list[str], int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unlost.cli import readable
-from unlost.cli.apart import group_of
+from unlost.cli.apart import lazy_group
 from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.table import print_table
@@ -17,22 +17,22 @@ from unlost.cli.vault_options import (
     VISIT_OPTIONS,
     date_option,
     json_option,
-    moment,
-    page_limit,
+    resolve_pack_time,
+    resolve_page_limit,
     passphrase_option,
-    site_pages,
+    find_site_pages,
     vault_option,
 )
 from unlost.errors import UsageError
 from unlost.vault.carriers import Carrier
 
 if TYPE_CHECKING:
-    from unlost.vault.choosing import Choice
-    from unlost.vault.making import Made
-    from unlost.vault.planning import Page, Plan
+    from unlost.vault.choosing import FileSelection
+    from unlost.vault.making import PackResult
+    from unlost.vault.planning import CarrierPage, BlockPlan
 
-_WHAT = (
-    click.argument("files", nargs=-1, type=readable.Readable(folder=True, link=True)),
+_PACK_OPTIONS = (
+    click.argument("files", nargs=-1, type=readable.ReadablePath(folder=True, no_follow=True)),
     click.option("--pages", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."),
     click.option("--pessimistic", is_flag=True, help="Keep all files that are given; this is the default."),
     click.option("--optimistic", is_flag=True, help="Leave out what archives get from pages, and what others publish."),
@@ -62,13 +62,13 @@ _WHAT = (
 )
 
 
-def _with_files(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_WHAT):
+def _with_pack_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_PACK_OPTIONS):
         command = option(command)
     return command
 
 
-@click.group(name="vault", cls=group_of("vault", "advance", "recover", "status", "verify"))
+@click.group(name="vault", cls=lazy_group("vault", "advance", "recover", "status", "verify"))
 def command() -> None:
     """Keep what makes a site run in its own pages, and get it back from archives of them.
 
@@ -77,16 +77,16 @@ def command() -> None:
 
 
 @command.command()
-@_with_files
+@_with_pack_options
 def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the options, by their names
     """Say how files would be divided, how many blocks of which size, and how many pages may be lost."""
-    from unlost.vault.making import packed_sizes  # noqa: PLC0415  start-up
+    from unlost.vault.making import measure_packed_sizes  # noqa: PLC0415  start-up
 
-    with _chosen(files, given) as (choice, pages):
-        limit, why = page_limit(given)
+    with _Selection(files, given) as (choice, pages):
+        limit, why = resolve_page_limit(given)
         is_sealed = bool(given["recipient"] or given["passphrase_file"])
-        sizes = packed_sizes(choice.files, given["segments"], is_sealed=is_sealed)
-    made = _planned(sizes, pages, limit, given)
+        sizes = measure_packed_sizes(choice.files, given["segments"], is_encrypted=is_sealed)
+    made = _plan_blocks(sizes, pages, limit, given)
     if given["json"]:
         click.echo(dumps(_plan_object(made, sizes, len(pages))))
         return
@@ -95,7 +95,7 @@ def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the op
 
 
 @command.command()
-@_with_files
+@_with_pack_options
 @vault_option
 @click.option(
     "--carrier",
@@ -115,29 +115,29 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 
     What is not said is as it was the last time: sealing, signing, carrier, segments, limit, extra pages, notices.
     """
-    from unlost.cli.vaultsettings import settings_of  # noqa: PLC0415  start-up
-    from unlost.vault.making import Wish, make  # noqa: PLC0415
-    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
-    from unlost.vault.state import NAME, Vault, open_vault  # noqa: PLC0415
+    from unlost.cli.vaultsettings import resolve_settings  # noqa: PLC0415  start-up
+    from unlost.vault.making import PackOptions, pack_vault  # noqa: PLC0415
+    from unlost.vault.quantities import parse_byte_size  # noqa: PLC0415
+    from unlost.vault.state import STATE_NAME, Vault, open_vault  # noqa: PLC0415
 
     folder: Path = given["vault"]
-    before = open_vault(folder) if (folder / NAME).exists() else Vault(folder)
-    settings, seal = settings_of(ctx, given, before)
-    block = None if given["block"] is None else bytes_of(given["block"])
-    with _chosen(files, given, with_extra=False) as (choice, pages):
-        wish = Wish(choice.files, pages, settings, seal, given["may_be_lost"], block, given["at_once"])
-        made = make(before, wish, moment(given["date"]))
+    before = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
+    settings, seal = resolve_settings(ctx, given, before)
+    block = None if given["block"] is None else parse_byte_size(given["block"])
+    with _Selection(files, given, with_extra=False) as (choice, pages):
+        wish = PackOptions(choice.files, pages, settings, seal, given["may_be_lost"], block, given["at_once"])
+        made = pack_vault(before, wish, resolve_pack_time(given["date"]))
     _say_packed(made, choice, is_json=given["json"])
 
 
 @command.command()
-@click.argument("site", type=readable.FOLDER)
+@click.argument("site", type=readable.READABLE_FOLDER)
 @click.option("--to", type=PATH, metavar="DIR", help="Write a copy of the site there, and leave SITE as it is.")
 @vault_option
 @json_option
 def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
     """Put blocks into the pages of the static site in a folder."""
-    from unlost.vault.injecting import inject as put  # noqa: PLC0415  start-up
+    from unlost.vault.injecting import inject_blocks as put  # noqa: PLC0415  start-up
     from unlost.vault.state import open_vault  # noqa: PLC0415
 
     done = put(open_vault(vault), site, to)
@@ -153,25 +153,25 @@ def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
 
 
 @command.command()
-@click.argument("site", type=readable.FOLDER)
+@click.argument("site", type=readable.READABLE_FOLDER)
 def remove(site: Path) -> None:
     """Take all blocks out of the pages of the static site in a folder."""
-    from unlost.vault.injecting import remove as take_out  # noqa: PLC0415  start-up
+    from unlost.vault.injecting import remove_blocks as take_out  # noqa: PLC0415  start-up
 
     say(f"{take_out(site):,} pages changed", level="info")
 
 
-class _chosen:  # noqa: N801  used as a function
+class _Selection:  # noqa: N801  used as a function
     """Gives the files to keep and the pages; dumps are kept in a folder that goes at the end."""
 
     def __init__(self, files: tuple[Path, ...], given: Mapping[str, Any], *, with_extra: bool = True) -> None:
         self._files, self._given, self._with_extra = files, given, with_extra
 
-    def __enter__(self) -> "tuple[Choice, list[Page]]":
+    def __enter__(self) -> "tuple[FileSelection, list[CarrierPage]]":
         from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
 
-        from unlost.vault.choosing import Choice, choose, dump  # noqa: PLC0415
-        from unlost.vault.extra_pages import extra_pages  # noqa: PLC0415
+        from unlost.vault.choosing import FileSelection, select_files, run_dump_commands  # noqa: PLC0415
+        from unlost.vault.extra_pages import make_extra_pages  # noqa: PLC0415
 
         given = self._given
         if given["optimistic"] and given["pessimistic"]:
@@ -180,11 +180,11 @@ class _chosen:  # noqa: N801  used as a function
             raise UsageError("no files to keep: name files or folders of the server, or give --dump")
         self._folder = TemporaryDirectory()
         try:
-            dumps_made = dump(given["dump"], Path(self._folder.name))
-            choice = choose(self._files, optimistic=given["optimistic"]) if self._files else Choice()
+            dumps_made = run_dump_commands(given["dump"], Path(self._folder.name))
+            choice = select_files(self._files, is_optimistic=given["optimistic"]) if self._files else FileSelection()
             choice.files += dumps_made
-            extra = extra_pages(given["extra_pages"]) if self._with_extra else []
-            return choice, [*site_pages(given), *extra]
+            extra = make_extra_pages(given["extra_pages"]) if self._with_extra else []
+            return choice, [*find_site_pages(given), *extra]
         except BaseException:
             self._folder.cleanup()
             raise
@@ -193,53 +193,55 @@ class _chosen:  # noqa: N801  used as a function
         self._folder.cleanup()
 
 
-def _planned(sizes: Mapping[str, int], pages: "list[Page]", limit: int, given: Mapping[str, Any]) -> "Plan":
-    from unlost.vault.planning import plan as make_plan  # noqa: PLC0415  start-up
-    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
+def _plan_blocks(
+    sizes: Mapping[str, int], pages: "list[CarrierPage]", limit: int, given: Mapping[str, Any]
+) -> "BlockPlan":
+    from unlost.vault.planning import plan_blocks as make_plan  # noqa: PLC0415  start-up
+    from unlost.vault.quantities import parse_byte_size  # noqa: PLC0415
 
-    block = None if given["block"] is None else bytes_of(given["block"])
+    block = None if given["block"] is None else parse_byte_size(given["block"])
     lost = given["may_be_lost"]
-    return make_plan(sizes, pages, limit=limit, block=block, may_be_lost=lost, signed=given["sign"])
+    return make_plan(sizes, pages, limit=limit, block_size=block, loss_tolerance=lost, signed=given["sign"])
 
 
-def _plan_object(made: "Plan", sizes: Mapping[str, int], pages: int) -> dict[str, object]:
+def _plan_object(made: "BlockPlan", sizes: Mapping[str, int], pages: int) -> dict[str, object]:
     segments = [
         {"name": name, "size": sizes[name], "block": shape.block, "needed": shape.needed, "count": shape.count,
-         "may_be_lost": round(shape.may_be_lost, 4)}
+         "may_be_lost": round(shape.loss_tolerance, 4)}
         for name, shape in made.shapes.items()
     ]  # fmt: skip
     numbers = {
-        "pages": pages, "with_room": len(made.pages), "page_limit": made.limit, "needed": made.needed,
-        "sufficient": made.sufficient, "spare": made.spare,
+        "pages": pages, "with_room": len(made.pages), "page_limit": made.limit, "needed": made.needed_pages,
+        "sufficient": made.sufficient_pages, "spare": made.expendable_pages,
     }  # fmt: skip
-    return {"segments": segments, **numbers, "may_be_lost": round(made.may_be_lost, 4)}
+    return {"segments": segments, **numbers, "may_be_lost": round(made.loss_tolerance, 4)}
 
 
-def _print_plan(made: "Plan", sizes: Mapping[str, int], pages: int, why: str) -> None:
-    from unlost.vault.quantities import shown_bytes  # noqa: PLC0415  start-up
+def _print_plan(made: "BlockPlan", sizes: Mapping[str, int], pages: int, why: str) -> None:
+    from unlost.vault.quantities import format_byte_size  # noqa: PLC0415  start-up
 
     rows = [
-        (name, shown_bytes(sizes[name]), shown_bytes(shape.block), str(shape.needed), str(shape.count),
-         f"{shape.may_be_lost:.0%}")
+        (name, format_byte_size(sizes[name]), format_byte_size(shape.block), str(shape.needed), str(shape.count),
+         f"{shape.loss_tolerance:.0%}")
         for name, shape in made.shapes.items()
     ]  # fmt: skip
     print_table(("segment", "packed", "block", "needed", "pages", "may be lost"), rows)
-    room = f"{len(made.pages):,} of {pages:,} pages have room below {shown_bytes(made.limit)} ({why})"
-    say(f"{room}; any {made.sufficient:,} of them bring all files back", level="info")
+    room = f"{len(made.pages):,} of {pages:,} pages have room below {format_byte_size(made.limit)} ({why})"
+    say(f"{room}; any {made.sufficient_pages:,} of them bring all files back", level="info")
     if len(made.shapes) > 1:
         say(
-            f"any {made.spare:,} pages may be lost; if more are, a segment may be lost with them, although others "
+            f"any {made.expendable_pages:,} pages may be lost; if more are, a segment may be lost with them, although others "
             f"come back: --segments one bears more",
             level="info",
         )
-    if min(shape.may_be_lost for shape in made.shapes.values()) + 0.005 < made.wanted:
+    if min(shape.loss_tolerance for shape in made.shapes.values()) + 0.005 < made.target_tolerance:
         say(
-            f"fewer than {made.wanted:.0%} of pages may be lost: more pages or longer blocks would help",
+            f"fewer than {made.target_tolerance:.0%} of pages may be lost: more pages or longer blocks would help",
             level="warning",
         )
 
 
-def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
+def _say_packed(made: "PackResult", choice: "FileSelection", *, is_json: bool) -> None:
     from unlost.vault.state import public_key  # noqa: PLC0415  start-up
 
     vault = made.vault
@@ -255,7 +257,7 @@ def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
         told = {"vault": str(vault.folder), "changed": made.changed, **numbers, "key": key, "segments": segments}
         click.echo(dumps(told))
         return
-    for reason, count in choice.left_out.items():
+    for reason, count in choice.skipped.items():
         say(f"{count:,} left out: {reason}", level="note")
     if key is not None:
         say(f"keep this somewhere else: `recover --signed-by {key}` takes no forged blocks", level="info")

@@ -5,14 +5,18 @@ from pathlib import Path
 import click
 
 from unlost.cli.messages import say
-from unlost.cli.readable import PLACE
-from unlost.cli.vault_options import date_option, moment, vault_option
+from unlost.cli.readable import FILE_OR_FOLDER
+from unlost.cli.vault_options import date_option, resolve_pack_time, vault_option
 
 
 @click.command(name="advance")
 @vault_option
 @click.option(
-    "--held-in", type=PLACE, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
+    "--held-in",
+    type=FILE_OR_FOLDER,
+    multiple=True,
+    metavar="SOURCE",
+    help="What archives hold: a recovery, WARCs, pages.",
 )
 @click.option("--force", is_flag=True, help="Also if nothing says that archives hold the new version.")
 @date_option
@@ -22,24 +26,27 @@ def advance(ctx: click.Context, vault: Path, held_in: tuple[Path, ...], force: b
 
     For static sites, `unlost vault inject` comes next. The exit code is 1 if it is too early.
     """
-    from unlost.vault.gathering import Gathering, gather  # noqa: PLC0415  start-up
-    from unlost.vault.making import advance as go_on  # noqa: PLC0415
-    from unlost.vault.staging import held_of  # noqa: PLC0415
+    from unlost.vault.gathering import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
+    from unlost.vault.making import finish_update as go_on  # noqa: PLC0415
+    from unlost.vault.staging import segment_holdings  # noqa: PLC0415
     from unlost.vault.state import open_vault  # noqa: PLC0415
-    from unlost.vault.watching import indices_of  # noqa: PLC0415
+    from unlost.vault.watching import block_indices  # noqa: PLC0415
 
     state = open_vault(vault)
     if len(state.generations) < 2:
         say("no update is under way: pages carry one version", level="info")
         return
-    gathering = Gathering()
+    gathering = BlockCollector()
     for source in held_in:
-        gather(source, gathering)
-    short = [each for each in held_of(state.newest, indices_of(gathering)) if not each.is_enough]
+        collect_blocks(source, gathering)
+    short = [each for each in segment_holdings(state.newest, block_indices(gathering)) if not each.is_recoverable]
     if short and not force:
         for each in short:
-            say(f"{each.name}: archives hold {each.held:,} of {each.needed:,} blocks that are needed", level="warning")
+            say(
+                f"{each.name}: archives hold {each.archived:,} of {each.needed:,} blocks that are needed",
+                level="warning",
+            )
         say("too early: the old version stays; --held-in says what archives hold, --force goes on anyhow", level="info")
         ctx.exit(1)
-    go_on(state, moment(date))
+    go_on(state, resolve_pack_time(date))
     say("pages carry the new version alone", level="info")

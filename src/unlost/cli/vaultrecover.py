@@ -8,26 +8,26 @@ import click
 
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.readable import PLACE
+from unlost.cli.readable import FILE_OR_FOLDER
 from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.vault_options import (
     PATH,
     identity_option,
     json_option,
-    keys,
+    read_keys,
     passphrase_option,
     signed_by_option,
-    signers,
+    parse_signers,
 )
 from unlost.errors import ArchiveError, UsageError
 
 if TYPE_CHECKING:
-    from unlost.vault.gathering import Gathering
-    from unlost.vault.recovering import Recovered, Short
+    from unlost.vault.gathering import BlockCollector
+    from unlost.vault.recovering import VaultRecovery, IncompleteSegment
 
-_SHOWN_PAGES = 5
-_SHOWN = 20  # lines of one kind
-_PASSED_OVER = {
+_MAX_PAGES = 5
+_MAX_LINES = 20  # lines of one kind
+_SKIPPED_MESSAGES = {
     "cut": "blocks passed over since they break off: {count}",
     "damaged": "blocks passed over since they are damaged: {count}",
     "forged": "blocks passed over since their signature is wrong: {count}",
@@ -69,36 +69,36 @@ def recover(
     which is then recovered from archives first, all versions of its pages. Everything found is put together. The exit
     code is 1 if nothing could be had, 4 if a part.
     """
-    from unlost.vault.gathering import Gathering, gather  # noqa: PLC0415  start-up
-    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
+    from unlost.vault.gathering import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
+    from unlost.vault.quantities import parse_byte_size  # noqa: PLC0415
     from unlost.vault.recovering import is_complete  # noqa: PLC0415
-    from unlost.vault.recovering import recover as bring_back  # noqa: PLC0415
+    from unlost.vault.recovering import recover_files as bring_back  # noqa: PLC0415
 
-    most = None if most_bytes is None else bytes_of(most_bytes)
-    gathering = Gathering(signers(signed_by))
+    most = None if most_bytes is None else parse_byte_size(most_bytes)
+    gathering = BlockCollector(parse_signers(signed_by))
     for source in sources:
         if "://" not in source:
-            PLACE.convert(source, None, None)
+            FILE_OR_FOLDER.convert(source, None, None)
     for source in sources:
-        gather(_recovered(source, recovery, archives, only) if "://" in source else Path(source), gathering)
-    done = bring_back(gathering, output, keys(identity, passphrase_file), most)
-    say_problems(gathering.reading)
+        collect_blocks(_recover_site(source, recovery, archives, only) if "://" in source else Path(source), gathering)
+    done = bring_back(gathering, output, read_keys(identity, passphrase_file), most)
+    say_problems(gathering.read_problems)
     if json:
-        click.echo(dumps(summary(done, gathering)))
+        click.echo(dumps(recovery_summary(done, gathering)))
     else:
-        tell(done, gathering)
-        if done.whole:
+        print_recovery(done, gathering)
+        if done.complete:
             unpacked = done.unpacked
             say(f"{unpacked.files:,} files, {unpacked.bytes:,} bytes, in {output}", level="info")
-    ctx.exit(0 if is_complete(done) else ArchiveError.exit_code if done.whole else 1)
+    ctx.exit(0 if is_complete(done) else ArchiveError.exit_code if done.complete else 1)
 
 
-def _recovered(url: str, to: Path | None, archives: Path | None, only: tuple[str, ...]) -> Path:
+def _recover_site(url: str, to: Path | None, archives: Path | None, only: tuple[str, ...]) -> Path:
     """Recover a site from archives, all versions of its pages, and return the folder of the recovery."""
     from urllib.parse import urlsplit  # noqa: PLC0415  start-up
 
     from unlost.cli.recover import command  # noqa: PLC0415
-    from unlost.cli.recoverrun import NOTHING  # noqa: PLC0415
+    from unlost.cli.recoverrun import EXIT_NOTHING_RECOVERED  # noqa: PLC0415
 
     host = urlsplit(url).netloc
     if not host:
@@ -113,69 +113,70 @@ def _recovered(url: str, to: Path | None, archives: Path | None, only: tuple[str
             command.invoke(context)
     except click.exceptions.Exit as ended:
         # Where nothing came back, other sources may still have it.
-        if ended.exit_code not in {0, NOTHING, ArchiveError.exit_code}:
+        if ended.exit_code not in {0, EXIT_NOTHING_RECOVERED, ArchiveError.exit_code}:
             raise
     return folder
 
 
-def summary(done: "Recovered", gathering: "Gathering") -> dict[str, object]:
+def recovery_summary(done: "VaultRecovery", gathering: "BlockCollector") -> dict[str, object]:
     """Return what came back, for programs."""
     names = {each.id: each.name for each in done.manifest.segments} if done.manifest else {}
     return {
         "files": done.unpacked.files,
         "bytes": done.unpacked.bytes,
         "segments": {
-            names.get(name, name): {"version": each.version, "seen": each.newest} for name, each in done.whole.items()
+            names.get(name, name): {"version": each.version, "seen": each.last_seen}
+            for name, each in done.complete.items()
         },
-        "short": [_short_object(each) for each in done.short],
-        "older": [_short_object(each) for each in done.older],
+        "short": [_short_object(each) for each in done.incomplete],
+        "older": [_short_object(each) for each in done.newer_incomplete],
         "forged": done.forged,
         "refused": done.unpacked.refused,
         "pages": gathering.pages,
-        "carrying": gathering.carrying,
+        "carrying": gathering.pages_with_blocks,
         "problems": dict(gathering.problems),
     }
 
 
-def _short_object(each: "Short") -> dict[str, object]:
+def _short_object(each: "IncompleteSegment") -> dict[str, object]:
     return {
         "segment": each.name or each.segment, "version": each.version, "found": each.found, "needed": each.needed,
         "missing": each.missing, "pages": list(each.pages),
     }  # fmt: skip
 
 
-def tell(done: "Recovered", gathering: "Gathering") -> None:
+def print_recovery(done: "VaultRecovery", gathering: "BlockCollector") -> None:
     """Say what came back, and what is short."""
-    say(f"{gathering.carrying:,} of {gathering.pages:,} pages carry blocks", level="info")
+    say(f"{gathering.pages_with_blocks:,} of {gathering.pages:,} pages carry blocks", level="info")
     for kind, count in sorted(gathering.problems.items()):
-        say(_PASSED_OVER[kind].format(count=f"{count:,}"), level="warning", kind=kind)
+        say(_SKIPPED_MESSAGES[kind].format(count=f"{count:,}"), level="warning", kind=kind)
     if done.forged:
         say(f"{done.forged:,} versions do not have the hash that they say: blocks of them are forged", level="warning")
     # What strangers put into pages may be endless.
-    for name in done.unpacked.refused[:_SHOWN]:
+    for name in done.unpacked.refused[:_MAX_LINES]:
         say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
     _say_rest(len(done.unpacked.refused), "names refused")
-    for short in done.older[:_SHOWN]:
+    for short in done.newer_incomplete[:_MAX_LINES]:
         say(
             f"{_name(short)}: a newer version was seen, {short.missing:,} blocks short; the last whole one was taken",
             level="note",
         )
-    _say_rest(len(done.older), "newer versions, each some blocks short")
-    for short in done.short[:_SHOWN]:
+    _say_rest(len(done.newer_incomplete), "newer versions, each some blocks short")
+    for short in done.incomplete[:_MAX_LINES]:
         text = f"{_name(short)}: {short.found:,} of {short.needed:,} blocks: {short.missing:,} more are needed"
         if short.pages:
-            more = ", ".join(short.pages[:_SHOWN_PAGES])
-            text += f", of any of {len(short.pages):,} pages: {more}{' …' if len(short.pages) > _SHOWN_PAGES else ''}"
+            more = ", ".join(short.pages[:_MAX_PAGES])
+            text += f", of any of {len(short.pages):,} pages: {more}{' …' if len(short.pages) > _MAX_PAGES else ''}"
         say(text, level="warning")
-    if done.short and done.manifest is None:
+    if done.incomplete and done.manifest is None:
         say("no manifest, which would name the pages: it is in the site's root page and those near it", level="note")
-    _say_rest(len(done.short), "versions that are short; --json lists all")
+    _say_rest(len(done.incomplete), "versions that are short; --json lists all")
 
 
 def _say_rest(count: int, what: str) -> None:
-    if count > _SHOWN:
-        say(f"{count - _SHOWN:,} more {what}", level="warning")
+    if count > _MAX_LINES:
+        say(f"{count - _MAX_LINES:,} more {what}", level="warning")
 
 
-def _name(short: "Short") -> str:
+def _name(short: "IncompleteSegment") -> str:
     return short.name or f"segment {short.segment}"

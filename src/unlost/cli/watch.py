@@ -5,19 +5,19 @@ from typing import Any
 import click
 
 from unlost.cli.check import DEPTH_OPTIONS, with_options
-from unlost.cli.durations import Duration
-from unlost.cli.readable import Named
-from unlost.cli.target import check_new_file
+from unlost.cli.durations import DurationType
+from unlost.cli.readable import AnyPath
+from unlost.cli.target import check_output_file
 from unlost.errors import ArchiveError, UsageError
 
-_FILE = Named(readable=False)
+_FILE = AnyPath(readable=False)
 
 
 @click.command(name="watch")
 @click.argument("site", metavar="URL|FILE")
 @click.option(
     "--every",
-    type=Duration(600, 366 * 86_400),
+    type=DurationType(600, 366 * 86_400),
     default="1d",
     show_default=True,
     metavar="SPAN",
@@ -44,13 +44,13 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     the exit code is 1 if a site is lost, and 4 if archives did not answer. docs/watch.md explains the numbers.
     """
     from unlost.cli.watchrun import WatchRun  # noqa: PLC0415  start-up
-    from unlost.measure.plots import check_plot  # noqa: PLC0415  start-up
+    from unlost.measure.plots import validate_plot_path  # noqa: PLC0415  start-up
 
     if sum(map(bool, (given["once"], given["dry_run"], given["report"]))) > 1:
         raise UsageError("--once, --dry-run and --report are three different things: give one of them")
     for name in ("html", "plot"):
-        check_new_file(given[name])
-    check_plot(given["plot"])
+        check_output_file(given[name])
+    validate_plot_path(given["plot"])
     run = WatchRun(given)
     if given["dry_run"]:
         run.estimate()

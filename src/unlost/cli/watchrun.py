@@ -14,51 +14,64 @@ import uvloop
 
 from unlost import dates
 from unlost.archives.asking.connectivity import probe_network
-from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
-from unlost.archives.spelling import asked, read_url_list
-from unlost.cli.addresses import meant
-from unlost.cli.checkrun import depth_of, plan_of, say_left_over
-from unlost.cli.means import opened_means
+from unlost.archives.manners.admission import DEFAULT_SHARE, SHARE_WITHOUT_CONTACT
+from unlost.archives.spelling import normalize_input_url, read_url_list
+from unlost.cli.addresses import parse_argument
+from unlost.cli.checkrun import check_depth, crawl_plan, say_unanswered
+from unlost.cli.means import open_archive_access
 from unlost.cli.messages import say
-from unlost.cli.registry_options import archives_of
+from unlost.cli.registry_options import select_archives
 from unlost.cli.table import print_table
-from unlost.cli.visited import say_visited
+from unlost.cli.visited import say_crawl_gaps
 from unlost.cli.watchshown import print_survey, survey_object, visit_object
 from unlost.clock import Clock, SystemClock
 from unlost.errors import InputError, OfflineError
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problems
-from unlost.formats.unread import unread_as
-from unlost.measure.availability.checking import LiveSite
-from unlost.measure.availability.crawled import CrawledSite, Visiting
-from unlost.measure.availability.sources import prefix_of
-from unlost.measure.availability.wording import headline
+from unlost.formats.unread import unreadable_error_for_errno
+from unlost.measure.availability.checking import SiteSource
+from unlost.measure.availability.crawled import CrawledSite, SiteCrawlOptions
+from unlost.measure.availability.sources import folder_url
+from unlost.measure.availability.wording import check_headline
 from unlost.measure.plots import plot_watch
-from unlost.measure.visits.file import VisitsFile, explained
-from unlost.measure.visits.history import History
-from unlost.measure.visits.losses import Losses
-from unlost.measure.watching.glancing import PoliteGlances
-from unlost.measure.watching.on_loss import OnLoss
-from unlost.measure.watching.page import Watched, watch_page
-from unlost.measure.watching.queries import Queries, Size, queries_of
-from unlost.measure.watching.survey import survey
-from unlost.measure.watching.watcher import Visited, Watcher
-from unlost.measure.watching.wording import look_words
-from unlost.shown.words import counted
+from unlost.measure.visits.file import VisitDatabase, translate_sqlite_errors
+from unlost.measure.visits.history import VisitHistory
+from unlost.measure.visits.losses import LossStore
+from unlost.measure.watching.glancing import PolitePageFetcher
+from unlost.measure.watching.on_loss import LossHook
+from unlost.measure.watching.page import WatchedSite, render_watch_page
+from unlost.measure.watching.queries import QueryEstimate, SiteSize, estimate_queries
+from unlost.measure.watching.survey import survey_site
+from unlost.measure.watching.watcher import VisitResult, Watcher
+from unlost.measure.watching.wording import describe_health
+from unlost.shown.words import format_count
 
-_FILE_ENDINGS = {".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".urls", ".md", ".xml", ".toml", ".sqlite"}
+_FILE_SUFFIXES = {
+    ".txt",
+    ".list",
+    ".lst",
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".urls",
+    ".md",
+    ".xml",
+    ".toml",
+    ".sqlite",
+}
 _GUESSED_ROWS = 3  # captures of a resource that an archive lists, if nobody has seen yet
 
 
 class WatchRun:
     """A watch, with the options that were given, by their names."""
 
-    def __init__(self, given: Mapping[str, Any], clock: Clock | None = None) -> None:
-        self._given = given
+    def __init__(self, options: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self._options = options
         self._clock = clock or SystemClock()
-        self._urls, name = _sites(given["site"])
-        self._file: Path = given["history"] or Path(f"{name}.watch.sqlite")
-        self._on_loss = OnLoss.parse(given["on_loss"]) if given["on_loss"] is not None else None
+        self._urls, name = _parse_sites(options["site"])
+        self._file: Path = options["history"] or Path(f"{name}.watch.sqlite")
+        self._on_loss = LossHook.parse(options["on_loss"]) if options["on_loss"] is not None else None
         self._is_lost = False
         self._is_whole = True
 
@@ -89,8 +102,8 @@ class WatchRun:
 
     def report(self) -> None:
         """Print what the visits so far have shown."""
-        for watched in self._watched():
-            if self._given["json"]:
+        for watched in self._read_surveys():
+            if self._options["json"]:
                 click.echo(dumps(survey_object(watched)))
             else:
                 print_survey(watched)
@@ -98,11 +111,11 @@ class WatchRun:
 
     def estimate(self) -> None:
         """Print how many questions archives are asked in a day."""
-        archives = archives_of(self._given["archives"], self._given["only"])
+        archives = select_archives(self._options["archives"], self._options["only"])
         sizes = self._sizes()
-        share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
-        rows = [queries_of(each, sizes, self._given["every"], share) for each in archives.values()]
-        if self._given["json"]:
+        share = DEFAULT_SHARE if self._options["contact"] else SHARE_WITHOUT_CONTACT
+        rows = [estimate_queries(each, sizes, self._options["every"], share) for each in archives.values()]
+        if self._options["json"]:
             for each in rows:
                 click.echo(dumps(_queries_object(each)))
         else:
@@ -118,7 +131,7 @@ class WatchRun:
             ]
             print_table(("archive", "lists a visit", "pages a visit", "questions a day", "allowed a day"), cells)
         for each in rows:
-            if each.is_too_much:
+            if each.exceeds_quota:
                 say(
                     f"{each.archive}: {each.daily:,} questions a day are more than the {each.quota:,} it is asked: "
                     "some will go unanswered; --sample, --every or fewer sites make it less",
@@ -126,124 +139,126 @@ class WatchRun:
                     archive=each.archive,
                 )
         total = sum(each.daily for each in rows)
-        pages = sum(size.rows // _GUESSED_ROWS for size in sizes) * 86_400 / self._given["every"]
-        to_archives = counted(total, "question")
+        pages = sum(size.rows // _GUESSED_ROWS for size in sizes) * 86_400 / self._options["every"]
+        to_archives = format_count(total, "question")
         say(f"about {to_archives} a day to archives, and {pages:,.0f} requests a day to the sites", level="info")
 
     @asynccontextmanager
     async def _watcher(self) -> AsyncIterator[Watcher]:
-        given = self._given
-        archives = archives_of(given["archives"], given["only"])
-        glances = PoliteGlances(self._urls, self._clock, given["contact"], given["delay"], proxies=given["proxy"])
-        async with glances, opened_means(archives, given, self._clock) as means:
+        given = self._options
+        archives = select_archives(given["archives"], given["only"])
+        glances = PolitePageFetcher(self._urls, self._clock, given["contact"], given["delay"], proxies=given["proxy"])
+        async with glances, open_archive_access(archives, given, self._clock) as means:
             yield Watcher(
                 self._file,
                 self._clock,
                 _LiveSites(glances, self._file, given, self._clock),
                 means,
-                depth_of(given),
-                every=given["every"],
+                check_depth(given),
+                interval=given["every"],
                 on_loss=self._on_loss,
-                tell=self._tell,
-                network=lambda: probe_network(archives.values(), proxies=given["proxy"]),
-                tell_offline=lambda error: say(f"{error}. No site was visited", level="warning"),
+                on_visit=self._on_visit,
+                check_network=lambda: probe_network(archives.values(), use_proxies=given["proxy"]),
+                on_offline=lambda error: say(f"{error}. No site was visited", level="warning"),
             )
 
-    def _tell(self, visited: Visited) -> None:
+    def _on_visit(self, visited: VisitResult) -> None:
         """Say what a visit came to."""
-        self._is_whole = self._is_whole and not visited.checked.left_over
-        lost = visited.lost
+        self._is_whole = self._is_whole and not visited.check.incomplete
+        lost = visited.loss
         self._is_lost = self._is_lost or (lost is not None and lost.over is None)
-        if self._given["json"]:
+        if self._options["json"]:
             click.echo(dumps(visit_object(visited)))
         else:
-            click.echo(f"{visited.url}: {look_words(visited.look.look)}. {headline(visited.checked.figures.score)}")
-        if visited.struck:
+            click.echo(
+                f"{visited.url}: {describe_health(visited.health.health)}. {check_headline(visited.check.stats.score)}"
+            )
+        if visited.undated_visits:
             say(
-                f"the clock went back: {visited.struck:,} visits have no date any more, and are not counted in times",
+                f"the clock went back: {visited.undated_visits:,} visits have no date any more, and are not counted in times",
                 level="warning",
             )
         if lost is not None and lost.over is None:
             since = dates.to_local(lost.since)
-            say(f"{visited.url}: lost since {since}: {look_words(lost.kind)} ({lost.reason})", level="warning")
+            say(f"{visited.url}: lost since {since}: {describe_health(lost.kind)} ({lost.reason})", level="warning")
         elif lost is not None:
             say(f"{visited.url}: it is there again", level="info")
-        if visited.trouble is not None:
-            say(f"--on-loss: {visited.trouble}", level="error")
-        say_left_over(visited.checked)
+        if visited.hook_error is not None:
+            say(f"--on-loss: {visited.hook_error}", level="error")
+        say_unanswered(visited.check)
 
-    def _watched(self) -> list[Watched]:
+    def _read_surveys(self) -> list[WatchedSite]:
         """Return what is known of each site that was asked for."""
         found = []
-        with explained(self._file), VisitsFile(self._file, is_read_only=True) as file:
+        with translate_sqlite_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
             numbers = {url: number for number, url in file.sites()}
             for url in self._urls:
                 if url not in numbers:
                     raise InputError(f"{self._file}: {url} was not visited yet")
-                history = History(file, numbers[url])
-                found.append(Watched(url, survey(history), Losses(file, numbers[url]).all()))
+                history = VisitHistory(file, numbers[url])
+                found.append(WatchedSite(url, survey_site(history), LossStore(file, numbers[url]).all_losses()))
         return found
 
     def _write_page(self) -> None:
-        if self._given["html"] is not None:
-            page = watch_page(self._watched())
-            with whole_file(self._given["html"]) as output:
+        if self._options["html"] is not None:
+            page = render_watch_page(self._read_surveys())
+            with atomic_file(self._options["html"]) as output:
                 output.write(page.encode())
-        if self._given["plot"] is not None:
-            plot_watch(self._watched(), self._given["plot"])
+        if self._options["plot"] is not None:
+            plot_watch(self._read_surveys(), self._options["plot"])
 
-    def _sizes(self) -> list[Size]:
+    def _sizes(self) -> list[SiteSize]:
         """Return how large the sites are: as the last visits saw them, else as the limits allow."""
-        limit: int = self._given["limit"]
-        most = limit if self._given["all"] else min(limit, self._given["sample"])
+        limit: int = self._options["limit"]
+        most = limit if self._options["all"] else min(limit, self._options["sample"])
         known: dict[str, int] = {}
         if self._file.exists():
-            with explained(self._file), VisitsFile(self._file, is_read_only=True) as file:
+            with translate_sqlite_errors(self._file), VisitDatabase(self._file, is_read_only=True) as file:
                 for number, url in file.sites():
-                    known[url] = len(History(file, number).known(limit))
+                    known[url] = len(VisitHistory(file, number).known_urls(limit))
         new = [url for url in self._urls if not known.get(url)]
         if new:
             say(f"{len(new):,} sites were not visited yet: they are taken to have {limit:,} addresses", level="note")
         found = []
         for url in self._urls:
             resources = known.get(url) or limit
-            found.append(Size(1, min(most, resources), _GUESSED_ROWS * resources))
+            found.append(SiteSize(1, min(most, resources), _GUESSED_ROWS * resources))
         return found
 
 
 class _LiveSites:
     """Opens sites that are crawled, each visit anew."""
 
-    def __init__(self, glances: PoliteGlances, file: Path, given: Mapping[str, Any], clock: Clock) -> None:
-        self.glances = glances
+    def __init__(self, glances: PolitePageFetcher, file: Path, given: Mapping[str, Any], clock: Clock) -> None:
+        self.page_fetcher = glances
         self._folder = file.with_name(f"{file.name}.crawl")
         self._given = given
         self._clock = clock
 
     @asynccontextmanager
-    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[LiveSite]:
+    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[SiteSource]:
         """Give a site to crawl; what the crawl remembers goes when the visit is over."""
         given = self._given
         folder = self._folder.with_name(f"{self._folder.name}-{visit}")
-        visiting = Visiting(folder, self._clock, given["contact"], given["proxy"])
-        site = CrawledSite(plan_of(url, given, tuple(known)), visiting, [prefix_of(url)])
+        visiting = SiteCrawlOptions(folder, self._clock, given["contact"], given["proxy"])
+        site = CrawledSite(crawl_plan(url, given, tuple(known)), visiting, [folder_url(url)])
         try:
             yield site
         except OfflineError:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        say_visited(site.result, "--limit sets how many")
+        say_crawl_gaps(site.result, "--limit sets how many")
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _sites(given: str) -> tuple[list[str], str]:
+def _parse_sites(given: str) -> tuple[list[str], str]:
     """Return the URLs of sites, and what their history is called. Raises InputError, UsageError."""
     file = Path(given)
     if not file.is_file():
         if _is_file_name(given):
             number = errno.EISDIR if file.is_dir() else errno.ENOENT
-            raise unread_as(file, number, "give the URL of a site, or a file with URLs, one a line")
-        url = meant(given, asked)
+            raise unreadable_error_for_errno(file, number, "give the URL of a site, or a file with URLs, one a line")
+        url = parse_argument(given, normalize_input_url)
         host = urlsplit(url).netloc.rpartition("@")[2].lower()
         return [url], host.translate(str.maketrans(":", "_", "[]"))
     problems = Problems()
@@ -268,10 +283,10 @@ def _is_file_name(text: str) -> bool:
     first, slash, _ = text.partition("/")
     if slash:
         return "." not in first and ":" not in first and first != "localhost"
-    return Path(text).suffix.lower() in _FILE_ENDINGS
+    return Path(text).suffix.lower() in _FILE_SUFFIXES
 
 
-def _queries_object(each: Queries) -> dict[str, object]:
+def _queries_object(each: QueryEstimate) -> dict[str, object]:
     return {
         "archive": each.archive,
         "lists_per_visit": each.lists,

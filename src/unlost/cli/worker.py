@@ -14,13 +14,13 @@ from unlost.cli.asking import contact_option
 from unlost.cli.jobs_options import (
     database_option,
     jobs_option,
-    limit_store,
+    open_job_limit_store,
     max_jobs_size_option,
     min_free_space_option,
     open_database,
 )
 from unlost.cli.messages import say
-from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.cli.registry_options import archives_option, only_option, read_registry
 from unlost.errors import DatabaseError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from unlost.archives.archive import Archive
     from unlost.service.jobs.database import Database
-    from unlost.service.jobs.work import Tools
+    from unlost.service.jobs.work import WorkerContext
 
 _WAIT_SECONDS = 5.0  # between two attempts to reach the database at start
 _NICENESS = 10  # whoever waits for an answer of the service on the same machine goes first
@@ -103,8 +103,8 @@ def command(
     import uvloop  # noqa: PLC0415  only who works pays for it
 
     from unlost.cli.logs import log_to_stderr  # noqa: PLC0415
-    from unlost.service.jobs.disk_space import DiskSpace, SpaceLimits  # noqa: PLC0415
-    from unlost.service.worker import name_of_worker  # noqa: PLC0415
+    from unlost.service.jobs.disk_space import DiskSpace, DiskSpaceLimits  # noqa: PLC0415
+    from unlost.service.worker import generate_worker_name  # noqa: PLC0415
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
@@ -113,11 +113,11 @@ def command(
     if found is None:
         return
     try:
-        known = _archives(archives, only)
-        tools = _tools(jobs, found, known, contact, connections)
-        space = DiskSpace(tools.folders, SpaceLimits.of_megabytes(min_free_space, max_jobs_size))
-        tools = replace(tools, lease=lease, pause=pause, space=space)
-        ended_by = uvloop.run(_work(tools, name or name_of_worker(), at_once, with_parent=with_parent))
+        known = _select_archives(archives, only)
+        tools = _create_context(jobs, found, known, contact, connections)
+        space = DiskSpace(tools.folders, DiskSpaceLimits.from_megabytes(min_free_space, max_jobs_size))
+        tools = replace(tools, lease_seconds=lease, round_pause_seconds=pause, space=space)
+        ended_by = uvloop.run(_run_worker(tools, name or generate_worker_name(), at_once, with_parent=with_parent))
     finally:
         found.close()
     if ended_by == signal.SIGINT:
@@ -140,35 +140,35 @@ def _wait_for_database(open_: "Callable[[], Database]", *, with_parent: bool) ->
             return None
 
 
-def _archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":
-    known = registry(file)
+def _select_archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":
+    known = read_registry(file)
     if only:
         return {each.id: replace(each, enabled=True) for each in known.only(only)}
     return {each.id: each for each in known.archives}
 
 
-def _tools(
+def _create_context(
     folder: Path, database: "Database", archives: "dict[str, Archive]", contact: str | None, connections: int
-) -> "Tools":
-    from unlost.archives.asking.courier import Courier  # noqa: PLC0415  start-up
+) -> "WorkerContext":
+    from unlost.archives.asking.courier import ArchiveHttpClient  # noqa: PLC0415  start-up
     from unlost.clock import SystemClock  # noqa: PLC0415
     from unlost.service.jobs.folders import JobFolders  # noqa: PLC0415
-    from unlost.service.jobs.store import Jobs  # noqa: PLC0415
-    from unlost.service.jobs.work import Tools  # noqa: PLC0415
+    from unlost.service.jobs.store import JobStore  # noqa: PLC0415
+    from unlost.service.jobs.work import WorkerContext  # noqa: PLC0415
 
     clock = SystemClock()
-    store = limit_store(database)
+    store = open_job_limit_store(database)
 
-    def courier(patience: float) -> Courier:
+    def courier(patience: float) -> ArchiveHttpClient:
         tell = partial(say, level="note")
-        return Courier(
-            store, clock, contact, patience=patience, connections_per_host=connections, tell=tell
+        return ArchiveHttpClient(
+            store, clock, contact, max_wait=patience, connections_per_host=connections, warn=tell
         )  # fmt: skip
 
-    return Tools(Jobs(database), JobFolders(folder / "work"), archives, courier, clock)
+    return WorkerContext(JobStore(database), JobFolders(folder / "work"), archives, courier, clock)
 
 
-async def _work(tools: "Tools", name: str, at_once: int, *, with_parent: bool) -> int:
+async def _run_worker(tools: "WorkerContext", name: str, at_once: int, *, with_parent: bool) -> int:
     """Work until a signal; return it."""
     import asyncio  # noqa: PLC0415  start-up
     import sys  # noqa: PLC0415

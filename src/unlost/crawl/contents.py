@@ -4,16 +4,16 @@ import re
 from dataclasses import dataclass
 
 from unlost import dates
-from unlost.archives.asking.addresses import parse, target_of
-from unlost.crawl.tags import header_forbids, page_forbids
-from unlost.crawl.visitor import Answer
+from unlost.archives.asking.addresses import parse_url, resolve_redirect
+from unlost.crawl.tags import header_forbids_archiving, page_forbids_archiving
+from unlost.crawl.visitor import FetchResponse
 from unlost.errors import DateError
 from unlost.pages.link import Link
-from unlost.pages.links import find_links
+from unlost.pages.links import scan_links
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 
-_MAX_READ = 32 << 20  # bytes: more are not read for links anyway
+_MAX_BODY_BYTES = 32 << 20  # bytes: more are not read for links anyway
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 _HTML = re.compile(rb"\s*<(!doctype\s+html|html)", re.IGNORECASE)
 _SITEMAP = re.compile(rb"<(?:\w+:)?(urlset|sitemapindex)\b")
@@ -22,7 +22,7 @@ _GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class ExtractedContents:
     """What was found.
 
     mime: the type as it was told, in lower case, without parameters. last_modified: 14 digits.
@@ -39,43 +39,43 @@ class Contents:
     is_sitemap: bool
 
 
-def contents_of(answer: Answer) -> Contents:
+def extract_contents(response: FetchResponse) -> ExtractedContents:
     """Return what is in an answer, whose body is left at its beginning."""
-    told = answer.header("content-type") or ""
+    told = response.header("content-type") or ""
     found = _MIME.match(told.strip())
     mime = found[0].lower() if found else None
-    answer.body.seek(0)
-    body = answer.body.read(_MAX_READ)
-    answer.body.seek(0)
+    response.body.seek(0)
+    body = response.body.read(_MAX_BODY_BYTES)
+    response.body.seek(0)
     is_html = "html" in (mime or "") or _HTML.match(body, 0, 512) is not None
-    tags = [value for name, value in answer.headers if name.lower() == "x-robots-tag"]
+    tags = [value for name, value in response.headers if name.lower() == "x-robots-tag"]
     links: list[Link] = []
-    if 200 <= answer.status < 300:
+    if 200 <= response.status < 300:
         charset = _CHARSET.search(told)
-        links = find_links(body, told or None, answer.uri, charset[1] if charset else None).links
+        links = scan_links(body, told or None, response.uri, charset[1] if charset else None).links
     is_list = _SITEMAP.search(body, 0, 4096) is not None or body.startswith(_GZIP)
-    return Contents(
+    return ExtractedContents(
         mime,
-        _date(answer.header("last-modified")),
-        _redirect(answer),
+        _parse_http_date(response.header("last-modified")),
+        _redirect_target(response),
         links,
-        header_forbids(tags) or (is_html and page_forbids(body)),
+        header_forbids_archiving(tags) or (is_html and page_forbids_archiving(body)),
         is_list,
     )
 
 
-def _redirect(answer: Answer) -> str | None:
+def _redirect_target(answer: FetchResponse) -> str | None:
     location = answer.header("location")
-    if answer.status not in REDIRECTS or not location:
+    if answer.status not in REDIRECT_STATUSES or not location:
         return None
     try:
-        target = target_of(location, parse(answer.uri))
+        target = resolve_redirect(location, parse_url(answer.uri))
     except ValueError:
         return None
     return str(target)
 
 
-def _date(value: str | None) -> str | None:
+def _parse_http_date(value: str | None) -> str | None:
     try:
         return None if value is None else dates.from_http(value[:100])
     except DateError:

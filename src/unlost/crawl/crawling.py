@@ -6,50 +6,52 @@ from contextlib import suppress
 from pathlib import Path
 
 from unlost._core import VERSION
-from unlost.archives.asking.addresses import Resolver, parse
-from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.asking.addresses import Resolver, parse_url
+from unlost.archives.asking.exchange import Timeouts
 from unlost.clock import Clock, SystemClock
-from unlost.crawl.bounds import host_of as named_host
-from unlost.crawl.contents import Contents, contents_of
-from unlost.crawl.following import Following
-from unlost.crawl.hosts import to_its_end, visit_hosts
-from unlost.crawl.plan import Plan
-from unlost.crawl.polite import PATIENCE_SECONDS, PoliteVisitor, StoppedError, Tell
-from unlost.crawl.resource import Outcome
-from unlost.crawl.result import Result
-from unlost.crawl.scope import Scope
-from unlost.crawl.state import QUEUED, CrawlState, Queued
-from unlost.crawl.visitor import DEADLINES, Answer, Request, Visitor
-from unlost.crawl.warcs import MAX_BYTES, CrawlWarcs
+from unlost.crawl.bounds import host_of_name as named_host
+from unlost.crawl.contents import ExtractedContents, extract_contents
+from unlost.crawl.following import CrawlFrontier
+from unlost.crawl.hosts import run_shielded, run_host_tasks
+from unlost.crawl.plan import CrawlConfig
+from unlost.crawl.polite import MAX_WAIT_SECONDS, PoliteFetcher, FetchStoppedError, EventCallback
+from unlost.crawl.resource import CrawlOutcome
+from unlost.crawl.result import CrawlResult
+from unlost.crawl.scope import CrawlScope
+from unlost.crawl.state import QUEUED_STATUS, CrawlState, QueuedUrl
+from unlost.crawl.visitor import DEFAULT_TIMEOUTS, FetchResponse, FetchRequest, Fetcher
+from unlost.crawl.warcs import MAX_WARC_BYTES, CrawlWarcStore
 from unlost.errors import RobotsError, SiteError, SiteWaitError, UriError
-from unlost.formats.warc_writing.digests import digests_of
+from unlost.formats.warc_writing.digests import payload_and_block_digests
 from unlost.formats.warc_writing.payload import Payload
-from unlost.uri.naming import name_of
+from unlost.uri.naming import page_name
 
-_SMALL = 1 << 17  # bytes of a body that is read and kept in less time than two threads take that wait for each other
-_TRIES = 2  # visits of what broke off or took too long
-_AGAIN = frozenset({"timeout", "reset"})
-_GONE = frozenset({"refused", "dns", "unreachable", "proxy"})
-_PATIENT = 5  # visits in a row that find nobody: then the host is left alone
-_REST_SECONDS = 3_600.0  # for how long that is said to be
-_MAX_TEXT = 4_096  # characters of a header that are kept in the state
+_MAX_INLINE_BYTES = (
+    1 << 17
+)  # bytes of a body that is read and kept in less time than two threads take that wait for each other
+_MAX_ATTEMPTS = 2  # visits of what broke off or took too long
+_RETRIED_KINDS = frozenset({"timeout", "reset"})
+_CONNECTION_FAILURE_KINDS = frozenset({"refused", "dns", "unreachable", "proxy"})
+_MAX_CONNECTION_FAILURES = 5  # visits in a row that find nobody: then the host is left alone
+_SUSPENSION_SECONDS = 3_600.0  # for how long that is said to be
+_MAX_HEADER_CHARS = 4_096  # characters of a header that are kept in the state
 
 
 async def crawl(
-    plan: Plan,
+    config: CrawlConfig,
     folder: Path,
     clock: Clock | None = None,
     *,
     contact: str | None = None,
-    keep_warcs: bool = True,
-    tell: Tell = lambda _, __: None,
+    write_warcs: bool = True,
+    on_event: EventCallback = lambda _, __: None,
     should_stop: Callable[[], bool] = lambda: False,
-    deadlines: Deadlines = DEADLINES,
-    patience: float = PATIENCE_SECONDS,
-    proxies: bool = False,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    max_wait: float = MAX_WAIT_SECONDS,
+    use_proxies: bool = False,
     resolver: Resolver | None = None,
-    warc_bytes: int = MAX_BYTES,
-) -> Result:
+    warc_bytes: int = MAX_WARC_BYTES,
+) -> CrawlResult:
     """Visit what a plan wants, and keep in a folder what was learned; or go on with what is there.
 
     folder: gets `state.sqlite` and, if `keep_warcs`, `warc/`; is made if it is not there, its parent must be.
@@ -62,227 +64,241 @@ async def crawl(
     cannot be followed, InputError and OSError for a folder that cannot be used.
     """
     clock = clock or SystemClock()
-    scope = Scope.of(plan)
+    scope = CrawlScope.from_config(config)
     with suppress(FileExistsError):
         folder.mkdir()
-    given = [*plan.starts, *plan.extra]
+    given = [*config.starts, *config.extra]
     with CrawlState(folder) as state:
-        state.keep_plan(plan)
+        state.record_config(config)
         warcs = None
-        if keep_warcs:
-            warcs = CrawlWarcs(folder / "warc", clock, f"unlost/{VERSION}", max_bytes=warc_bytes)
-            warcs.agree(state)
-        delay = plan.delay
+        if write_warcs:
+            warcs = CrawlWarcStore(folder / "warc", clock, f"unlost/{VERSION}", max_bytes=warc_bytes)
+            warcs.reconcile(state)
+        delay = config.delay
         if contact is None:
             delay *= 2
-            tell("no-contact", {"delay": delay})
+            on_event("no-contact", {"delay": delay})
         try:
-            async with Visitor(given, clock, contact, deadlines, proxies=proxies, resolver=resolver) as visitor:
-                polite = PoliteVisitor(
-                    visitor, state, clock, delay, patience=patience, tell=tell, should_stop=should_stop
+            async with Fetcher(given, clock, contact, timeouts, use_proxies=use_proxies, resolver=resolver) as visitor:
+                polite = PoliteFetcher(
+                    visitor, state, clock, delay, max_wait=max_wait, on_event=on_event, should_stop=should_stop
                 )
-                following = Following(plan, scope, state, clock)
-                return await _Crawl(plan, scope, state, warcs, polite, following, clock, tell, should_stop).run()
+                following = CrawlFrontier(config, scope, state, clock)
+                return await _CrawlRun(
+                    config, scope, state, warcs, polite, following, clock, on_event, should_stop
+                ).run()
         finally:
             state.commit()
             if warcs is not None:
                 warcs.close()
 
 
-class _Crawl:
+class _CrawlRun:
     """One run of a crawl."""
 
     def __init__(
         self,
-        plan: Plan,
-        scope: Scope,
+        plan: CrawlConfig,
+        scope: CrawlScope,
         state: CrawlState,
-        warcs: CrawlWarcs | None,
-        polite: PoliteVisitor,
-        following: Following,
+        warcs: CrawlWarcStore | None,
+        polite: PoliteFetcher,
+        following: CrawlFrontier,
         clock: Clock,
-        tell: Tell,
+        tell: EventCallback,
         should_stop: Callable[[], bool],
     ) -> None:
-        self._plan, self._scope, self._state, self._warcs = plan, scope, state, warcs
-        self._polite, self._following, self._clock, self._tell = polite, following, clock, tell
+        self._config, self._scope, self._state, self._warcs = plan, scope, state, warcs
+        self._fetcher, self._frontier, self._clock, self._on_event = polite, following, clock, tell
         self._should_stop = should_stop
         self._is_stopped = False
         self._limit: str | None = None
-        self._fetched = state.counts().get(Outcome.FETCHED.value, 0)
-        self._bytes = state.bytes()
-        self._coming = 0
-        self._closed: dict[str, float] = {}
-        self._absent: dict[str, int] = {}
-        self._begun: set[str] = set()
-        self._disk = asyncio.Lock()
-        self._more = asyncio.Event()
+        self._fetched = state.counts_by_status().get(CrawlOutcome.FETCHED.value, 0)
+        self._bytes = state.fetched_bytes()
+        self._in_flight = 0
+        self._suspended_hosts: dict[str, float] = {}
+        self._connection_failures: dict[str, int] = {}
+        self._searched_origins: set[str] = set()
+        self._disk_lock = asyncio.Lock()
+        self._new_work = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def run(self) -> Result:
+    async def run(self) -> CrawlResult:
         """Do all that can be done now."""
-        self._state.forget_faults()
-        self._state.requeue_for_now()
-        self._following.begin()
+        self._state.forget_failed_robots()
+        self._state.requeue_robots_unreachable()
+        self._frontier.add_seeds()
         self._state.commit()
-        await self._work()
-        self._state.settle_hops()
+        await self._run_hosts()
+        self._state.compute_hops()
         self._state.commit()
-        return self._result()
+        return self._build_result()
 
-    async def _work(self) -> None:
+    async def _run_hosts(self) -> None:
         """Have each host visited by one task, as many at once as the plan allows."""
 
         def hosts() -> list[str]:
-            return [] if self._is_over() else [host for host in self._state.hosts() if host not in self._closed]
+            return (
+                []
+                if self._is_finished()
+                else [host for host in self._state.queued_hosts() if host not in self._suspended_hosts]
+            )
 
-        await visit_hosts(hosts, self._visit_all, self._plan.hosts_at_once, self._tasks, self._more)
+        await run_host_tasks(hosts, self._fetch_host, self._config.hosts_at_once, self._tasks, self._new_work)
 
-    def _is_over(self) -> bool:
+    def _is_finished(self) -> bool:
         """Return whether somebody stopped it, or a limit is reached: nothing more is begun."""
         self._is_stopped = self._is_stopped or self._should_stop()
-        if self._plan.resources is not None and self._fetched + self._coming >= self._plan.resources:
+        if self._config.resources is not None and self._fetched + self._in_flight >= self._config.resources:
             self._limit = "resources"
-        if self._plan.bytes_in_all is not None and self._bytes >= self._plan.bytes_in_all:
+        if self._config.bytes_in_all is not None and self._bytes >= self._config.bytes_in_all:
             self._limit = "bytes"
         return self._is_stopped or self._limit is not None
 
-    async def _visit_all(self, host: str) -> None:
+    async def _fetch_host(self, host: str) -> None:
         """Visit what is to be visited on a host, one after the other."""
-        while not self._is_over() and host not in self._closed:
-            queued = self._state.take(host)
+        while not self._is_finished() and host not in self._suspended_hosts:
+            queued = self._state.next_queued(host)
             if queued is None:
                 return
-            self._coming += 1
+            self._in_flight += 1
             try:
-                await self._visit(queued, host)
-            except StoppedError:
+                await self._fetch_url(queued, host)
+            except FetchStoppedError:
                 return
             finally:
-                self._coming -= 1
+                self._in_flight -= 1
             self._state.commit()
 
-    async def _visit(self, queued: Queued, host: str) -> None:
+    async def _fetch_url(self, queued: QueuedUrl, host: str) -> None:
         try:
-            await self._begin_lists(queued.uri)
-            answer = await self._polite.visit(Request(queued.uri, max_bytes=self._plan.bytes_each))
+            await self._search_sitemaps(queued.uri)
+            answer = await self._fetcher.fetch(FetchRequest(queued.uri, max_bytes=self._config.bytes_each))
         except SiteWaitError as error:
-            self._close(host, error.until)
+            self._suspend_host(host, error.until)
         except RobotsError as error:
-            reason = "robots-unreachable" if error.is_for_now else "robots"
-            self._end(queued, Outcome.FORBIDDEN, reason)
+            reason = "robots-unreachable" if error.is_temporary else "robots"
+            self._record_failure(queued, CrawlOutcome.FORBIDDEN, reason)
         except SiteError as error:
-            self._failed(queued, host, error)
+            self._handle_failure(queued, host, error)
         else:
-            self._absent.pop(host, None)
+            self._connection_failures.pop(host, None)
             with answer.body:
-                await self._keep(queued, answer)
+                await self._process_response(queued, answer)
 
-    async def _begin_lists(self, uri: str) -> None:
+    async def _search_sitemaps(self, uri: str) -> None:
         """Look for the sitemaps of a site when it is visited for the first time."""
-        origin = parse(uri).origin
-        if not self._plan.sitemaps or origin in self._begun or not self._scope.has_host(named_host(name_of(uri))):
+        origin = parse_url(uri).origin
+        if (
+            not self._config.sitemaps
+            or origin in self._searched_origins
+            or not self._scope.has_host(named_host(page_name(uri)))
+        ):
             return
-        if not self._state.has_begun(origin):
-            rules = await self._polite.rules(uri)
-            if not rules.is_for_now:
-                self._following.begin_lists(origin, rules.sitemaps)
-                self._state.note_begun(origin)
-        self._begun.add(origin)
+        if not self._state.has_searched_sitemaps(origin):
+            rules = await self._fetcher.robots_rules(uri)
+            if not rules.is_unreachable:
+                self._frontier.add_sitemaps(origin, rules.sitemaps)
+                self._state.mark_sitemaps_searched(origin)
+        self._searched_origins.add(origin)
 
-    def _failed(self, queued: Queued, host: str, error: SiteError) -> None:
-        if error.kind in _GONE:
-            self._absent[host] = self._absent.get(host, 0) + 1
-            if self._absent[host] >= _PATIENT:
-                self._close(host, self._clock.now() + _REST_SECONDS)
-        if error.kind in _AGAIN and queued.tries + 1 < _TRIES:
-            self._state.try_again(queued.id)
+    def _handle_failure(self, queued: QueuedUrl, host: str, error: SiteError) -> None:
+        if error.kind in _CONNECTION_FAILURE_KINDS:
+            self._connection_failures[host] = self._connection_failures.get(host, 0) + 1
+            if self._connection_failures[host] >= _MAX_CONNECTION_FAILURES:
+                self._suspend_host(host, self._clock.now() + _SUSPENSION_SECONDS)
+        if error.kind in _RETRIED_KINDS and queued.attempts + 1 < _MAX_ATTEMPTS:
+            self._state.requeue(queued.id)
             return
-        self._end(queued, Outcome.FAILED, error.kind, str(error))
+        self._record_failure(queued, CrawlOutcome.FAILED, error.kind, str(error))
 
-    def _close(self, host: str, until: float) -> None:
-        self._closed[host] = until
-        self._tell("closed", {"host": host, "until": until})
+    def _suspend_host(self, host: str, until: float) -> None:
+        self._suspended_hosts[host] = until
+        self._on_event("closed", {"host": host, "until": until})
 
-    def _end(self, queued: Queued, outcome: Outcome, reason: str, message: str | None = None) -> None:
+    def _record_failure(
+        self, queued: QueuedUrl, outcome: CrawlOutcome, reason: str, message: str | None = None
+    ) -> None:
         """Say that there was no answer."""
         if queued.is_guess:
-            self._state.forget(queued.id)
+            self._state.delete(queued.id)
             return
         self._state.finish(queued.id, outcome, reason=reason)
-        self._tell(outcome.value, {"uri": queued.uri, "reason": reason, **({"message": message} if message else {})})
+        self._on_event(
+            outcome.value, {"uri": queued.uri, "reason": reason, **({"message": message} if message else {})}
+        )
 
-    async def _keep(self, queued: Queued, answer: Answer) -> None:
-        if answer.size <= _SMALL:
-            found = contents_of(answer)
+    async def _process_response(self, queued: QueuedUrl, answer: FetchResponse) -> None:
+        if answer.size <= _MAX_INLINE_BYTES:
+            found = extract_contents(answer)
         else:
-            found = await asyncio.to_thread(contents_of, answer)
+            found = await asyncio.to_thread(extract_contents, answer)
         if queued.is_guess and not (found.is_sitemap and 200 <= answer.status < 300):
             if found.redirect is not None:
-                self._following.redirect(queued, found.redirect)
-            self._state.forget(queued.id)
+                self._frontier.add_redirect(queued, found.redirect)
+            self._state.delete(queued.id)
             return
-        await to_its_end(self._note(queued, answer, found))
-        self._tell(
+        await run_shielded(self._commit_response(queued, answer, found))
+        self._on_event(
             "fetched",
-            {"uri": queued.uri, "status": answer.status, "fetched": self._fetched, "known": self._following.known},
+            {"uri": queued.uri, "status": answer.status, "fetched": self._fetched, "known": self._frontier.known_count},
         )
-        if not self._following.hosts <= self._tasks.keys():
-            self._more.set()
-        self._following.hosts.clear()
+        if not self._frontier.new_hosts <= self._tasks.keys():
+            self._new_work.set()
+        self._frontier.new_hosts.clear()
 
-    async def _note(self, queued: Queued, answer: Answer, found: Contents) -> None:
+    async def _commit_response(self, queued: QueuedUrl, answer: FetchResponse, found: ExtractedContents) -> None:
         """Keep an answer, and what it leads to."""
-        async with self._disk:
-            told = await self._stored(answer, found)
+        async with self._disk_lock:
+            told = await self._store_response(answer, found)
             # From here to the commit nobody else gets a turn: file and state agree whenever a kill comes.
             if found.redirect is not None:
-                number, reason = self._following.redirect(queued, found.redirect)
+                number, reason = self._frontier.add_redirect(queued, found.redirect)
                 told |= {"redirect_id": number, "reason": reason}
-            self._following.follow(queued, found.links, is_sitemap=queued.is_sitemap or found.is_sitemap)
-            self._state.finish(queued.id, Outcome.FETCHED, **told)
+            self._frontier.add_links(queued, found.links, is_sitemap=queued.is_sitemap or found.is_sitemap)
+            self._state.finish(queued.id, CrawlOutcome.FETCHED, **told)
             self._fetched += 1
             self._bytes += answer.size
-            self._following.note()
+            self._frontier.save_counts()
             self._state.commit()
 
-    async def _stored(self, answer: Answer, found: Contents) -> dict[str, object]:
+    async def _store_response(self, answer: FetchResponse, found: ExtractedContents) -> dict[str, object]:
         """Keep an answer, if it is to be, and return what is known of it."""
         told: dict[str, object] = {
             "status": answer.status,
             "mime": found.mime,
             "length": answer.size,
-            "seen": answer.moment,
+            "seen": answer.requested_at,
             "last_modified": found.last_modified,
             "redirect": found.redirect,
             "noarchive": found.is_noarchive,
-            "cache_control": _short(answer.header("cache-control")),
-            "etag": _short(answer.header("etag")),
+            "cache_control": _shorten(answer.header("cache-control")),
+            "etag": _shorten(answer.header("etag")),
             "truncated": answer.truncated,
             "reason": None,
         }
-        if self._warcs is not None and (self._plan.keep_noarchive or not found.is_noarchive):
+        if self._warcs is not None and (self._config.keep_noarchive or not found.is_noarchive):
             with suppress(UriError):  # no record can have such an address
                 store = self._warcs.store
-                if answer.size <= _SMALL:
+                if answer.size <= _MAX_INLINE_BYTES:
                     place, digest = store(answer, found.mime)
                 else:
                     place, digest = await asyncio.to_thread(store, answer, found.mime)
                 return told | {"digest": digest, "file": place.file, "offset": place.offset, "size": place.size}
-        return told | {"digest": digests_of(b"", Payload(answer.body).pieces())[0]}
+        return told | {"digest": payload_and_block_digests(b"", Payload(answer.body).pieces())[0]}
 
-    def _result(self) -> Result:
-        counts = self._state.counts()
-        return Result(
-            {outcome: counts.get(outcome.value, 0) for outcome in Outcome},
-            counts.get(QUEUED, 0),
-            self._state.left_out(),
-            dict(self._closed),
-            self._state.for_now(),
+    def _build_result(self) -> CrawlResult:
+        counts = self._state.counts_by_status()
+        return CrawlResult(
+            {outcome: counts.get(outcome.value, 0) for outcome in CrawlOutcome},
+            counts.get(QUEUED_STATUS, 0),
+            self._state.excluded_links(),
+            dict(self._suspended_hosts),
+            self._state.count_robots_unreachable(),
             self._limit,
             self._is_stopped,
         )
 
 
-def _short(value: str | None) -> str | None:
-    return None if value is None else value[:_MAX_TEXT]
+def _shorten(value: str | None) -> str | None:
+    return None if value is None else value[:_MAX_HEADER_CHARS]

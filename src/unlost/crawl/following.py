@@ -3,188 +3,194 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from unlost.archives.asking.addresses import parse
-from unlost.archives.spelling import asked
+from unlost.archives.asking.addresses import parse_url
+from unlost.archives.spelling import normalize_input_url
 from unlost.clock import Clock
-from unlost.crawl.bounds import host_of
-from unlost.crawl.calendars import is_endless
-from unlost.crawl.plan import Plan
-from unlost.crawl.scope import ELSEWHERE, Scope
-from unlost.crawl.state import CrawlState, Queued, Wanted
-from unlost.crawl.traps import Traps
+from unlost.crawl.bounds import host_of_name
+from unlost.crawl.calendars import is_endless_calendar
+from unlost.crawl.plan import CrawlConfig
+from unlost.crawl.scope import OTHER_SITE, CrawlScope
+from unlost.crawl.state import CrawlState, QueuedUrl, DiscoveredUrl
+from unlost.crawl.traps import TrapDetector
 from unlost.dates import from_epoch
 from unlost.errors import UriError
-from unlost.pages.link import Link, Use
+from unlost.pages.link import Link, LinkKind
 from unlost.uri import key_many
-from unlost.uri.naming import names_of
+from unlost.uri.naming import page_names
 
-CHAIN = 10
+MAX_REDIRECT_CHAIN = 10
 """Redirects that are followed one behind the other. Browsers follow 20; who needs more than a few goes in a circle."""
 
-MAX_KNOWN = 1_000_000
+MAX_KNOWN_URLS = 1_000_000
 """Addresses that are remembered: a state of some 500 MB. What links lead to beyond that is only counted."""
 
 MAX_SITEMAPS = 500
 """Sitemaps of one crawl, with those in indexes."""
 
-MAX_LISTED = 200_000
+MAX_SITEMAP_URLS = 200_000
 """Addresses that are taken from sitemaps: at one a second, two days and a half."""
 
-_EXAMPLES = 1_000  # of addresses that are left out, for each reason
-_NOT_TOLD = frozenset({ELSEWHERE, "unwanted"})
+_MAX_EXCLUDED_EXAMPLES = 1_000  # of addresses that are left out, for each reason
+_UNREPORTED_REASONS = frozenset({OTHER_SITE, "unwanted"})
 
 
-class Following:
+class CrawlFrontier:
     """Puts into the queue of a crawl what leads on.
 
     known: how many addresses are. hosts: those on which something was put into the queue since somebody emptied it.
     """
 
-    def __init__(self, plan: Plan, scope: Scope, state: CrawlState, clock: Clock) -> None:
-        self._plan = plan
+    def __init__(self, config: CrawlConfig, scope: CrawlScope, state: CrawlState, clock: Clock) -> None:
+        self._config = config
         self._scope = scope
         self._state = state
         self._year = int(from_epoch(str(int(clock.now())))[:4])
-        self._traps = Traps(alike=plan.alike)
-        for name in state.names():  # as far as it had counted before
-            self._traps.reason(name)
-        self._left_out: Counter[str] = Counter(state.left_out())  # by the reason
-        self._sitemaps = state.sitemaps()
-        self._listed = state.listed()
-        self.known = state.total()
-        self.hosts: set[str] = set()
+        self._trap_detector = TrapDetector(max_similar=config.alike)
+        for name in state.linked_names():  # as far as it had counted before
+            self._trap_detector.check(name)
+        self._excluded_links: Counter[str] = Counter(state.excluded_links())  # by the reason
+        self._sitemap_count = state.count_sitemaps()
+        self._in_sitemap_count = state.count_in_sitemaps()
+        self.known_count = state.count_urls()
+        self.new_hosts: set[str] = set()
 
-    def begin(self) -> None:
+    def add_seeds(self) -> None:
         """Want the addresses that were given. Raises UriError for one that is none."""
-        for uris, is_start in ((self._plan.starts, True), (self._plan.extra, False)):
-            spelled = [str(parse(asked(uri))) for uri in uris]
-            found = [Link(uri, Use.PAGE) for uri in spelled]
-            self._want(found, 0, is_start=is_start)
+        for uris, is_start in ((self._config.starts, True), (self._config.extra, False)):
+            spelled = [str(parse_url(normalize_input_url(uri))) for uri in uris]
+            found = [Link(uri, LinkKind.PAGE) for uri in spelled]
+            self._enqueue_links(found, 0, is_start=is_start)
 
-    def begin_lists(self, origin: str, sitemaps: Sequence[str]) -> None:
+    def add_sitemaps(self, origin: str, sitemaps: Sequence[str]) -> None:
         """Want the sitemaps of a site: those that its robots.txt names, and the one that most sites have."""
-        if not self._plan.sitemaps:
+        if not self._config.sitemaps:
             return
-        self._want([Link(uri, Use.LIST) for uri in sitemaps], 0, is_sitemap=True)
-        self._want([Link(f"{origin}/sitemap.xml", Use.LIST)], 0, is_sitemap=True, is_guess=True)
+        self._enqueue_links([Link(uri, LinkKind.LIST) for uri in sitemaps], 0, is_sitemap=True)
+        self._enqueue_links([Link(f"{origin}/sitemap.xml", LinkKind.LIST)], 0, is_sitemap=True, is_guess=True)
 
-    def follow(self, source: Queued, links: Iterable[Link], *, is_sitemap: bool) -> None:
+    def add_links(self, source: QueuedUrl, links: Iterable[Link], *, is_sitemap: bool) -> None:
         """Want what a page, or a sitemap, links to."""
         found = list(links)
-        if source.use is not Use.LIST:
+        if source.use is not LinkKind.LIST:
             targets = [
-                *self._want([link for link in found if link.use is Use.PAGE], source.far + 1),
-                *self._want([link for link in found if link.use is Use.REQUISITE], source.far),
+                *self._enqueue_links([link for link in found if link.kind is LinkKind.PAGE], source.distance + 1),
+                *self._enqueue_links([link for link in found if link.kind is LinkKind.REQUISITE], source.distance),
             ]
-            self._want([link for link in found if link.use is Use.LIST], source.far + 1)
-            self._state.link(source.id, targets)
+            self._enqueue_links([link for link in found if link.kind is LinkKind.LIST], source.distance + 1)
+            self._state.add_links(source.id, targets)
             return
-        self._want([link for link in found if link.use is Use.LIST], source.far, is_sitemap=is_sitemap)
+        self._enqueue_links(
+            [link for link in found if link.kind is LinkKind.LIST], source.distance, is_sitemap=is_sitemap
+        )
         # What is named there is as near as what the front page links to.
-        self._want([link for link in found if link.use is not Use.LIST], source.far + 1, in_sitemap=is_sitemap)
+        self._enqueue_links(
+            [link for link in found if link.kind is not LinkKind.LIST], source.distance + 1, in_sitemap=is_sitemap
+        )
 
-    def redirect(self, source: Queued, target: str) -> tuple[int | None, str | None]:
+    def add_redirect(self, source: QueuedUrl, target: str) -> tuple[int | None, str | None]:
         """Want what an address redirects to, in its place; return its id if it is known, and what is strange about it.
 
         What is strange is `elsewhere`, `circle`, `redirects` (too many of them), or why the target is left out.
         """
-        name, key = names_of([target])[0], key_many([target])[0]
+        name, key = page_names([target])[0], key_many([target])[0]
         if isinstance(name, UriError) or isinstance(key, UriError):
             return None, "no-address"
-        own = names_of([source.uri])[0]
-        reason = self._scope.reason_against(target, name, source.use, source.far, is_link=name != own)
-        if reason in _NOT_TOLD:
+        own = page_names([source.uri])[0]
+        reason = self._scope.exclusion_reason(target, name, source.use, source.distance, is_link=name != own)
+        if reason in _UNREPORTED_REASONS:
             return None, reason
-        names, uris = self._state.known([name], [target])
+        names, uris = self._state.find_known([name], [target])
         # Only another spelling of the same page has to be asked for by itself: with https, or with a slash.
         number = uris.get(target) or (names.get(name) if name != own else None)
         if number is not None:
-            is_circle = number == source.id or number in self._state.chain(source.id, CHAIN)
+            is_circle = number == source.id or number in self._state.redirect_chain(source.id, MAX_REDIRECT_CHAIN)
             return number, "circle" if is_circle else None
-        if source.redirects >= CHAIN:
+        if source.redirects >= MAX_REDIRECT_CHAIN:
             reason = reason or "redirects"
-        wanted = Wanted(
-            target, name, key, _paced(name), source.use, source.far,
+        wanted = DiscoveredUrl(
+            target, name, key, _politeness_host(name), source.use, source.distance,
             in_sitemap=False, is_sitemap=source.is_sitemap, redirects=source.redirects + 1, is_guess=source.is_guess,
         )  # fmt: skip
-        return self._added(wanted, reason), reason
+        return self._add_url(wanted, reason), reason
 
-    def note(self) -> None:
+    def save_counts(self) -> None:
         """Put into the state how many links were not followed: call it before each commit."""
-        self._state.keep_left_out(self._left_out)
+        self._state.record_excluded_links(self._excluded_links)
 
-    def _want(
+    def _enqueue_links(
         self,
         links: Sequence[Link],
-        far: int,
+        distance: int,
         *,
         in_sitemap: bool = False,
         is_sitemap: bool = False,
         is_start: bool = False,
         is_guess: bool = False,
-    ) -> list[tuple[int, Use]]:
+    ) -> list[tuple[int, LinkKind]]:
         """Want what links lead to; return the ids of what is known then, with the use of each link."""
-        names, keys = names_of([link.uri for link in links]), key_many([link.uri for link in links])
-        fit: list[tuple[Link, Wanted, str | None]] = []
+        names, keys = page_names([link.uri for link in links]), key_many([link.uri for link in links])
+        fit: list[tuple[Link, DiscoveredUrl, str | None]] = []
         for link, name, key in zip(links, names, keys, strict=True):
             if isinstance(name, UriError) or isinstance(key, UriError):
                 continue
-            reason = self._scope.reason_against(link.uri, name, link.use, far, is_link=not in_sitemap)
-            host = _paced(name)
-            if reason in _NOT_TOLD:
+            reason = self._scope.exclusion_reason(link.uri, name, link.kind, distance, is_link=not in_sitemap)
+            host = _politeness_host(name)
+            if reason in _UNREPORTED_REASONS:
                 continue
-            wanted = Wanted(link.uri, name, key, host, link.use, far, in_sitemap, is_sitemap, 0, is_start, is_guess)
+            wanted = DiscoveredUrl(
+                link.uri, name, key, host, link.kind, distance, in_sitemap, is_sitemap, 0, is_start, is_guess
+            )
             fit.append((link, wanted, reason))
-        by_name, by_uri = self._state.known([each.name for _, each, _ in fit], [each.uri for _, each, _ in fit])
-        found: list[tuple[int, Use]] = []
+        by_name, by_uri = self._state.find_known([each.name for _, each, _ in fit], [each.uri for _, each, _ in fit])
+        found: list[tuple[int, LinkKind]] = []
         named: set[int] = set()
         for link, wanted, reason in fit:
             number = by_uri.get(wanted.uri) or by_name.get(wanted.name)
             if number is None:
-                number = self._added(wanted, reason)
+                number = self._add_url(wanted, reason)
                 if number is not None:
                     by_name[wanted.name] = by_uri[wanted.uri] = number
             elif reason is None:
-                self._state.want_after_all(number, wanted)
-                self.hosts.add(wanted.host)
+                self._state.enqueue_excluded(number, wanted)
+                self.new_hosts.add(wanted.host)
             if number is not None:
-                found.append((number, link.use))
+                found.append((number, link.kind))
                 named.add(number)
         if in_sitemap:
-            self._state.note_sitemap(named)
+            self._state.mark_in_sitemap(named)
         return found
 
-    def _added(self, wanted: Wanted, reason: str | None) -> int | None:
+    def _add_url(self, wanted: DiscoveredUrl, reason: str | None) -> int | None:
         """Note an address that is not known; return its id, or None if it is only counted."""
-        reason = reason or self._trap(wanted)
+        reason = reason or self._limit_reason(wanted)
         if reason is None:
-            self.known += 1
-            self._sitemaps += wanted.is_sitemap
-            self._listed += wanted.in_sitemap
-            self.hosts.add(wanted.host)
-            return self._state.want(wanted)
-        self._left_out[reason] += 1
-        if self._left_out[reason] > _EXAMPLES or self.known >= MAX_KNOWN:
+            self.known_count += 1
+            self._sitemap_count += wanted.is_sitemap
+            self._in_sitemap_count += wanted.in_sitemap
+            self.new_hosts.add(wanted.host)
+            return self._state.enqueue(wanted)
+        self._excluded_links[reason] += 1
+        if self._excluded_links[reason] > _MAX_EXCLUDED_EXAMPLES or self.known_count >= MAX_KNOWN_URLS:
             return None
-        self.known += 1
-        return self._state.leave_out(wanted, reason)
+        self.known_count += 1
+        return self._state.record_excluded(wanted, reason)
 
-    def _trap(self, wanted: Wanted) -> str | None:
+    def _limit_reason(self, wanted: DiscoveredUrl) -> str | None:
         """Return why an address is not visited although it is in scope; None if it is."""
-        if self.known >= MAX_KNOWN:
+        if self.known_count >= MAX_KNOWN_URLS:
             return "too-many"
-        if wanted.is_start or wanted.is_guess or wanted.name in self._scope.named:
+        if wanted.is_start or wanted.is_guess or wanted.name in self._scope.given_names:
             return None
-        if wanted.is_sitemap and self._sitemaps >= MAX_SITEMAPS:
+        if wanted.is_sitemap and self._sitemap_count >= MAX_SITEMAPS:
             return "too-many-sitemaps"
         if wanted.in_sitemap:
-            return "too-many-listed" if self._listed >= MAX_LISTED else None
-        is_trap = is_endless(wanted.name, self._year) or self._traps.reason(wanted.name) is not None
+            return "too-many-listed" if self._in_sitemap_count >= MAX_SITEMAP_URLS else None
+        is_trap = is_endless_calendar(wanted.name, self._year) or self._trap_detector.check(wanted.name) is not None
         return "trap" if is_trap else None
 
 
-def _paced(name: str) -> str:
+def _politeness_host(name: str) -> str:
     """Return the host that a page is on, without `www` and its port: what is visited by one request at a time."""
-    host = host_of(name)
+    host = host_of_name(name)
     before, _, port = host.rpartition(":")
     return before if port.isdecimal() and before else host

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 
 
-async def visit_hosts(
+async def run_host_tasks(
     hosts: Callable[[], Sequence[str]],
-    visit_all: Callable[[str], Coroutine[None, None, None]],
-    at_once: int,
+    run_host: Callable[[str], Coroutine[None, None, None]],
+    max_parallel: int,
     tasks: dict[str, asyncio.Task[None]],
-    more: asyncio.Event,
+    wake_up: asyncio.Event,
 ) -> None:
     """Have each host visited by one task, as many at once as are allowed, until there is none to visit.
 
@@ -18,15 +18,15 @@ async def visit_hosts(
     """
     try:
         while True:
-            more.clear()
+            wake_up.clear()
             for host in hosts():
-                if len(tasks) >= max(1, at_once):
+                if len(tasks) >= max(1, max_parallel):
                     break
                 if host not in tasks:
-                    tasks[host] = asyncio.create_task(visit_all(host))
+                    tasks[host] = asyncio.create_task(run_host(host))
             if not tasks:
                 return
-            waiting = asyncio.create_task(more.wait())
+            waiting = asyncio.create_task(wake_up.wait())
             await asyncio.wait({*tasks.values(), waiting}, return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()
             for host, task in list(tasks.items()):
@@ -39,7 +39,7 @@ async def visit_hosts(
         await asyncio.gather(*tasks.values(), return_exceptions=True)
 
 
-async def to_its_end(work: Coroutine[None, None, None]) -> None:
+async def run_shielded(work: Coroutine[None, None, None]) -> None:
     """Do something that must not be left half done, also if somebody wants to end everything meanwhile."""
     task = asyncio.ensure_future(work)
     try:

@@ -6,14 +6,14 @@ from enum import StrEnum
 MAX_RESOURCE_BYTES = 64 << 20
 """Of one body: more than pages and pictures have; films are cut there, and said to be."""
 
-DELAY_SECONDS = 1.0
+DEFAULT_DELAY_SECONDS = 1.0
 """Between two requests to one host: what site owners put up with from programs that they do not know."""
 
-ALIKE = 5_000
+MAX_SIMILAR_URLS = 5_000
 """Addresses of one shape that no sitemap has: an hour and a half of requests, at one a second."""
 
 
-class Reach(StrEnum):
+class ScopeType(StrEnum):
     """What belongs to the site that the starts are pages of."""
 
     HOST = "host"
@@ -25,7 +25,7 @@ class Reach(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CrawlConfig:
     """What somebody wants visited.
 
     starts: where to begin. reach: what belongs to their site.
@@ -47,7 +47,7 @@ class Plan:
     """
 
     starts: tuple[str, ...]
-    reach: Reach = Reach.HOST
+    reach: ScopeType = ScopeType.HOST
     extra: tuple[str, ...] = ()
     hops: int | None = None
     depth: int | None = None
@@ -60,11 +60,11 @@ class Plan:
     parts: bool = True
     foreign_parts: bool = False
     sitemaps: bool = True
-    delay: float = DELAY_SECONDS
+    delay: float = DEFAULT_DELAY_SECONDS
     hosts_at_once: int = 4
-    alike: int = ALIKE
+    alike: int = MAX_SIMILAR_URLS
     keep_noarchive: bool = False
 
 
-ADJUSTABLE = frozenset({"resources", "bytes_in_all", "bytes_each", "delay", "hosts_at_once", "alike"})
+ADJUSTABLE_FIELDS = frozenset({"resources", "bytes_in_all", "bytes_each", "delay", "hosts_at_once", "alike"})
 """What may differ from one run of a crawl to the next; anything else would make it another crawl."""

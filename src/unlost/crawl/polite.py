@@ -4,42 +4,42 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from unlost.archives.asking.addresses import Address, parse
-from unlost.archives.manners.admission import seconds_to_wait
+from unlost.archives.asking.addresses import HttpUrl, parse_url
+from unlost.archives.manners.admission import parse_retry_after
 from unlost.clock import Clock
-from unlost.crawl.robots import MAX_DELAY_SECONDS, Robots, RobotsStore, Rules
-from unlost.crawl.visitor import Answer, Request, Visitor
+from unlost.crawl.robots import MAX_DELAY_SECONDS, RobotsClient, RobotsStore, RobotsRules
+from unlost.crawl.visitor import FetchResponse, FetchRequest, Fetcher
 from unlost.errors import RobotsError, SiteError, SiteWaitError
 
-Tell = Callable[[str, Mapping[str, object]], None]
+EventCallback = Callable[[str, Mapping[str, object]], None]
 """Gets a word for what happened, and what there is to say about it; docs/crawl.md lists them."""
 
-PATIENCE_SECONDS = 300.0
+MAX_WAIT_SECONDS = 300.0
 """How long a host may keep us waiting before it is left for another run."""
 
-_BUSY_SECONDS = 30.0  # to wait for a host that says 429 or 503 and not for how long; four times as long the next time
-_TRIES = 3  # to get something else than 429 or 503
-_LONGEST_TOOK = 30.0  # seconds of pause at most since a host was slow
-_LOOK_SECONDS = 1.0  # how long to wait at once, before looking whether to stop
+_RETRY_SECONDS = 30.0  # to wait for a host that says 429 or 503 and not for how long; four times as long the next time
+_MAX_ATTEMPTS = 3  # to get something else than 429 or 503
+_MAX_RESPONSE_PAUSE_SECONDS = 30.0  # seconds of pause at most since a host was slow
+_POLL_SECONDS = 1.0  # how long to wait at once, before looking whether to stop
 
 
-class StoppedError(Exception):
+class FetchStoppedError(Exception):
     """Somebody wants to stop, who would have had to wait. Never seen by users."""
 
 
 @dataclass(slots=True)
-class _Host:
+class _HostState:
     """What is known of a host.
 
     free_at: when it may be asked next, in seconds since 1970. told_until: the same, if it was the host that said so.
     """
 
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     free_at: float = 0.0
-    told_until: float = 0.0
+    retry_after: float = 0.0
 
 
-class PoliteVisitor:
+class PoliteFetcher:
     """Visits pages politely; one event loop uses it.
 
     delay: seconds between two requests to one host, at least.
@@ -49,102 +49,104 @@ class PoliteVisitor:
 
     def __init__(
         self,
-        visitor: Visitor,
+        fetcher: Fetcher,
         store: RobotsStore,
         clock: Clock,
         delay: float,
         *,
-        patience: float = PATIENCE_SECONDS,
-        tell: Tell = lambda _, __: None,
+        max_wait: float = MAX_WAIT_SECONDS,
+        on_event: EventCallback = lambda _, __: None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._visitor = visitor
-        self._robots = Robots(visitor, store, clock)
+        self._fetcher = fetcher
+        self._robots = RobotsClient(fetcher, store, clock)
         self._clock = clock
         self._delay = delay
-        self._patience = patience
-        self._tell = tell
+        self._max_wait = max_wait
+        self._on_event = on_event
         self._should_stop = should_stop
-        self._hosts: dict[str, _Host] = {}
-        self._told: set[str] = set()
+        self._hosts: dict[str, _HostState] = {}
+        self._reported_origins: set[str] = set()
 
-    async def rules(self, uri: str) -> Rules:
+    async def robots_rules(self, uri: str) -> RobotsRules:
         """Return the rules for an address, asked for in turn if they are not known. Raises SiteWaitError, SiteError."""
-        address = _address(uri)
-        host = self._host(address.place.host)
-        async with host.turn:
-            return await self._rules(host, address.origin)
+        address = _parse_url(uri)
+        host = self._host_state(address.host_port.host)
+        async with host.lock:
+            return await self._get_rules(host, address.origin)
 
-    async def visit(self, request: Request) -> Answer:
+    async def fetch(self, request: FetchRequest) -> FetchResponse:
         """Return the answer, once it is this request's turn.
 
         429 and 503 are obeyed: it is asked again, some times; then they are the answer. Raises RobotsError for what
         robots.txt forbids, SiteWaitError for a host that wants us to wait for longer than we are ready to, SiteError.
         """
-        address = _address(request.uri)
-        host = self._host(address.place.host)
-        async with host.turn:
-            rules = await self._rules(host, address.origin)
-            if not rules.allow(str(address)):
-                what = "could not be had" if rules.is_for_now else "does not want it"
-                raise RobotsError(f"{address.place.host[:100]}: robots.txt {what}", is_for_now=rules.is_for_now)
-            for tries in range(_TRIES):
-                answer = await self._asked(host, request, rules)
-                if answer.status not in (429, 503) or tries == _TRIES - 1:
+        address = _parse_url(request.uri)
+        host = self._host_state(address.host_port.host)
+        async with host.lock:
+            rules = await self._get_rules(host, address.origin)
+            if not rules.allows(str(address)):
+                what = "could not be had" if rules.is_unreachable else "does not want it"
+                raise RobotsError(
+                    f"{address.host_port.host[:100]}: robots.txt {what}", is_temporary=rules.is_unreachable
+                )
+            for tries in range(_MAX_ATTEMPTS):
+                answer = await self._send(host, request, rules)
+                if answer.status not in (429, 503) or tries == _MAX_ATTEMPTS - 1:
                     return answer
                 answer.body.close()
-                self._told_to_wait(host, answer, _BUSY_SECONDS * 4**tries, address.place.host)
+                self._record_retry_after(host, answer, _RETRY_SECONDS * 4**tries, address.host_port.host)
             raise AssertionError  # the last try returns
 
-    async def _rules(self, host: _Host, origin: str) -> Rules:
-        found = self._robots.known(origin)
+    async def _get_rules(self, host: _HostState, origin: str) -> RobotsRules:
+        found = self._robots.get_cached(origin)
         if found is not None:
             return found
         await self._wait(host)
         begun = self._clock.now()
-        found = await self._robots.ask(origin)
-        self._rest(host, begun, found)
-        asked = found.asked_delay
-        if asked is not None and asked > MAX_DELAY_SECONDS and origin not in self._told:
-            self._told.add(origin)
-            self._tell("delay-capped", {"origin": origin, "asked": asked, "seconds": MAX_DELAY_SECONDS})
+        found = await self._robots.fetch(origin)
+        self._schedule_next(host, begun, found)
+        asked = found.requested_delay
+        if asked is not None and asked > MAX_DELAY_SECONDS and origin not in self._reported_origins:
+            self._reported_origins.add(origin)
+            self._on_event("delay-capped", {"origin": origin, "asked": asked, "seconds": MAX_DELAY_SECONDS})
         return found
 
-    async def _asked(self, host: _Host, request: Request, rules: Rules) -> Answer:
+    async def _send(self, host: _HostState, request: FetchRequest, rules: RobotsRules) -> FetchResponse:
         await self._wait(host)
         begun = self._clock.now()
         try:
-            return await self._visitor.visit(request)
+            return await self._fetcher.fetch(request)
         finally:
-            self._rest(host, begun, rules)
+            self._schedule_next(host, begun, rules)
 
-    def _rest(self, host: _Host, begun: float, rules: Rules) -> None:
+    def _schedule_next(self, host: _HostState, begun: float, rules: RobotsRules) -> None:
         """Leave a host alone for a while: as long as it wants, and as long as the answer took."""
         now = self._clock.now()
-        host.free_at = now + max(self._delay, rules.delay or 0.0, min(now - begun, _LONGEST_TOOK))
+        host.free_at = now + max(self._delay, rules.delay or 0.0, min(now - begun, _MAX_RESPONSE_PAUSE_SECONDS))
 
-    def _told_to_wait(self, host: _Host, answer: Answer, otherwise: float, name: str) -> None:
+    def _record_retry_after(self, host: _HostState, answer: FetchResponse, otherwise: float, name: str) -> None:
         now = self._clock.now()
-        told = seconds_to_wait(answer.header("retry-after"), answer.header("date"), now)
-        host.told_until = now + (otherwise if told is None else told)
-        host.free_at = max(host.free_at, host.told_until)
-        self._tell("waiting", {"host": name, "until": host.free_at, "status": answer.status})
+        told = parse_retry_after(answer.header("retry-after"), answer.header("date"), now)
+        host.retry_after = now + (otherwise if told is None else told)
+        host.free_at = max(host.free_at, host.retry_after)
+        self._on_event("waiting", {"host": name, "until": host.free_at, "status": answer.status})
 
-    async def _wait(self, host: _Host) -> None:
+    async def _wait(self, host: _HostState) -> None:
         now = self._clock.now()
-        if host.told_until - now > self._patience:
-            raise SiteWaitError(f"it said to come back in {host.told_until - now:,.0f} s", host.told_until)
+        if host.retry_after - now > self._max_wait:
+            raise SiteWaitError(f"it said to come back in {host.retry_after - now:,.0f} s", host.retry_after)
         while (left := host.free_at - self._clock.now()) > 0:
             if self._should_stop():
-                raise StoppedError
-            await self._clock.sleep(min(left, _LOOK_SECONDS))
+                raise FetchStoppedError
+            await self._clock.sleep(min(left, _POLL_SECONDS))
 
-    def _host(self, name: str) -> _Host:
-        return self._hosts.setdefault(name, _Host())
+    def _host_state(self, name: str) -> _HostState:
+        return self._hosts.setdefault(name, _HostState())
 
 
-def _address(uri: str) -> Address:
+def _parse_url(uri: str) -> HttpUrl:
     try:
-        return parse(uri)
+        return parse_url(uri)
     except ValueError as error:
         raise SiteError(f"not an address to visit: {error}", "malformed") from error

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Outcome(Enum):
+class CrawlOutcome(Enum):
     """How the visit of an address ended."""
 
     FETCHED = "fetched"  # there was an answer, whatever its status
     FORBIDDEN = "forbidden"  # robots.txt does not want it to be fetched
     FAILED = "failed"  # no answer came
-    LEFT_OUT = "left-out"  # a trap, a limit of the crawl, or out of its scope
+    EXCLUDED = "left-out"  # a trap, a limit of the crawl, or out of its scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class LiveResource:
 
     uri: str
     key: str
-    outcome: Outcome
+    outcome: CrawlOutcome
     status: int | None = None
     mime: str | None = None
     length: int | None = None

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from unlost.crawl.resource import Outcome
+from unlost.crawl.resource import CrawlOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CrawlResult:
     """What a run leaves.
 
     counts: how many addresses ended how, over all runs. queued: how many are still to be visited.
@@ -18,15 +18,15 @@ class Result:
     is_stopped: whether somebody stopped it.
     """
 
-    counts: Mapping[Outcome, int]
+    counts: Mapping[CrawlOutcome, int]
     queued: int
-    left_out: Mapping[str, int]
-    waiting: Mapping[str, float]
-    unreachable: int
+    excluded_links: Mapping[str, int]
+    suspended_hosts: Mapping[str, float]
+    robots_unreachable: int
     limit: str | None
     is_stopped: bool
 
     @property
     def is_done(self) -> bool:
         """Whether another run would find nothing to do, unless the plan's limits are raised."""
-        return not self.is_stopped and not self.waiting and not self.unreachable
+        return not self.is_stopped and not self.suspended_hosts and not self.robots_unreachable

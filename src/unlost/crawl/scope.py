@@ -2,42 +2,42 @@
 
 from dataclasses import dataclass
 
-from unlost.crawl.bounds import Picking, folder_of, host_of, is_below, is_in_folder
-from unlost.crawl.plan import Plan, Reach
-from unlost.pages.link import Use
-from unlost.uri.naming import name_of
+from unlost.crawl.bounds import UrlFilter, folder_url, host_of_name, is_subdomain, is_name_in_folder
+from unlost.crawl.plan import CrawlConfig, ScopeType
+from unlost.pages.link import LinkKind
+from unlost.uri.naming import page_name
 
-ELSEWHERE = "elsewhere"
+OTHER_SITE = "elsewhere"
 """Why most links are not followed: they lead to other sites."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CrawlScope:
     """The bounds of a crawl, as a plan sets them; `Scope.of` makes it.
 
     hosts: of the starts, as in names: without `www`, with their ports. folders: of the starts, as names.
     named: the names of all addresses that were given; they are always wanted.
     """
 
-    plan: Plan
+    config: CrawlConfig
     hosts: frozenset[str]
     folders: frozenset[str]
-    named: frozenset[str]
-    _picking: Picking
+    given_names: frozenset[str]
+    _url_filter: UrlFilter
 
     @classmethod
-    def of(cls, plan: Plan) -> "Scope":
+    def from_config(cls, config: CrawlConfig) -> "CrawlScope":
         """Return the scope of a plan. Raises UriError for an address that is none, UsageError for an expression."""
-        starts = [name_of(uri) for uri in plan.starts]
+        starts = [page_name(uri) for uri in config.starts]
         return cls(
-            plan,
-            frozenset(map(host_of, starts)),
-            frozenset(name_of(folder_of(uri)) for uri in plan.starts),
-            frozenset([*starts, *map(name_of, plan.extra)]),
-            Picking.of(plan.include, plan.exclude),
+            config,
+            frozenset(map(host_of_name, starts)),
+            frozenset(page_name(folder_url(uri)) for uri in config.starts),
+            frozenset([*starts, *map(page_name, config.extra)]),
+            UrlFilter.compile(config.include, config.exclude),
         )
 
-    def reason_against(self, uri: str, name: str, use: Use, hops: int, *, is_link: bool = True) -> str | None:
+    def exclusion_reason(self, uri: str, name: str, use: LinkKind, hops: int, *, is_link: bool = True) -> str | None:
         """Return why an address is not wanted that a link of this use leads to, in a word; None if it is.
 
         name: of the address. hops: how many links away from a beginning it is. is_link: whether it is a link of a page,
@@ -46,38 +46,38 @@ class Scope:
         The words are `elsewhere`, `outside` (on the site's hosts, but not in its folder), `unwanted` (links of this use
         are not followed), `too-far`, `too-deep` and `excluded`.
         """
-        if name in self.named:
+        if name in self.given_names:
             return None
-        plan = self.plan
-        is_followed = plan.links if use is Use.PAGE else plan.parts if use is Use.REQUISITE else plan.sitemaps
+        plan = self.config
+        is_followed = plan.links if use is LinkKind.PAGE else plan.parts if use is LinkKind.REQUISITE else plan.sitemaps
         if is_link and not is_followed:
             return "unwanted"
-        return self._place(name, use) or self._distance(name, use, hops) or self._picked(uri, use)
+        return self._host_reason(name, use) or self._distance_reason(name, use, hops) or self._filter_reason(uri, use)
 
-    def _distance(self, name: str, use: Use, hops: int) -> str | None:
-        if self.plan.hops is not None and use is Use.PAGE and hops > self.plan.hops:
+    def _distance_reason(self, name: str, use: LinkKind, hops: int) -> str | None:
+        if self.config.hops is not None and use is LinkKind.PAGE and hops > self.config.hops:
             return "too-far"
         folders = name.partition("?")[0].rstrip("/").count("/") - 1
-        return "too-deep" if self.plan.depth is not None and folders > self.plan.depth else None
+        return "too-deep" if self.config.depth is not None and folders > self.config.depth else None
 
-    def _picked(self, uri: str, use: Use) -> str | None:
-        return None if self._picking.picks(uri, is_list=use is Use.LIST) else "excluded"
+    def _filter_reason(self, uri: str, use: LinkKind) -> str | None:
+        return None if self._url_filter.matches(uri, is_sitemap=use is LinkKind.LIST) else "excluded"
 
-    def _place(self, name: str, use: Use) -> str | None:
-        host = host_of(name)
+    def _host_reason(self, name: str, use: LinkKind) -> str | None:
+        host = host_of_name(name)
         if not self.has_host(host):
-            return None if use is Use.REQUISITE and self.plan.foreign_parts else ELSEWHERE
-        if self.plan.reach is not Reach.PREFIX or use is not Use.PAGE:
+            return None if use is LinkKind.REQUISITE and self.config.foreign_parts else OTHER_SITE
+        if self.config.reach is not ScopeType.PREFIX or use is not LinkKind.PAGE:
             return None
-        return None if any(_is_in(name, folder) for folder in self.folders) else "outside"
+        return None if any(_is_in_scope_folder(name, folder) for folder in self.folders) else "outside"
 
     def has_host(self, host: str) -> bool:
         """Return whether a host, as names have it, is one of the site."""
         if host in self.hosts:
             return True
-        return self.plan.reach is Reach.DOMAIN and any(is_below(host, each) for each in self.hosts)
+        return self.config.reach is ScopeType.DOMAIN and any(is_subdomain(host, each) for each in self.hosts)
 
 
-def _is_in(name: str, folder: str) -> bool:
+def _is_in_scope_folder(name: str, folder: str) -> bool:
     # The name of a whole host ends in its one slash.
-    return name.startswith(folder) if folder.endswith("/") else is_in_folder(name, folder)
+    return name.startswith(folder) if folder.endswith("/") else is_name_in_folder(name, folder)

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from unlost.crawl.plan import ADJUSTABLE, Plan
-from unlost.crawl.resource import Outcome
-from unlost.crawl.visiting_state import FACT_TABLE, ROBOTS_TABLE, VisitingState, prepared
+from unlost.crawl.plan import ADJUSTABLE_FIELDS, CrawlConfig
+from unlost.crawl.resource import CrawlOutcome
+from unlost.crawl.visiting_state import FACT_TABLE, ROBOTS_TABLE, FetchState, prepare_state
 from unlost.errors import UsageError
-from unlost.pages.link import Use
-from unlost.state_file import storable
+from unlost.pages.link import LinkKind
+from unlost.state_file import encode_text
 
-VERSION = 1
+CRAWL_STATE_VERSION = 1
 """Of the tables."""
 
-WHAT = "a crawl"
-APPLICATION = 0x756E6C63
+CRAWL_DESCRIPTION = "a crawl"
+CRAWL_APPLICATION_ID = 0x756E6C63
 """What SQLite files of crawls are told by: `unlc`. Recoveries have files of the same name."""
 
 _SCHEMA = f"""
@@ -42,20 +42,20 @@ CREATE TABLE link (
 CREATE INDEX link_target ON link (target, source);
 {ROBOTS_TABLE}CREATE TABLE left_out (reason TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
 """
-_AT_ONCE = 500
-QUEUED = "queued"
+_MAX_SQL_VARIABLES = 500
+QUEUED_STATUS = "queued"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DiscoveredUrl:
     """An address that is to be visited. far: how many links away from a beginning, for limits and the order."""
 
     uri: str
     name: str
     key: str
     host: str
-    use: Use
-    far: int
+    use: LinkKind
+    distance: int
     in_sitemap: bool = False
     is_sitemap: bool = False
     redirects: int = 0
@@ -64,167 +64,167 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedUrl:
     """An address whose turn it is. redirects: how many led there, one behind the other."""
 
     id: int
     uri: str
-    use: Use
-    far: int
+    use: LinkKind
+    distance: int
     redirects: int
-    tries: int
+    attempts: int
     is_sitemap: bool
     is_guess: bool
 
 
-_ADD = """
+_INSERT_URL = """
 INSERT INTO address (
     uri, name, key, host, use, standing, far, redirects, is_start, is_guess, in_sitemap, is_sitemap, reason, hops
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_QUEUED = "id, uri, use, far, redirects, tries, is_sitemap, is_guess"
+_QUEUED_COLUMNS = "id, uri, use, far, redirects, tries, is_sitemap, is_guess"
 
 
-def prepare(connection: sqlite3.Connection, file: Path) -> None:
+def prepare_crawl_state(connection: sqlite3.Connection, file: Path) -> None:
     """Make the tables of a crawl, or refuse those that are there."""
-    prepared(connection, file, WHAT, APPLICATION, VERSION, _SCHEMA)
+    prepare_state(connection, file, CRAWL_DESCRIPTION, CRAWL_APPLICATION_ID, CRAWL_STATE_VERSION, _SCHEMA)
 
 
-class CrawlState(VisitingState):
+class CrawlState(FetchState):
     """The state of the crawl in a folder, which must exist. Nothing lasts before `commit`.
 
     Raises InputError, OSError as every StateFile does.
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, WHAT, prepare)
+        super().__init__(folder, CRAWL_DESCRIPTION, prepare_crawl_state)
 
-    def keep_plan(self, plan: Plan) -> None:
+    def record_config(self, config: CrawlConfig) -> None:
         """Say what is visited here. Raises UsageError if that is another crawl, so that its limits do not matter."""
-        row = self._run("SELECT value FROM fact WHERE name = 'plan'").fetchone()
-        now = {name: value for name, value in asdict(plan).items() if name not in ADJUSTABLE}
+        row = self._execute("SELECT value FROM fact WHERE name = 'plan'").fetchone()
+        now = {name: value for name, value in asdict(config).items() if name not in ADJUSTABLE_FIELDS}
         text = json.dumps(now, sort_keys=True)
         if row is not None and row[0] != text:
             raise UsageError("the folder has a crawl with another plan: give another folder, or the same plan")
         self.begin()
-        self._run("INSERT OR REPLACE INTO fact VALUES ('plan', ?)", (text,))
+        self._execute("INSERT OR REPLACE INTO fact VALUES ('plan', ?)", (text,))
 
-    def has_begun(self, origin: str) -> bool:
+    def has_searched_sitemaps(self, origin: str) -> bool:
         """Return whether the sitemaps of a site were looked for."""
-        return self._run("SELECT 1 FROM fact WHERE name = ?", (f"lists {origin}",)).fetchone() is not None
+        return self._execute("SELECT 1 FROM fact WHERE name = ?", (f"lists {origin}",)).fetchone() is not None
 
-    def note_begun(self, origin: str) -> None:
+    def mark_sitemaps_searched(self, origin: str) -> None:
         """Say that they were."""
         self.begin()
-        self._run("INSERT OR REPLACE INTO fact VALUES (?, '')", (f"lists {origin}",))
+        self._execute("INSERT OR REPLACE INTO fact VALUES (?, '')", (f"lists {origin}",))
 
     # What is to be visited
 
-    def known(self, names: Iterable[str], uris: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
+    def find_known(self, names: Iterable[str], uris: Iterable[str]) -> tuple[dict[str, int], dict[str, int]]:
         """Return the ids of addresses that are known, by these names, and by these spellings."""
         # The last of a name is where redirects ended.
-        return self._ids("name", names), self._ids("uri", uris)
+        return self._find_ids("name", names), self._find_ids("uri", uris)
 
-    def _ids(self, column: str, values: Iterable[str]) -> dict[str, int]:
+    def _find_ids(self, column: str, values: Iterable[str]) -> dict[str, int]:
         found: dict[str, int] = {}
         left = list(dict.fromkeys(values))
-        for start in range(0, len(left), _AT_ONCE):
-            part = left[start : start + _AT_ONCE]
+        for start in range(0, len(left), _MAX_SQL_VARIABLES):
+            part = left[start : start + _MAX_SQL_VARIABLES]
             marks = ", ".join("?" * len(part))
             sql = f"SELECT {column}, max(id) FROM address WHERE {column} IN ({marks}) GROUP BY {column}"  # noqa: S608
-            found.update(self._run(sql, part))
+            found.update(self._execute(sql, part))
         return found
 
-    def want(self, wanted: Wanted) -> int:
+    def enqueue(self, found: DiscoveredUrl) -> int:
         """Put an address into the queue, which must not be known; return its id."""
-        return self._added(wanted, QUEUED, None)
+        return self._insert(found, QUEUED_STATUS, None)
 
-    def leave_out(self, wanted: Wanted, reason: str) -> int:
+    def record_excluded(self, found: DiscoveredUrl, reason: str) -> int:
         """Note an address that is not visited, which must not be known; return its id."""
-        return self._added(wanted, Outcome.LEFT_OUT.value, reason)
+        return self._insert(found, CrawlOutcome.EXCLUDED.value, reason)
 
-    def _added(self, wanted: Wanted, standing: str, reason: str | None) -> int:
+    def _insert(self, found: DiscoveredUrl, status: str, reason: str | None) -> int:
         self.begin()
         values = (
-            wanted.uri, wanted.name, wanted.key, wanted.host, wanted.use.value, standing, wanted.far, wanted.redirects,
-            wanted.is_start, wanted.is_guess, wanted.in_sitemap, wanted.is_sitemap, reason,
-            0 if wanted.is_start else None,
+            found.uri, found.name, found.key, found.host, found.use.value, status, found.distance, found.redirects,
+            found.is_start, found.is_guess, found.in_sitemap, found.is_sitemap, reason,
+            0 if found.is_start else None,
         )  # fmt: skip
-        return int(self._run(_ADD, values).lastrowid or 0)
+        return int(self._execute(_INSERT_URL, values).lastrowid or 0)
 
-    def note_sitemap(self, ids: Iterable[int]) -> None:
+    def mark_in_sitemap(self, ids: Iterable[int]) -> None:
         """Say that a sitemap names addresses."""
         self.begin()
         self.connection.executemany("UPDATE address SET in_sitemap = 1 WHERE id = ?", ((each,) for each in ids))
 
-    def want_after_all(self, number: int, wanted: Wanted) -> bool:
+    def enqueue_excluded(self, number: int, found: DiscoveredUrl) -> bool:
         """Put an address into the queue that was left out before; return whether it was."""
         self.begin()
         sql = (
             "UPDATE address SET standing = 'queued', reason = NULL, far = ?, use = ?, in_sitemap = max(in_sitemap, ?) "
             "WHERE id = ? AND standing = 'left-out'"
         )
-        return self._run(sql, (wanted.far, wanted.use.value, wanted.in_sitemap, number)).rowcount > 0
+        return self._execute(sql, (found.distance, found.use.value, found.in_sitemap, number)).rowcount > 0
 
-    def link(self, source: int, targets: Iterable[tuple[int, Use]]) -> None:
+    def add_links(self, source: int, targets: Iterable[tuple[int, LinkKind]]) -> None:
         """Say what a page links to."""
         self.begin()
         rows = ((source, target, use.value) for target, use in targets if target != source)
         self.connection.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", rows)
 
-    def take(self, host: str) -> Queued | None:
+    def next_queued(self, host: str) -> QueuedUrl | None:
         """Return what is to be visited next on a host; None if there is nothing."""
-        sql = f"SELECT {_QUEUED} FROM address WHERE standing = 'queued' AND host = ? ORDER BY far, id LIMIT 1"  # noqa: S608
-        row = self._run(sql, (host,)).fetchone()
+        sql = f"SELECT {_QUEUED_COLUMNS} FROM address WHERE standing = 'queued' AND host = ? ORDER BY far, id LIMIT 1"  # noqa: S608
+        row = self._execute(sql, (host,)).fetchone()
         if row is None:
             return None
         number, uri, use, far, redirects, tries, is_sitemap, is_guess = row
-        return Queued(number, uri, Use(use), far, redirects, tries, bool(is_sitemap), bool(is_guess))
+        return QueuedUrl(number, uri, LinkKind(use), far, redirects, tries, bool(is_sitemap), bool(is_guess))
 
-    def hosts(self) -> list[str]:
+    def queued_hosts(self) -> list[str]:
         """Return the hosts on which something is to be visited, those first that are nearest to a beginning."""
         sql = "SELECT host FROM address WHERE standing = 'queued' GROUP BY host ORDER BY min(far), min(id)"
-        return [host for (host,) in self._run(sql)]
+        return [host for (host,) in self._execute(sql)]
 
     # What was visited
 
-    def finish(self, number: int, outcome: Outcome, **told: object) -> None:
+    def finish(self, number: int, outcome: CrawlOutcome, **details: object) -> None:
         """Say how a visit ended. told: columns of LiveResource, and `size` and `redirect_id`."""
         self.begin()
-        columns = {"standing": outcome.value, **told}
+        columns = {"standing": outcome.value, **details}
         names = ", ".join(f"{name} = ?" for name in columns)
-        values = [storable(value) for value in columns.values()]
-        self._run(f"UPDATE address SET {names} WHERE id = ?", (*values, number))  # noqa: S608  names are ours
+        values = [encode_text(value) for value in columns.values()]
+        self._execute(f"UPDATE address SET {names} WHERE id = ?", (*values, number))  # noqa: S608  names are ours
 
-    def try_again(self, number: int) -> None:
+    def requeue(self, number: int) -> None:
         """Put an address behind all others that are as far away: it is tried once more."""
         self.begin()
-        self._run("UPDATE address SET tries = tries + 1, far = far + 1 WHERE id = ?", (number,))
+        self._execute("UPDATE address SET tries = tries + 1, far = far + 1 WHERE id = ?", (number,))
 
-    def forget(self, number: int) -> None:
+    def delete(self, number: int) -> None:
         """Forget an address that was only guessed, and is not there."""
         self.begin()
-        self._run("DELETE FROM address WHERE id = ?", (number,))
+        self._execute("DELETE FROM address WHERE id = ?", (number,))
 
-    def requeue_for_now(self) -> int:
+    def requeue_robots_unreachable(self) -> int:
         """Put those back into the queue that nobody could tell of in the last run; return how many."""
         self.begin()
         sql = (
             "UPDATE address SET standing = 'queued', reason = NULL, tries = 0 WHERE (standing = 'forbidden' AND "
             "reason = 'robots-unreachable')"
         )
-        return self._run(sql).rowcount
+        return self._execute(sql).rowcount
 
-    def for_now(self) -> int:
+    def count_robots_unreachable(self) -> int:
         """Return how many addresses are forbidden only since robots.txt could not be had."""
         sql = "SELECT count(*) FROM address WHERE standing = 'forbidden' AND reason = 'robots-unreachable'"
-        return int(self._run(sql).fetchone()[0])
+        return int(self._execute(sql).fetchone()[0])
 
-    def chain(self, number: int, most: int) -> list[int]:
+    def redirect_chain(self, number: int, limit: int) -> list[int]:
         """Return the addresses from which redirects led to one, the last first; at most so many."""
         found: list[int] = []
-        while len(found) < most:
-            row = self._run("SELECT id FROM address WHERE redirect_id = ? LIMIT 1", (number,)).fetchone()
+        while len(found) < limit:
+            row = self._execute("SELECT id FROM address WHERE redirect_id = ? LIMIT 1", (number,)).fetchone()
             if row is None or row[0] in found or row[0] == number:
                 return found
             number = row[0]
@@ -233,74 +233,74 @@ class CrawlState(VisitingState):
 
     # Counts
 
-    def counts(self) -> dict[str, int]:
+    def counts_by_status(self) -> dict[str, int]:
         """Return how many addresses there are of each standing."""
-        return dict(self._run("SELECT standing, count(*) FROM address GROUP BY standing"))
+        return dict(self._execute("SELECT standing, count(*) FROM address GROUP BY standing"))
 
-    def total(self) -> int:
+    def count_urls(self) -> int:
         """Return how many addresses are known."""
-        return int(self._run("SELECT count(*) FROM address").fetchone()[0])
+        return int(self._execute("SELECT count(*) FROM address").fetchone()[0])
 
-    def bytes(self) -> int:
+    def fetched_bytes(self) -> int:
         """Return how many bytes were fetched."""
-        return int(self._run("SELECT total(length) FROM address WHERE standing = 'fetched'").fetchone()[0])
+        return int(self._execute("SELECT total(length) FROM address WHERE standing = 'fetched'").fetchone()[0])
 
-    def sitemaps(self) -> int:
+    def count_sitemaps(self) -> int:
         """Return how many sitemaps are known."""
-        return int(self._run("SELECT count(*) FROM address WHERE is_sitemap").fetchone()[0])
+        return int(self._execute("SELECT count(*) FROM address WHERE is_sitemap").fetchone()[0])
 
-    def listed(self) -> int:
+    def count_in_sitemaps(self) -> int:
         """Return how many addresses are known that a sitemap names."""
-        return int(self._run("SELECT count(*) FROM address WHERE in_sitemap").fetchone()[0])
+        return int(self._execute("SELECT count(*) FROM address WHERE in_sitemap").fetchone()[0])
 
-    def keep_left_out(self, reasons: Mapping[str, int]) -> None:
+    def record_excluded_links(self, reasons: Mapping[str, int]) -> None:
         """Keep how many links were not followed, by the reason."""
         self.begin()
         self.connection.executemany("INSERT OR REPLACE INTO left_out VALUES (?, ?)", reasons.items())
 
-    def left_out(self) -> dict[str, int]:
+    def excluded_links(self) -> dict[str, int]:
         """Return how many links were not followed, by the reason."""
-        return dict(self._run("SELECT reason, count FROM left_out ORDER BY reason"))
+        return dict(self._execute("SELECT reason, count FROM left_out ORDER BY reason"))
 
-    def names(self) -> Iterator[str]:
+    def linked_names(self) -> Iterator[str]:
         """Yield the names of all pages that only links led to, in the order in which they were found."""
         sql = "SELECT name FROM address WHERE standing != 'left-out' AND NOT in_sitemap AND NOT is_start ORDER BY id"
-        return (name for (name,) in self._run(sql))
+        return (name for (name,) in self._execute(sql))
 
-    def settle_hops(self) -> None:
+    def compute_hops(self) -> None:
         """Count for each address the links that lead there from a start: the fewest, whatever order it was found in."""
         self.begin()
-        self._run("UPDATE address SET hops = CASE WHEN is_start THEN 0 END")
+        self._execute("UPDATE address SET hops = CASE WHEN is_start THEN 0 END")
         hops = 0
         while True:
-            while self._spread(hops, _SAME_HOPS):
+            while self._propagate_hops(hops, _SAME_HOPS):
                 pass
-            if not self._spread(hops, _NEXT_HOPS):
+            if not self._propagate_hops(hops, _NEXT_HOPS):
                 return
             hops += 1
 
-    def _spread(self, hops: int, sql: str) -> int:
-        return self._run(sql, {"hops": hops}).rowcount
+    def _propagate_hops(self, hops: int, sql: str) -> int:
+        return self._execute(sql, {"hops": hops}).rowcount
 
     # Where copies are kept
 
-    def ends(self) -> dict[str, int]:
+    def warc_ends(self) -> dict[str, int]:
         """Return for each WARC up to which byte its records are known."""
-        return dict(self._run("SELECT file, max(offset + size) FROM address WHERE file IS NOT NULL GROUP BY file"))
+        return dict(self._execute("SELECT file, max(offset + size) FROM address WHERE file IS NOT NULL GROUP BY file"))
 
-    def whole_end(self, file: str, size: int) -> int:
+    def last_record_end(self, file: str, size: int) -> int:
         """Return where the last record of a WARC ends that lies within so many bytes."""
         sql = "SELECT max(offset + size) FROM address WHERE file = ? AND offset + size <= ?"
-        return int(self._run(sql, (file, size)).fetchone()[0] or 0)
+        return int(self._execute(sql, (file, size)).fetchone()[0] or 0)
 
-    def visit_again(self, file: str, end: int) -> int:
+    def requeue_lost_records(self, file: str, end: int) -> int:
         """Put those back into the queue whose records a WARC has lost behind a byte; return how many."""
         self.begin()
         sql = (
             "UPDATE address SET standing = 'queued', file = NULL, offset = NULL, size = NULL, tries = 0 "
             "WHERE file = ? AND offset + size > ?"
         )
-        return self._run(sql, (file, end)).rowcount
+        return self._execute(sql, (file, end)).rowcount
 
 
 # Parts of a page, and where a redirect leads, are as far away as what leads there.

@@ -2,20 +2,20 @@
 
 import re
 
-LONGEST = 2_000
+MAX_URL_CHARS = 2_000
 """Characters. Internet Explorer opened no address of more than 2,083, so pages have none; traps grow theirs."""
 
-DEEPEST = 20
+MAX_PATH_SEGMENTS = 20
 """Path segments. The dissertation's crawls of 300 sites stopped at 15; this is above what sites have by intention."""
 
-ALIKE = 10_000
+MAX_SIMILAR_NAMES = 10_000
 """Unlisted names of one shape. That is as many as the largest site had that the dissertation recovered whole, and less
 than half an hour of requests to an archive that takes eight a second."""
 
-IN_FOLDER = 50_000
+MAX_NAMES_IN_FOLDER = 50_000
 """Unlisted names in one folder shape, of however many shapes: the same for traps that make up words."""
 
-SHAPES = 200_000
+MAX_SHAPES = 200_000
 """Shapes that are counted, of names and of folders: some 25 MB. Who has more makes them up."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
@@ -24,7 +24,7 @@ _DIGITS = re.compile(r"\d+")
 _VALUE = re.compile(r"=[^&]*")
 
 
-class Traps:
+class TrapDetector:
     """Says of names that links lead to, and that no archive lists, whether they are part of a trap.
 
     It counts: ask once for each name. What it has counted is not kept anywhere; feed it the same names again, in
@@ -33,71 +33,78 @@ class Traps:
     alike, in_folder, shapes: how many it lets through, as the constants above explain.
     """
 
-    def __init__(self, alike: int = ALIKE, in_folder: int = IN_FOLDER, shapes: int = SHAPES) -> None:
-        self._alike = alike
-        self._in_folder = in_folder
-        self._shapes = shapes
+    def __init__(
+        self,
+        max_similar: int = MAX_SIMILAR_NAMES,
+        max_in_folder: int = MAX_NAMES_IN_FOLDER,
+        max_shapes: int = MAX_SHAPES,
+    ) -> None:
+        self._max_similar = max_similar
+        self._max_in_folder = max_in_folder
+        self._max_shapes = max_shapes
         # By hash, which is as good as the text here and much smaller; Python salts it, so nobody can aim at it.
         self._counts: dict[int, int] = {}
 
-    def reason(self, name: str) -> str | None:
+    def check(self, name: str) -> str | None:
         """Return why not to go there, in words for people; None if nothing speaks against it, and count it then.
 
         >>> Traps().reason("example.com/a/b/a/b/a/b/c"), Traps().reason("example.com/a/b")
         ('its path repeats itself', None)
         """
-        if (reason := endless_path(name)) is not None:
+        if (reason := endless_path_reason(name)) is not None:
             return reason
         path, _, query = name.partition("?")
-        place = shape(path)
+        place = url_shape(path)
         whole = f"{place}?{_DIGITS.sub('0', _VALUE.sub('=', query))}"
         # A folder is told from a page by having no question mark.
         folder = place.rpartition("/")[0]
-        return self._counted((hash(whole), self._alike, "alike"), (hash(folder), self._in_folder, "in one folder"))
+        return self._count(
+            (hash(whole), self._max_similar, "alike"), (hash(folder), self._max_in_folder, "in one folder")
+        )
 
-    def _counted(self, *kinds: tuple[int, int, str]) -> str | None:
+    def _count(self, *kinds: tuple[int, int, str]) -> str | None:
         for key, most, what in kinds:
             if self._counts.get(key, 0) >= most:
                 return f"more than {most:,} unlisted addresses {what}"
-        if len(self._counts) + sum(key not in self._counts for key, _, _ in kinds) > self._shapes:
-            return f"more than {self._shapes:,} kinds of unlisted addresses"
+        if len(self._counts) + sum(key not in self._counts for key, _, _ in kinds) > self._max_shapes:
+            return f"more than {self._max_shapes:,} kinds of unlisted addresses"
         for key, _, _ in kinds:
             self._counts[key] = self._counts.get(key, 0) + 1
         return None
 
 
-def endless_path(name: str) -> str | None:
+def endless_path_reason(name: str) -> str | None:
     """Return why a name by itself looks like one that a trap made; None if it does not.
 
     >>> endless_path("example.com/a/b/a/b/a/b/c"), endless_path("example.com/a/b")
     ('its path repeats itself', None)
     """
-    if len(name) > LONGEST:
-        return f"longer than {LONGEST:,} characters"
+    if len(name) > MAX_URL_CHARS:
+        return f"longer than {MAX_URL_CHARS:,} characters"
     segments = name.partition("?")[0].split("/")[1:]
-    if len(segments) > DEEPEST:
-        return f"more than {DEEPEST} folders deep"
-    return "its path repeats itself" if _repeats(segments) else None
+    if len(segments) > MAX_PATH_SEGMENTS:
+        return f"more than {MAX_PATH_SEGMENTS} folders deep"
+    return "its path repeats itself" if _has_repeated_segments(segments) else None
 
 
-def shape(path: str) -> str:
+def url_shape(path: str) -> str:
     """Return a path with what counters, calendars and random numbers change made equal.
 
     >>> shape("example.com/2014/05/page12.html"), shape("example.com/s/3f2504e04f8911d39a0c0305e82c3301")
     ('example.com/0/0/page0.html', 'example.com/s/x')
     """
     if _HEX.search(path):  # also in every UUID
-        path = _HEX.sub(_token, _UUID.sub("x", path))
+        path = _HEX.sub(_mask_hex, _UUID.sub("x", path))
     return _DIGITS.sub("0", path)
 
 
-def _token(found: re.Match[str]) -> str:
+def _mask_hex(found: re.Match[str]) -> str:
     """Return what stands for a run of hexadecimal digits: neither dates nor words are random."""
     run = found[0]
     return run if run.isdigit() or run.isalpha() else "x"
 
 
-def _repeats(segments: list[str]) -> bool:
+def _has_repeated_segments(segments: list[str]) -> bool:
     """Return whether some segments stand there three times in a row, unless they are numbers, as in dates.
 
     As crawlers count it: twice is frequent (`/news/news/`), three times is a link relative to the wrong folder.

@@ -9,31 +9,40 @@ from typing import BinaryIO, Self
 
 from unlost import dates
 from unlost.archives.asking.addresses import (
-    Address,
-    Place,
+    HttpUrl,
+    HostPort,
     Resolver,
-    may_be_public,
-    parse,
+    may_be_public_host,
+    parse_url,
 )
 from unlost.archives.asking.agent import user_agent
-from unlost.archives.asking.exchange import BROKEN, Deadlines, Exchange, Head, Passage, request_text
-from unlost.archives.asking.pool import Pool, open_pools
+from unlost.archives.asking.exchange import (
+    CONNECTION_ERRORS,
+    Timeouts,
+    HttpExchange,
+    StreamingResponse,
+    RequestTrace,
+    format_request,
+)
+from unlost.archives.asking.pool import ConnectionPool, open_pools
 from unlost.archives.bodies.body import new_body
 from unlost.clock import Clock
 from unlost.crawl.plan import MAX_RESOURCE_BYTES
 from unlost.errors import FailedError, SiteError, UsageError
 
-DEADLINES = Deadlines(connect=15.0, first_byte=30.0, idle=20.0, total=300.0)
+DEFAULT_TIMEOUTS = Timeouts(connect=15.0, first_byte=30.0, idle=20.0, total=300.0)
 """How long a page may take. A browser's user has gone by then; 64 MiB in five minutes is 220 KB a second."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
-_SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
-_OTHERS = 3  # connections that may turn out to be closed, or to have something left on them, before one is new
+_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
+_MAX_STALE_CONNECTIONS = (
+    3  # connections that may turn out to be closed, or to have something left on them, before one is new
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FetchRequest:
     """One request.
 
     method: GET or HEAD.
@@ -50,7 +59,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchResponse:
     """An answer, whatever its status; redirects are not followed.
 
     uri: as it was sent. headers: as (name, value), in order.
@@ -68,7 +77,7 @@ class Answer:
     body: BinaryIO
     size: int
     truncated: str | None
-    moment: str
+    requested_at: str
     peer: str | None
     request: bytes
     has_body: bool = True
@@ -78,7 +87,7 @@ class Answer:
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
 
-class Visitor:
+class Fetcher:
     """Visits pages, one request at a time or many. Use it as an async context manager.
 
     given: addresses that a person named. What is inside a network, or on this machine, is visited only on their hosts
@@ -90,27 +99,27 @@ class Visitor:
 
     def __init__(
         self,
-        given: Collection[str],
+        allowed_urls: Collection[str],
         clock: Clock,
         contact: str | None = None,
-        deadlines: Deadlines = DEADLINES,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
         *,
-        proxies: bool = False,
+        use_proxies: bool = False,
         resolver: Resolver | None = None,
     ) -> None:
         self._clock = clock
-        self._deadlines = deadlines
-        self._proxies = proxies
+        self._timeouts = timeouts
+        self._use_proxies = use_proxies
         self._resolver = resolver
-        self._own = {"User-Agent": user_agent(contact), "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
-        self._given: set[Place] = set()
-        for each in given:
-            self.give(each)
-        self._pools: dict[bool, Pool] = {}
+        self._default_headers = {"User-Agent": user_agent(contact), "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+        self._allowed_origins: set[HostPort] = set()
+        for each in allowed_urls:
+            self.allow_origin(each)
+        self._pools: dict[bool, ConnectionPool] = {}
 
     async def __aenter__(self) -> Self:
         """Open the pools: one for given places, one for others."""
-        self._pools = open_pools(self._resolver, proxies=self._proxies)
+        self._pools = open_pools(self._resolver, use_proxies=self._use_proxies)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -119,60 +128,67 @@ class Visitor:
             pool.close()
         self._pools = {}
 
-    def give(self, uri: str) -> None:
+    def allow_origin(self, uri: str) -> None:
         """Take an address as one that a person named, which may be inside a network; what is none is passed over."""
         with suppress(ValueError):
-            self._given.add(parse(uri).place)
+            self._allowed_origins.add(parse_url(uri).host_port)
 
-    async def visit(self, request: Request) -> Answer:
+    async def fetch(self, request: FetchRequest) -> FetchResponse:
         """Return the answer, as much of it as was wanted and came. Raises SiteError if there is none."""
         try:
-            address = parse(request.uri)
+            address = parse_url(request.uri)
         except ValueError as error:
             raise SiteError(f"not an address to visit: {error}", "malformed") from error
-        is_given = address.place in self._given
-        if not is_given and not may_be_public(address.place.host):
-            raise SiteError(f"{address.place.host[:100]} is inside a network: a page must not lead there", "redirects")
+        is_given = address.host_port in self._allowed_origins
+        if not is_given and not may_be_public_host(address.host_port.host):
+            raise SiteError(
+                f"{address.host_port.host[:100]} is inside a network: a page must not lead there", "redirects"
+            )
         pool = self._pools.get(is_given)
         if pool is None:
             raise RuntimeError("use `async with Visitor(…)`")
-        fields = self._fields(request)
-        left = _OTHERS
+        fields = self._build_headers(request)
+        left = _MAX_STALE_CONNECTIONS
         while True:
-            passage = Passage(_nothing, _nothing)
+            passage = RequestTrace(_ignore_progress, _ignore_progress)
             try:
-                return await self._asked(pool, address, request, fields, passage)
+                return await self._send(pool, address, request, fields, passage)
             except FailedError as error:
                 # Servers close what was idle for long, without a word or just when something is sent.
-                is_stale = passage.strayed or (error.kind == "reset" and passage.reused)
+                is_stale = passage.is_stale_response or (error.kind == "reset" and passage.is_reused)
                 left -= 1
                 if not is_stale or left < 0:
                     raise SiteError(str(error), error.kind) from error
 
-    async def _asked(
-        self, pool: Pool, address: Address, request: Request, fields: dict[str, str], passage: Passage
-    ) -> Answer:
+    async def _send(
+        self,
+        pool: ConnectionPool,
+        address: HttpUrl,
+        request: FetchRequest,
+        fields: dict[str, str],
+        passage: RequestTrace,
+    ) -> FetchResponse:
         moment = dates.from_epoch(str(int(self._clock.now())))
-        until = asyncio.get_running_loop().time() + self._deadlines.total
-        place, lines = address.place.host, _lines(fields)
-        exchange = Exchange(pool, address, lines, passage, self._deadlines, until, place, method=request.method)
+        until = asyncio.get_running_loop().time() + self._timeouts.total
+        place, lines = address.host_port.host, _header_lines(fields)
+        exchange = HttpExchange(pool, address, lines, passage, self._timeouts, until, place, method=request.method)
         async with exchange as head:
             body, size, truncated = new_body(), 0, None
             wants = request.wants_body
             wants = wants(head.status, head.headers) if callable(wants) else wants
             has_body = wants and request.method != "HEAD"
             if has_body:
-                body, size, truncated = await _read(head, request.max_bytes, place)
-        shown = {name: value for name, value in fields.items() if name.lower() not in _SECRET}
-        sent = request_text(request.method, address.target, address.host, _lines(shown))
-        return Answer(
+                body, size, truncated = await _read_body(head, request.max_bytes, place)
+        shown = {name: value for name, value in fields.items() if name.lower() not in _SECRET_HEADERS}
+        sent = format_request(request.method, address.target, address.host_header, _header_lines(shown))
+        return FetchResponse(
             str(address), head.status, head.headers, body, size, truncated, moment, head.peer, sent, has_body=has_body
         )
 
-    def _fields(self, request: Request) -> dict[str, str]:
+    def _build_headers(self, request: FetchRequest) -> dict[str, str]:
         if request.method not in ("GET", "HEAD"):
             raise UsageError(f"expected GET or HEAD, found {request.method[:20]}")
-        fields = dict(self._own)
+        fields = dict(self._default_headers)
         own = {name.lower(): name for name in fields}
         for name, value in request.headers:
             if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
@@ -181,18 +197,18 @@ class Visitor:
         return fields
 
 
-async def _read(head: Head, max_bytes: int, place: str) -> tuple[BinaryIO, int, str | None]:
+async def _read_body(head: StreamingResponse, max_bytes: int, place: str) -> tuple[BinaryIO, int, str | None]:
     """Return as much of a body as comes, at its beginning, its size, and why it is not whole if it is not."""
     body, size, truncated = new_body(), 0, None
     try:
-        async for piece in head.decoded(max_bytes, place):
+        async for piece in head.iter_decoded(max_bytes, place):
             body.write(piece)
             size += len(piece)
     except FailedError as error:
         truncated = "length" if error.kind == "too-large" else "unspecified"
     except TimeoutError:
         truncated = "time"
-    except BROKEN:
+    except CONNECTION_ERRORS:
         truncated = "disconnect"
     except BaseException:
         body.close()
@@ -201,9 +217,9 @@ async def _read(head: Head, max_bytes: int, place: str) -> tuple[BinaryIO, int, 
     return body, size, truncated
 
 
-def _lines(fields: dict[str, str]) -> str:
+def _header_lines(fields: dict[str, str]) -> str:
     return "".join(f"{name}: {value}\r\n" for name, value in fields.items())
 
 
-def _nothing() -> None:
+def _ignore_progress() -> None:
     """Pay no heed to how far a request has come."""

@@ -8,27 +8,34 @@ from pathlib import Path
 from typing import Protocol
 
 from unlost.clock import Clock
-from unlost.crawl.visitor import Answer
-from unlost.formats.warc_writing.digests import digests_of
-from unlost.formats.warc_writing.fields import address
+from unlost.crawl.visitor import FetchResponse
+from unlost.formats.warc_writing.digests import payload_and_block_digests
+from unlost.formats.warc_writing.fields import escape_target_uri
 from unlost.formats.warc_writing.folder import WarcFolder
-from unlost.formats.warc_writing.http_head import http_head
-from unlost.formats.warc_writing.kept_record import ForeignError, KeptRecord
-from unlost.formats.warc_writing.members import TornError, packed
-from unlost.formats.warc_writing.payload import Payload, level_for
-from unlost.formats.warc_writing.records import END, HTTP_REQUEST, HTTP_RESPONSE, head_of, id_of, iso
-from unlost.formats.warc_writing.volumes import Volumes
+from unlost.formats.warc_writing.http_head import format_http_head
+from unlost.formats.warc_writing.kept_record import ForeignRecordError, WrittenRecord
+from unlost.formats.warc_writing.members import TruncatedRecordError, compress_member
+from unlost.formats.warc_writing.payload import Payload, compression_level
+from unlost.formats.warc_writing.records import (
+    RECORD_END,
+    HTTP_REQUEST_TYPE,
+    HTTP_RESPONSE_TYPE,
+    format_record_header,
+    make_record_id,
+    format_record_date,
+)
+from unlost.formats.warc_writing.volumes import WarcSegments
 
-MAX_BYTES = 1 << 30
+MAX_WARC_BYTES = 1 << 30
 """How large a file may grow."""
 
-NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+SAME_PAYLOAD_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 """What revisits say of themselves: the server answered 304, or the body that came has the digest of the copy's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WarcLocation:
     """Where an answer is kept: the name of its WARC, its offset, and the size of all its records, in bytes."""
 
     file: str
@@ -36,22 +43,22 @@ class Place:
     size: int
 
 
-class KnownRecords(Protocol):
+class RecordedWarcs(Protocol):
     """What a state knows of the records in WARCs."""
 
-    def ends(self) -> dict[str, int]:
+    def warc_ends(self) -> dict[str, int]:
         """Return for each WARC up to which byte its records are known."""
         ...
 
-    def files_before(self, files: Iterable[str]) -> frozenset[str]:
+    def files_before_state(self, files: Iterable[str]) -> frozenset[str]:
         """Return which WARCs were there before this state was: `files`, when it is asked for the first time."""
         ...
 
-    def whole_end(self, file: str, size: int) -> int:
+    def last_record_end(self, file: str, size: int) -> int:
         """Return where the last record of a WARC ends that lies within so many bytes."""
         ...
 
-    def visit_again(self, file: str, end: int) -> int:
+    def requeue_lost_records(self, file: str, end: int) -> int:
         """Put those back into the queue whose records a WARC has lost behind a byte; return how many."""
         ...
 
@@ -61,14 +68,14 @@ class KnownRecords(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
+class RevisitedCapture:
     """The copy that a revisit is one of: its address and its date, 14 digits."""
 
     uri: str
-    moment: str
+    datetime: str
 
 
-class CrawlWarcs:
+class CrawlWarcStore:
     """The WARCs of one crawl: a folder with `unlost-00001.warc.gz`, …; one is open at a time.
 
     docs/crawl.md says what is in them. The state of the crawl knows where they end: what lies behind was torn by a
@@ -77,136 +84,140 @@ class CrawlWarcs:
     Everything it raises is an InputError; a call that raises has kept nothing.
     """
 
-    def __init__(self, folder: Path, clock: Clock, software: str, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, folder: Path, clock: Clock, software: str, *, max_bytes: int = MAX_WARC_BYTES) -> None:
         self._folder = WarcFolder(folder)
-        self._volumes = Volumes(self._folder, clock, software, max_bytes)
+        self._segments = WarcSegments(self._folder, clock, software, max_bytes)
 
-    def agree(self, state: KnownRecords) -> None:
+    def reconcile(self, state: RecordedWarcs) -> None:
         """Bring files and state into agreement: whoever wrote them may have been killed, or lost power, meanwhile."""
-        self._folder.make()
-        ends = state.ends()
-        files = dict(self._folder.files())
-        before = state.files_before(files)
+        self._folder.create()
+        ends = state.warc_ends()
+        files = dict(self._folder.list_segments())
+        before = state.files_before_state(files)
         for name in sorted(ends.keys() - files.keys()):
-            state.visit_again(name, 0)  # somebody took it away
+            state.requeue_lost_records(name, 0)  # somebody took it away
         for name, is_open in files.items():
-            self._volumes.pass_by(name)
-            with self._folder.reading(name) as file:
+            self._segments.skip_to(name)
+            with self._folder.open_to_read(name) as file:
                 size = os.fstat(file).st_size
                 if name in ends:
                     end, has_copies = ends[name], True
                 elif name in before:  # somebody took its state away: what is whole stays
-                    end, has_copies = _whole_end(file)
+                    end, has_copies = _find_last_record_end(file)
                 else:  # a kill came before the state knew anything in it
                     end, has_copies = 0, False
             if end > size:
-                end = state.whole_end(name, size)
-                state.visit_again(name, end)
+                end = state.last_record_end(name, size)
+                state.requeue_lost_records(name, end)
                 has_copies = end > 0
                 if not is_open:
                     self._folder.reopen(name)
                     is_open = True  # noqa: PLW2901
             if is_open:
-                self._volumes.go_on(name, end, has_copies=has_copies)
+                self._segments.resume(name, end, has_captures=has_copies)
                 if name in before and name not in ends:
-                    self._volumes.close()
+                    self._segments.close()
         state.commit()
 
-    def store(self, answer: Answer, mime: str | None) -> tuple[Place, str]:
+    def store(self, response: FetchResponse, mime: str | None) -> tuple[WarcLocation, str]:
         """Keep an answer with its request, and return where, and the digest of its body.
 
         Raises UriError for an address that no record can have; any other InputError says that nothing can be written.
         """
-        body = Payload(answer.body)
-        head, _ = http_head(answer.status, answer.headers, body.length, None, None)
-        digest, block = digests_of(head, body.pieces())
-        number = id_of("response", answer.uri, answer.moment, digest, answer.request.decode("utf-8", "replace"))
-        target, date = address(answer.uri), iso(answer.moment)
-        begin = head_of(
+        body = Payload(response.body)
+        head, _ = format_http_head(response.status, response.headers, body.length, None, None)
+        digest, block = payload_and_block_digests(head, body.pieces())
+        number = make_record_id(
+            "response", response.uri, response.requested_at, digest, response.request.decode("utf-8", "replace")
+        )
+        target, date = escape_target_uri(response.uri), format_record_date(response.requested_at)
+        begin = format_record_header(
             [
                 ("WARC-Type", "response"),
                 ("WARC-Record-ID", number),
                 ("WARC-Target-URI", target),
                 ("WARC-Date", date),
-                ("WARC-IP-Address", answer.peer),
+                ("WARC-IP-Address", response.peer),
                 ("WARC-Payload-Digest", digest),
                 ("WARC-Block-Digest", block),
-                ("WARC-Truncated", answer.truncated),
-                ("Content-Type", HTTP_RESPONSE),
+                ("WARC-Truncated", response.truncated),
+                ("Content-Type", HTTP_RESPONSE_TYPE),
                 ("Content-Length", str(len(head) + body.length)),
             ]
         )
-        asked = _request(answer, target, date, number)
-        text = chain([begin + head], body.pieces(), [END])
+        asked = _request_record(response, target, date, number)
+        text = chain([begin + head], body.pieces(), [RECORD_END])
         size = len(begin) + len(head) + body.length
-        members = chain(packed(text, size, level_for(mime)), packed([asked], len(asked)))
-        place = self._volumes.append(members, size + len(asked))
-        answer.body.seek(0)
-        return Place(*place), digest
+        members = chain(compress_member(text, size, compression_level(mime)), compress_member([asked], len(asked)))
+        place = self._segments.append(members, size + len(asked))
+        response.body.seek(0)
+        return WarcLocation(*place), digest
 
-    def store_revisit(self, answer: Answer, original: Original, digest: str | None) -> Place:
+    def store_revisit(self, response: FetchResponse, original: RevisitedCapture, digest: str | None) -> WarcLocation:
         """Keep that a page is still what a copy of it holds, without its body, and return where.
 
         digest: of the body that came, which must be the copy's; None of an answer 304. Raises as `store`.
         """
-        head, _ = http_head(answer.status, answer.headers, None, None, None)
-        _, block = digests_of(head, ())
-        profile = NOT_MODIFIED if digest is None else SAME_PAYLOAD
-        number = id_of("revisit", answer.uri, answer.moment, profile, answer.request.decode("utf-8", "replace"))
-        target, date = address(answer.uri), iso(answer.moment)
-        begin = head_of(
+        head, _ = format_http_head(response.status, response.headers, None, None, None)
+        _, block = payload_and_block_digests(head, ())
+        profile = NOT_MODIFIED_PROFILE if digest is None else SAME_PAYLOAD_PROFILE
+        number = make_record_id(
+            "revisit", response.uri, response.requested_at, profile, response.request.decode("utf-8", "replace")
+        )
+        target, date = escape_target_uri(response.uri), format_record_date(response.requested_at)
+        begin = format_record_header(
             [
                 ("WARC-Type", "revisit"),
                 ("WARC-Record-ID", number),
                 ("WARC-Target-URI", target),
                 ("WARC-Date", date),
-                ("WARC-IP-Address", answer.peer),
+                ("WARC-IP-Address", response.peer),
                 ("WARC-Profile", profile),
-                ("WARC-Refers-To-Target-URI", address(original.uri)),
-                ("WARC-Refers-To-Date", iso(original.moment)),
+                ("WARC-Refers-To-Target-URI", escape_target_uri(original.uri)),
+                ("WARC-Refers-To-Date", format_record_date(original.datetime)),
                 ("WARC-Payload-Digest", digest),
                 ("WARC-Block-Digest", block),
-                ("Content-Type", HTTP_RESPONSE),
+                ("Content-Type", HTTP_RESPONSE_TYPE),
                 ("Content-Length", str(len(head))),
             ]
         )
-        text, asked = begin + head + END, _request(answer, target, date, number)
-        members = chain(packed([text], len(text)), packed([asked], len(asked)))
-        return Place(*self._volumes.append(members, len(text) + len(asked)))
+        text, asked = begin + head + RECORD_END, _request_record(response, target, date, number)
+        members = chain(compress_member([text], len(text)), compress_member([asked], len(asked)))
+        return WarcLocation(*self._segments.append(members, len(text) + len(asked)))
 
     def sync(self) -> None:
         """Return when everything that was stored is on the disk."""
-        self._volumes.sync()
+        self._segments.sync()
 
     def close(self) -> None:
         """End the open file: it gets its final name."""
-        self._volumes.close()
+        self._segments.close()
 
 
-def _request(answer: Answer, target: str, date: str, response: str) -> bytes:
+def _request_record(fetched: FetchResponse, target: str, date: str, response: str) -> bytes:
     """Return the record of what was asked."""
-    block = answer.request
-    _, digest = digests_of(block, ())
+    block = fetched.request
+    _, digest = payload_and_block_digests(block, ())
     fields = [
         ("WARC-Type", "request"),
-        ("WARC-Record-ID", id_of("request", response)),
+        ("WARC-Record-ID", make_record_id("request", response)),
         ("WARC-Target-URI", target),
         ("WARC-Date", date),
         ("WARC-Concurrent-To", response),
         ("WARC-Block-Digest", digest),
-        ("Content-Type", HTTP_REQUEST),
+        ("Content-Type", HTTP_REQUEST_TYPE),
         ("Content-Length", str(len(block))),
     ]
-    return head_of(fields) + block + END
+    return format_record_header(fields) + block + RECORD_END
 
 
-def _whole_end(file: int) -> tuple[int, bool]:
+def _find_last_record_end(file: int) -> tuple[int, bool]:
     """Return where the last whole record of a file ends, and whether there is any behind the first one."""
     end, count, size = 0, 0, os.fstat(file).st_size
     try:
         while end < size:
-            end = KeptRecord(file, end).end()
+            end = WrittenRecord(file, end).end()
             count += 1
-    except (TornError, ForeignError):
+    except (TruncatedRecordError, ForeignRecordError):
         pass
     return end, count > 1

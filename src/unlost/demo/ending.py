@@ -14,7 +14,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def ended_once() -> Iterator[None]:
+def interrupt_once() -> Iterator[None]:
     """Let the first of Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, and no other.
 
     What is put away then takes a moment, and whoever is impatient must not leave half of it behind.
@@ -36,7 +36,7 @@ def ended_once() -> Iterator[None]:
 
 
 @contextmanager
-def until_ended(*, waits: bool) -> Iterator[None]:
+def wait_until_interrupted(*, waits: bool) -> Iterator[None]:
     """After the block, wait until somebody ends it, if that is wanted: then the end is no interruption.
 
     Neither is it in the block, which says that it can be ended now: whoever reads that may be fast.
@@ -50,7 +50,7 @@ def until_ended(*, waits: bool) -> Iterator[None]:
 
 
 @contextmanager
-def own_folder(keep: Path | None) -> Iterator[Path]:
+def demo_folder(keep: Path | None) -> Iterator[Path]:
     """Give a folder that is gone afterwards, or else the one to keep, which must be new or empty. Raises InputError."""
     if keep is None:
         with TemporaryDirectory(prefix="unlost-demo-") as folder:

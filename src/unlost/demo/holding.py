@@ -7,14 +7,14 @@ from pathlib import Path
 
 from unlost.api.maps import build_map
 from unlost.archives.archive import Archive
-from unlost.demo.pywb import Pywb
+from unlost.demo.pywb import PywbServer
 from unlost.demo.site import LostSite
-from unlost.demo.warcs import write_index, write_warc
+from unlost.demo.warcs import write_index, write_site_warc
 from unlost.testing import Copy, FakeArchive
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class DemoHoldings:
     """What one archive has, in files.
 
     warc, index, map: their paths. captures: how many copies. addresses: of how many addresses.
@@ -26,29 +26,29 @@ class Holding:
     index: Path
     map: Path
     captures: int
-    addresses: int
+    urls: int
 
 
-def held_by(site: LostSite, folder: Path) -> tuple[Holding, ...]:
+def write_holdings(site: LostSite, folder: Path) -> tuple[DemoHoldings, ...]:
     """Write the WARC and the index of each archive into a folder of its own. Raises OSError, InputError."""
-    return tuple(_written(site, archive, folder / archive) for archive in site.archives)
+    return tuple(_write_archive(site, archive, folder / archive) for archive in site.archives)
 
 
-def build_maps(holdings: tuple[Holding, ...]) -> None:
+def build_maps(holdings: tuple[DemoHoldings, ...]) -> None:
     """Write the map of each archive, from its index. Raises OSError, InputError."""
     for each in holdings:
         build_map(each.index, each.map, name=each.name)
 
 
 @contextmanager
-def faked(site: LostSite) -> Iterator[Mapping[str, Archive]]:
+def run_fake_archives(site: LostSite) -> Iterator[Mapping[str, Archive]]:
     """Run archives of the package itself, in threads; give their entries of a registry, by id."""
     with ExitStack() as stack:
         found = {}
         for archive, name in site.archives.items():
             held: dict[str, list[Copy]] = {}
-            for resource, copy in site.copies_in(archive):
-                answer = copy.answer
+            for resource, copy in site.captures_in(archive):
+                answer = copy.response
                 stored = Copy(copy.date, answer.body, answer.mime, answer.status, answer.location)
                 held.setdefault(resource.url, []).append(stored)
             running = stack.enter_context(FakeArchive(held, id=archive))
@@ -57,20 +57,20 @@ def faked(site: LostSite) -> Iterator[Mapping[str, Archive]]:
 
 
 @contextmanager
-def served(program: Path, holdings: tuple[Holding, ...]) -> Iterator[Mapping[str, Archive]]:
+def run_pywb_archives(program: Path, holdings: tuple[DemoHoldings, ...]) -> Iterator[Mapping[str, Archive]]:
     """Run a pywb for each archive, with its WARC and index; give their entries of a registry, by id.
 
     program: the `wayback` of a pywb. Raises UsageError if it cannot be run, or does not answer.
     """
     with ExitStack() as stack:
-        running = {each.id: stack.enter_context(Pywb(program, each.warc.parent, each.index)) for each in holdings}
-        yield {each.id: running[each.id].entry(each.id, each.name) for each in holdings}
+        running = {each.id: stack.enter_context(PywbServer(program, each.warc.parent, each.index)) for each in holdings}
+        yield {each.id: running[each.id].registry_entry(each.id, each.name) for each in holdings}
 
 
-def _written(site: LostSite, archive: str, folder: Path) -> Holding:
-    copies = [(resource.url, copy.date, copy.answer) for resource, copy in site.copies_in(archive)]
-    warc = write_warc(folder / "warc", copies, max(date for _, date, _ in copies))
+def _write_archive(site: LostSite, archive: str, folder: Path) -> DemoHoldings:
+    copies = [(resource.url, copy.date, copy.response) for resource, copy in site.captures_in(archive)]
+    warc = write_site_warc(folder / "warc", copies, max(date for _, date, _ in copies))
     index = folder / "index.cdxj"
     count = write_index(warc, index)
     addresses = len({url for url, _, _ in copies})
-    return Holding(archive, site.archives[archive], warc, index, folder / "map.ukvs", count, addresses)
+    return DemoHoldings(archive, site.archives[archive], warc, index, folder / "map.ukvs", count, addresses)

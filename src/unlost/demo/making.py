@@ -16,7 +16,7 @@ _TYPES = {
 }
 
 
-def type_of(file: str) -> str:
+def content_type_of(file: str) -> str:
     """Return the Content-Type of what is made of a file.
 
     >>> type_of("lamp.pixels")
@@ -25,7 +25,7 @@ def type_of(file: str) -> str:
     return _TYPES[file.rpartition(".")[2]]
 
 
-def made(file: str, path: str, title: str) -> bytes:
+def build_body(file: str, path: str, title: str) -> bytes:
     """Return the bytes that are made of a file of the site; the same ones always.
 
     path: where they are on the site, which links in them go by. title: of a page.
@@ -36,13 +36,13 @@ def made(file: str, path: str, title: str) -> bytes:
             frame = files("unlost.demo").joinpath("site", "frame.html").read_text(encoding="utf-8")
             return Template(frame).substitute(title=title, body=text.strip(), up="../" * path.count("/")).encode()
         case "pixels":
-            return png(text)
+            return build_png(text)
         case "lines":
-            return pdf(text.splitlines())
+            return build_pdf(text.splitlines())
     return text.encode()
 
 
-def png(drawing: str) -> bytes:
+def build_png(drawing: str) -> bytes:
     r"""Return a picture as PNG.
 
     drawing: a line `scale N`, a line for each letter with its colour, an empty line, and a letter for each square.
@@ -66,13 +66,13 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def pdf(lines: list[str]) -> bytes:
+def build_pdf(lines: list[str]) -> bytes:
     """Return lines of plain letters as a PDF of one page, in a typewriter's face.
 
     >>> pdf(["a (b)"])[:8]
     b'%PDF-1.4'
     """
-    shown = "".join(f"({_escaped(line)}) '\n" for line in lines)
+    shown = "".join(f"({_escape_pdf(line)}) '\n" for line in lines)
     text = f"BT /F 12 Tf 60 780 Td 16 TL\n{shown}ET".encode("ascii")
     page = b"/Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R /Resources << /Font << /F 5 0 R >> >>"
     objects = [
@@ -91,5 +91,5 @@ def pdf(lines: list[str]) -> bytes:
     return body + b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + table + end
 
 
-def _escaped(line: str) -> str:
+def _escape_pdf(line: str) -> str:
     return "".join(f"\\{letter}" if letter in "()\\" else letter for letter in line)

@@ -1,13 +1,13 @@
 """The story for programs."""
 
-from unlost.demo.story import OWN_SITE, Story
+from unlost.demo.story import RECOVER_COMMAND, DemoStory
 from unlost.measure.breakdown import breakdowns
-from unlost.recover.report.objects import summary_object
+from unlost.recover.report.objects import summary_json
 
 
-def story_object(story: Story) -> dict[str, object]:
+def story_json(story: DemoStory) -> dict[str, object]:
     """Return what happened, by names; numbers are those of the page."""
-    routed, counts = story.routed, story.comparison.counts
+    routed, counts = story.routing, story.comparison.counts
     return {
         "site": story.site.url,
         "archives_run_by": "pywb" if story.is_pywb else "unlost",
@@ -15,7 +15,7 @@ def story_object(story: Story) -> dict[str, object]:
             each.id: {
                 "name": each.name,
                 "copies": each.captures,
-                "addresses": each.addresses,
+                "addresses": each.urls,
                 "index_bytes": each.index.stat().st_size,
                 "map_bytes": each.map.stat().st_size,
                 "sent": routed.sent[each.id],
@@ -24,14 +24,14 @@ def story_object(story: Story) -> dict[str, object]:
             for each in story.holdings
         },
         "routing": {
-            "addresses": routed.addresses,
+            "addresses": routed.urls,
             "sent": routed.requests,
             "not_sent": routed.saved,
             "copies": routed.found,
             "copies_if_all_are_asked": routed.found_by_all,
             "failed": routed.failed,
         },
-        "recovery": summary_object(story.figures),
+        "recovery": summary_json(story.stats),
         "missing": [{"uri": each.uri, "reason": each.reason} for each in story.missing],
         "rejected": [
             {"uri": each.uri, "archive": each.archive, "datetime": each.datetime, "verdict": each.kind}
@@ -46,5 +46,5 @@ def story_object(story: Story) -> dict[str, object]:
             "share_by_type": {row.label: row.share for row in breakdowns(story.comparison)[0].rows},
         },
         "export": {"files": story.exported.files, "links": dict(story.exported.links)},
-        "own_site": OWN_SITE,
+        "own_site": RECOVER_COMMAND,
     }

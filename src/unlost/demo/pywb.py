@@ -12,39 +12,39 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from unlost.archives.archive import Archive, Figure, Kind, Lister
+from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, PrefixListing
 from unlost.errors import UsageError
 
-_READY_SECONDS = 60.0
+_START_TIMEOUT_SECONDS = 60.0
 _POLL_SECONDS = 0.05
-_END_SECONDS = 10.0
-_TRIES = 3  # ports that somebody else may take between looking and listening
+_STOP_TIMEOUT_SECONDS = 10.0
+_MAX_START_ATTEMPTS = 3  # ports that somebody else may take between looking and listening
 _LOG_BYTES = 2_000  # of what it said, in a message
 
 # The shell ends it when the shell's own input ends: that is, when we end it, or are killed; and ends when it does.
-_WATCHED = (
+_SUPERVISED_COMMAND = (
     'exec 3<&0; "$@" </dev/null 3<&- & child=$!; (read -r line <&3; kill $child) & reader=$!; '
     "wait $child; code=$?; kill $reader; exit $code"
 )
 
 
-def config_of(warcs: Path, index: Path) -> str:
+def pywb_config(warcs: Path, index: Path) -> str:
     """Return the config.yaml of a pywb with one collection, `t`: a folder of WARCs, and their index."""
     collection = {"index_paths": str(index), "archive_paths": f"{warcs}/"}
     config = {"framed_replay": False, "enable_memento": True, "collections": {"t": collection}}
     return json.dumps(config)  # JSON is YAML
 
 
-def environment() -> dict[str, str]:
+def pywb_environment() -> dict[str, str]:
     """Return the variables to run it with: what is set for this Python is not meant for that one."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
-def entry_of(
+def pywb_registry_entry(
     port: int,
     id: str,  # noqa: A002  as registries call it
     name: str,
-    kind: Kind = Kind.PYWB,
+    kind: ArchiveKind = ArchiveKind.PYWB,
     rows_per_page: int = 10_000,
 ) -> Archive:
     """Return what a registry says of the collection `t` of a pywb on this machine."""
@@ -55,11 +55,11 @@ def entry_of(
         timegate=base,
         cdx=f"{base}cdx",
         replay=f"{base}{{datetime}}id_/{{uri}}",
-        lister=Lister(("exact", "prefix", "host", "domain"), Figure(rows_per_page, "what whoever runs it says")),
+        lister=PrefixListing(("exact", "prefix", "host", "domain"), SourcedNumber(rows_per_page, "what whoever runs it says")),
     )  # fmt: skip
 
 
-class Pywb:
+class PywbServer:
     """A running pywb with one collection, `t`. Use it as a context manager; it is ready when `entry` returns.
 
     program: its `wayback`. warcs: the folder of the WARCs. index: their CDXJ; pywb's own files are written beside it.
@@ -68,7 +68,7 @@ class Pywb:
     def __init__(self, program: Path, warcs: Path, index: Path) -> None:
         self._program = program
         self._folder = index.parent / "pywb"
-        self._config = config_of(warcs, index)
+        self._config = pywb_config(warcs, index)
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -81,14 +81,14 @@ class Pywb:
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         """End it, and whatever it started."""
-        self._end()
+        self._stop()
 
-    def entry(self, id: str, name: str) -> Archive:  # noqa: A002  as registries call it
+    def registry_entry(self, id: str, name: str) -> Archive:  # noqa: A002  as registries call it
         """Wait until it answers, and return what a registry says of it. Raises UsageError if it never does."""
-        for tries_left in reversed(range(_TRIES)):
+        for tries_left in reversed(range(_MAX_START_ATTEMPTS)):
             if self._is_ready():
-                return entry_of(self._port, id, name)
-            self._end()
+                return pywb_registry_entry(self._port, id, name)
+            self._stop()
             if tries_left:
                 self._start()
         said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip() or "it said nothing"
@@ -104,15 +104,15 @@ class Pywb:
         command = [str(self._program), "-b", "127.0.0.1", "-p", str(self._port), "-t", "1", "-d", str(self._folder)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603  the program that the user named
-                ["/bin/sh", "-c", _WATCHED, "sh", *command],
-                cwd=self._folder, env=environment(), start_new_session=True,
+                ["/bin/sh", "-c", _SUPERVISED_COMMAND, "sh", *command],
+                cwd=self._folder, env=pywb_environment(), start_new_session=True,
                 stdin=subprocess.PIPE, stdout=log, stderr=log,
             )  # fmt: skip
 
     def _is_ready(self) -> bool:
-        end = time.monotonic() + _READY_SECONDS
+        end = time.monotonic() + _START_TIMEOUT_SECONDS
         while self._process is not None and self._process.poll() is None and time.monotonic() < end:
-            connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_READY_SECONDS)
+            connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_START_TIMEOUT_SECONDS)
             with suppress(OSError, http.client.HTTPException), closing(connection):
                 connection.request("GET", "/t/cdx?url=none.example")
                 if connection.getresponse().status == http.client.OK:
@@ -120,14 +120,14 @@ class Pywb:
             time.sleep(_POLL_SECONDS)  # between two looks
         return False
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         process, self._process = self._process, None
         if process is None:
             return
         if process.stdin is not None:
             process.stdin.close()
         try:
-            process.wait(_END_SECONDS)
+            process.wait(_STOP_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

@@ -12,18 +12,18 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import unquote, urlsplit
 
-from unlost.demo.page import ORIGINAL, RECOVERED
-from unlost.service.server import address_of
-from unlost.shown.strangers import headers_for
+from unlost.demo.page import ORIGINAL_FOLDER, RECOVERED_FOLDER
+from unlost.service.server import socket_url
+from unlost.shown.strangers import sandbox_headers
 
 _POLL_SECONDS = 0.05  # between two looks at whether it is to end
 _PATIENCE_SECONDS = 60.0
 _INDEX = "index.html"
-_OURS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
-_GONE = b"This did not come back, or never was."
+_SECURITY_HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+_NOT_FOUND_BODY = b"This did not come back, or never was."
 
 
-class Showing:
+class DemoServer:
     """Answers with the files of a folder, until the block ends. Use it as a context manager.
 
     listening: a socket of this machine that listens. address: of the page.
@@ -32,8 +32,8 @@ class Showing:
     """
 
     def __init__(self, listening: socket.socket, folder: Path) -> None:
-        self.address = f"{address_of(listening)}/"
-        self._server = _Server(listening, folder, self.address)
+        self.url = f"{socket_url(listening)}/"
+        self._server = _Server(listening, folder, self.url)
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="demo", daemon=True)
 
     def __enter__(self) -> Self:
@@ -47,11 +47,11 @@ class Showing:
         self._thread.join()
         self._server.server_close()
 
-    def answering(self, paths: Iterable[str]) -> int:
+    def count_reachable(self, paths: Iterable[str]) -> int:
         """Return at how many of these paths it answers with a page, asked as a browser asks."""
         count = 0
         for path in paths:
-            connection = HTTPConnection(urlsplit(self.address).netloc, timeout=_PATIENCE_SECONDS)
+            connection = HTTPConnection(urlsplit(self.url).netloc, timeout=_PATIENCE_SECONDS)
             try:
                 connection.request("GET", f"/{path}")
                 count += connection.getresponse().status == HTTPStatus.OK
@@ -64,7 +64,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(self, listening: socket.socket, folder: Path, address: str) -> None:
-        super().__init__(listening.getsockname()[:2], _Conversation, bind_and_activate=False)
+        super().__init__(listening.getsockname()[:2], _RequestHandler, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
         self.folder = folder.resolve()
@@ -74,7 +74,7 @@ class _Server(ThreadingHTTPServer):
         """Say nothing: whoever asked has gone, and that is its right."""
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     server: _Server
 
     def log_message(self, *_: object) -> None:
@@ -88,9 +88,9 @@ class _Conversation(BaseHTTPRequestHandler):
         """Answer with a file, or say that there is none."""
         path = unquote(urlsplit(self.path).path).lstrip("/")
         file = self._file(path)
-        body = _GONE if file is None else file.read_bytes()
+        body = _NOT_FOUND_BODY if file is None else file.read_bytes()
         self.send_response(HTTPStatus.NOT_FOUND if file is None else HTTPStatus.OK)
-        for name, value in {**_OURS, **self._policy(file), "content-type": _type(file)}.items():
+        for name, value in {**_SECURITY_HEADERS, **self._policy(file), "content-type": _content_type(file)}.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -109,9 +109,9 @@ class _Conversation(BaseHTTPRequestHandler):
     def _policy(self, file: Path | None) -> dict[str, str]:
         """Return the headers for a file, by where it is: a path such as `/.%2Frecovered/` begins with anything."""
         site = "" if file is None else file.relative_to(self.server.folder).parts[0]
-        return headers_for(f"{self.server.address}{site}/") if site in (ORIGINAL, RECOVERED) else {}
+        return sandbox_headers(f"{self.server.address}{site}/") if site in (ORIGINAL_FOLDER, RECOVERED_FOLDER) else {}
 
 
-def _type(file: Path | None) -> str:
+def _content_type(file: Path | None) -> str:
     kind = "text/plain" if file is None else mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

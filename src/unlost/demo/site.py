@@ -8,13 +8,13 @@ from importlib.resources import files
 from typing import Any
 
 from unlost import dates
-from unlost.demo.making import made, type_of
+from unlost.demo.making import build_body, content_type_of
 
-_MOVED = 301
+_MOVED_PERMANENTLY = 301
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SiteResponse:
     """What the site answered with. mime: the whole Content-Type. location: where a redirect leads."""
 
     status: int
@@ -24,16 +24,16 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class SiteCapture:
     """A copy in an archive, by the archive's id. date: 14 digits."""
 
     archive: str
     date: str
-    answer: Answer
+    response: SiteResponse
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class DemoResource:
     """One address of the site.
 
     title: of a page; empty for anything else. last: what was there when the site ended; None if it was gone by then.
@@ -42,8 +42,8 @@ class Resource:
 
     url: str
     title: str
-    last: Answer | None
-    copies: tuple[Copy, ...]
+    last: SiteResponse | None
+    captures: tuple[SiteCapture, ...]
 
     @property
     def is_page(self) -> bool:
@@ -58,14 +58,14 @@ class LostSite:
     url: str
     ended: str
     archives: Mapping[str, str]
-    resources: tuple[Resource, ...]
+    resources: tuple[DemoResource, ...]
 
-    def copies_in(self, archive: str) -> Iterator[tuple[Resource, Copy]]:
+    def captures_in(self, archive: str) -> Iterator[tuple[DemoResource, SiteCapture]]:
         """Yield what an archive has."""
         for resource in self.resources:
-            yield from ((resource, copy) for copy in resource.copies if copy.archive == archive)
+            yield from ((resource, copy) for copy in resource.captures if copy.archive == archive)
 
-    def originals(self) -> Iterator[tuple[Resource, Answer]]:
+    def final_resources(self) -> Iterator[tuple[DemoResource, SiteResponse]]:
         """Yield what was there when the site ended."""
         for resource in self.resources:
             if resource.last is not None:
@@ -78,27 +78,29 @@ def lost_site() -> LostSite:
     told = tomllib.loads(files("unlost.demo").joinpath("captures.toml").read_text(encoding="utf-8"))
     return LostSite(
         told["site"],
-        dates.from_people(told["ended"]),
+        dates.from_user_input(told["ended"]),
         {each["id"]: each["name"] for each in told["archive"]},
         tuple(_resource(told["site"], each) for each in told["resource"]),
     )
 
 
-def _resource(site: str, told: Mapping[str, Any]) -> Resource:
-    last = _answer(told, told.get("file"))
+def _resource(site: str, entry: Mapping[str, Any]) -> DemoResource:
+    last = _response(entry, entry.get("file"))
     copies = [
-        Copy(each["archive"], dates.from_people(each["date"]), _answer(told, each.get("file", told.get("file"))))
-        for each in told.get("copies", ())
+        SiteCapture(
+            each["archive"], dates.from_user_input(each["date"]), _response(entry, each.get("file", entry.get("file")))
+        )
+        for each in entry.get("copies", ())
     ]
-    return Resource(
-        site + told["path"],
-        told.get("title", ""),
-        last if told.get("original", True) else None,
+    return DemoResource(
+        site + entry["path"],
+        entry.get("title", ""),
+        last if entry.get("original", True) else None,
         tuple(sorted(copies, key=lambda copy: copy.date)),
     )
 
 
-def _answer(told: Mapping[str, Any], file: str | None) -> Answer:
+def _response(entry: Mapping[str, Any], file: str | None) -> SiteResponse:
     if file is None:
-        return Answer(_MOVED, "text/html", b"", told["to"])
-    return Answer(200, type_of(file), made(file, told["path"], told.get("title", "")))
+        return SiteResponse(_MOVED_PERMANENTLY, "text/html", b"", entry["to"])
+    return SiteResponse(200, content_type_of(file), build_body(file, entry["path"], entry.get("title", "")))

@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 from unlost import dates
 from unlost._core import VERSION
 from unlost.crawl import visitor
-from unlost.crawl.warcs import CrawlWarcs
-from unlost.demo.site import Answer
+from unlost.crawl.warcs import CrawlWarcStore
+from unlost.demo.site import SiteResponse
 from unlost.formats import cdxj, warcindex
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problems
-from unlost.formats.sorting import sorted_lines
+from unlost.formats.sorting import sort_lines
 
-_PEER = "192.0.2.1"  # an address that is nobody's, for examples
+_PEER_ADDRESS = "192.0.2.1"  # an address that is nobody's, for examples
 
 
-class _Then:
+class _FixedClock:
     """A clock that stands still, so that the same files are made on any day."""
 
     def __init__(self, date: str) -> None:
@@ -35,32 +35,40 @@ class _Then:
         await asyncio.sleep(seconds)
 
 
-def write_warc(folder: Path, copies: Iterable[tuple[str, str, Answer]], date: str) -> Path:
+def write_site_warc(folder: Path, captures: Iterable[tuple[str, str, SiteResponse]], date: str) -> Path:
     """Write a WARC into a new folder, and return its path.
 
     copies: address, date (14 digits) and answer of each. date: of the file itself. Raises OSError, InputError.
     """
     folder.mkdir(parents=True)
-    with closing(CrawlWarcs(folder, _Then(date), f"unlost/{VERSION}")) as warcs:
-        for url, when, answer in copies:
-            warcs.store(_visited(url, when, answer), answer.mime.partition(";")[0])
+    with closing(CrawlWarcStore(folder, _FixedClock(date), f"unlost/{VERSION}")) as warcs:
+        for url, when, answer in captures:
+            warcs.store(_crawled_response(url, when, answer), answer.mime.partition(";")[0])
     return next(folder.iterdir())
 
 
 def write_index(warc: Path, index: Path) -> int:
     """Write the CDXJ of a WARC, as pywb serves it; return how many captures it lists. Raises OSError, InputError."""
     problems = Problems()
-    lines = list(sorted_lines(cdxj.write_rows(warcindex.rows(warc, problems))))
-    with whole_file(index) as file:
+    lines = list(sort_lines(cdxj.write_cdxj(warcindex.read_archive_rows(warc, problems))))
+    with atomic_file(index) as file:
         file.writelines(lines)
     return len(lines)
 
 
-def _visited(url: str, when: str, answer: Answer) -> visitor.Answer:
+def _crawled_response(url: str, when: str, answer: SiteResponse) -> visitor.FetchResponse:
     parts = urlsplit(url)
     place = f"{parts.path}?{parts.query}" if parts.query else parts.path
     headers = [("Content-Type", answer.mime), *([("Location", answer.location)] if answer.location else [])]
     request = f"GET {place} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
-    return visitor.Answer(
-        url, answer.status, tuple(headers), io.BytesIO(answer.body), len(answer.body), None, when, _PEER, request
+    return visitor.FetchResponse(
+        url,
+        answer.status,
+        tuple(headers),
+        io.BytesIO(answer.body),
+        len(answer.body),
+        None,
+        when,
+        _PEER_ADDRESS,
+        request,
     )

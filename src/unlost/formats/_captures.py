@@ -8,15 +8,15 @@ from unlost import dates, uri
 from unlost._core import WarcRecord, WarcScanner
 from unlost.errors import DateError, ForeignSchemeError, UriError
 from unlost.formats.capture import Capture
-from unlost.formats.digests import normal_digest
+from unlost.formats.digests import normalize_digest
 from unlost.formats.problems import Problem, Problems
 
 # Records that are about the file, and need no address.
-_WITHOUT_ADDRESS = {"warcinfo"}
+_TYPES_WITHOUT_URL = {"warcinfo"}
 
 
 @dataclass(frozen=True, slots=True)
-class Captures:
+class CaptureReader:
     """The captures of one archive file.
 
     scanner: what reads it.
@@ -32,8 +32,8 @@ class Captures:
     file: str
     filename: str
     problems: Problems
-    wanted: Collection[str]
-    tally: Counter[str] | None = None
+    record_types: Collection[str]
+    type_counts: Counter[str] | None = None
     on_read: Callable[[int], object] | None = None
 
     def __iter__(self) -> Iterator[Capture]:
@@ -44,9 +44,9 @@ class Captures:
                 self.on_read(self.scanner.position)
             for kind, offset, message in found:
                 self._report(kind, offset, message)
-            if self.tally is not None:
-                self.tally.update(record.type for record in records)
-                records = [record for record in records if record.type in self.wanted]
+            if self.type_counts is not None:
+                self.type_counts.update(record.type for record in records)
+                records = [record for record in records if record.type in self.record_types]
             for record, key in zip(records, uri.key_many(record.uri or "" for record in records), strict=True):
                 capture = self._capture(record, key)
                 if capture:
@@ -56,10 +56,10 @@ class Captures:
         self.problems.add(Problem(kind, self.file, None, offset, message))
 
     def _capture(self, record: WarcRecord, key: str | UriError) -> Capture | None:
-        if record.uri is None and record.type not in _WITHOUT_ADDRESS:
+        if record.uri is None and record.type not in _TYPES_WITHOUT_URL:
             self._report("no-uri", record.offset, f"expected a WARC-Target-URI in a {record.type} record, found none")
             return None
-        moment = self._moment(record, record.date or "")
+        moment = self._parse_date(record, record.date or "")
         if moment is None:
             return None
         if record.uri and isinstance(key, UriError) and not isinstance(key, ForeignSchemeError):
@@ -71,25 +71,25 @@ class Captures:
             datetime=moment,
             status=record.status,
             mime=record.mime,
-            digest=normal_digest(record.digest) if record.digest else None,
+            digest=normalize_digest(record.digest) if record.digest else None,
             length=record.length,
             redirect=record.location or None if is_redirect else None,
             revisit=record.type == "revisit",
-            revisit_of=self._original(record),
+            revisit_of=self._revisit_of(record),
             filename=self.filename,
             offset=record.offset,
             skip=record.skip or None,
         )
 
-    def _moment(self, record: WarcRecord, text: str) -> str | None:
+    def _parse_date(self, record: WarcRecord, text: str) -> str | None:
         try:
             return dates.pad(text) if record.is_arc else dates.from_iso(text)
         except DateError as error:
             self._report("bad-date", record.offset, str(error))
             return None
 
-    def _original(self, record: WarcRecord) -> tuple[str, str] | None:
+    def _revisit_of(self, record: WarcRecord) -> tuple[str, str] | None:
         if not record.refers_to_uri or not record.refers_to_date:
             return None
-        moment = self._moment(record, record.refers_to_date)
+        moment = self._parse_date(record, record.refers_to_date)
         return None if moment is None else (record.refers_to_uri, moment)

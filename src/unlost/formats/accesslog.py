@@ -12,9 +12,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from unlost.dates import from_datetime
 from unlost.formats.lines import Line
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.textfile import Source, lines_of, name_of
+from unlost.formats.textfile import TextSource, read_source_lines, source_name
 
-KINDS = {
+ACCESS_LOG_PROBLEM_KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
     "bad-line": 'expected `client identity user [date] "request" status bytes`',
     "bad-date": "expected a date such as [10/Oct/2000:13:55:36 -0700]",
@@ -28,7 +28,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class AccessLogEntry:
     """One request for a page.
 
     uri: of the page, with scheme and host; white space, control characters and what is not UTF-8 are escaped.
@@ -44,22 +44,22 @@ class Hit:
     status: int | None
     method: str
     mime: str | None = None
-    sent: int | None = None
+    body_bytes: int | None = None
 
 
 _MONTHS = {name: number for number, name in enumerate(b"jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
 _DATE = re.compile(rb"\[([^\[\]]{1,40})\] \"")
-_MOMENT = re.compile(rb"(\d{1,2})/([A-Za-z]{3})/(\d{4}):(\d\d):(\d\d):(\d\d)(?: ([+-])(\d\d):?(\d\d))?")
-_ANSWER = rb"\" (\d{3}|-)(?: (\d{1,18}|-))?(?= |$)"
+_TIMESTAMP = re.compile(rb"(\d{1,2})/([A-Za-z]{3})/(\d{4}):(\d\d):(\d\d):(\d\d)(?: ([+-])(\d\d):?(\d\d))?")
+_STATUS_AND_BYTES = rb"\" (\d{3}|-)(?: (\d{1,18}|-))?(?= |$)"
 # A quote inside the request is escaped, or at least not followed by what looks like a status.
-_REQUEST = re.compile(rb"((?:[^\"\\]|\\.|\"(?! (?:\d{3}|-)(?: |$)))*+)" + _ANSWER)
+_REQUEST = re.compile(rb"((?:[^\"\\]|\\.|\"(?! (?:\d{3}|-)(?: |$)))*+)" + _STATUS_AND_BYTES)
 # Servers that escape nothing may have a backslash before the quote that ends the request.
-_UNESCAPED_REQUEST = re.compile(rb"(.*?)" + _ANSWER)
+_UNESCAPED_REQUEST = re.compile(rb"(.*?)" + _STATUS_AND_BYTES)
 _METHOD = re.compile(rb"[A-Za-z][A-Za-z_-]{0,31}")
 _PROTOCOL = re.compile(rb"HTTP/\d(?:\.\d)?", re.IGNORECASE)
 _HOST = re.compile(rb"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::(\d{1,5}))?")
 _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
-_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"v": b"\v", b"f": b"\f"}
+_ESCAPE_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"v": b"\v", b"f": b"\f"}
 # A date, perhaps cut, perhaps with `*` or a modifier such as `id_`; or none. Proxies make one slash of two.
 _REPLAY = re.compile(
     rb"(?:[a-z]+://[^/]*)?/(?:.*?/)??(?:(?:\d{4,14}\*?|\*)(?:[a-z]{2}_)?/)?(https?):/+(.+)", re.IGNORECASE | re.DOTALL
@@ -70,8 +70,8 @@ _BARE_REPLAY = re.compile(
 
 
 def read_access_log(
-    file: Source, problems: Problems, name: str | None = None, *, host: str | None = None, archive: bool = False
-) -> Iterator[Hit]:
+    file: TextSource, problems: Problems, name: str | None = None, *, host: str | None = None, is_archive: bool = False
+) -> Iterator[AccessLogEntry]:
     r"""Yield the requests of a log, in its order and in bounded memory.
 
     host: whose log it is, for logs that have only paths and no virtual host: `example.com`, or with `https://` in
@@ -85,18 +85,18 @@ def read_access_log(
     [Hit(uri='http://example.com/a', datetime='20001010205536', status=200, method='GET', mime=None, sent=2326)]
     """
     base = None if host is None else (host if "://" in host else f"http://{host}").rstrip("/").encode()
-    called = name_of(file, name)
-    for line in lines_of(file, problems, name):
+    called = source_name(file, name)
+    for line in read_source_lines(file, problems, name):
         if not line.text.strip():
             continue
-        found = _hit(line, base, archive=archive)
-        if isinstance(found, Hit):
+        found = _parse_line(line, base, archive=is_archive)
+        if isinstance(found, AccessLogEntry):
             yield found
         else:
-            problems.add(Problem(found, called, line.number, line.offset, KINDS[found]))
+            problems.add(Problem(found, called, line.number, line.offset, ACCESS_LOG_PROBLEM_KINDS[found]))
 
 
-def _hit(line: Line, base: bytes | None, *, archive: bool) -> Hit | str:
+def _parse_line(line: Line, base: bytes | None, *, archive: bool) -> AccessLogEntry | str:
     """Return what a line tells, or the kind of its problem."""
     date = _DATE.search(line.text)
     if not date:
@@ -104,20 +104,20 @@ def _hit(line: Line, base: bytes | None, *, archive: bool) -> Hit | str:
     answer = _REQUEST.match(line.text, date.end()) or _UNESCAPED_REQUEST.match(line.text, date.end())
     if not answer:
         return "bad-line"
-    moment = _moment(date[1])
+    moment = _parse_date(date[1])
     if moment is None:
         return "bad-date"
-    host = _virtual_host(line.text[: date.start()]) or base
-    asked = _asked(_ESCAPE.sub(_unescaped, answer[1]).strip(b" "), host, archive=archive)
+    host = _parse_virtual_host(line.text[: date.start()]) or base
+    asked = _parse_request(_ESCAPE.sub(_unescape, answer[1]).strip(b" "), host, archive=archive)
     if isinstance(asked, str):
         return asked
     method, page = asked
     status = int(answer[2]) if answer[2] != b"-" else 0
     sent = None if answer[3] is None else 0 if answer[3] == b"-" else int(answer[3])
-    return Hit(_readable(page), moment, status or None, method.decode(), None, sent)
+    return AccessLogEntry(_escape_url(page), moment, status or None, method.decode(), None, sent)
 
 
-def _asked(request: bytes, host: bytes | None, *, archive: bool) -> tuple[bytes, bytes] | str:
+def _parse_request(request: bytes, host: bytes | None, *, archive: bool) -> tuple[bytes, bytes] | str:
     """Return method and page, or the kind of the problem. Targets may have spaces in them, protocols be missing."""
     if request in (b"", b"-"):
         return "no-request"
@@ -129,12 +129,12 @@ def _asked(request: bytes, host: bytes | None, *, archive: bool) -> tuple[bytes,
     method = method.upper()
     if method == b"CONNECT" or target == b"*":
         return "no-page"
-    page = _replayed(target) if archive else _page(target, host)
+    page = _replayed_url(target) if archive else _absolute_url(target, host)
     return page if isinstance(page, str) else (method, page)
 
 
-def _moment(text: bytes) -> str | None:
-    found = _MOMENT.fullmatch(text)
+def _parse_date(text: bytes) -> str | None:
+    found = _TIMESTAMP.fullmatch(text)
     if not found or found[2].lower() not in _MONTHS:
         return None
     try:
@@ -148,11 +148,11 @@ def _moment(text: bytes) -> str | None:
         return None
 
 
-def _unescaped(escape: re.Match[bytes]) -> bytes:
-    return bytes([int(escape[1], 16)]) if escape[1] else _LETTERS.get(escape[2], escape[2])
+def _unescape(escape: re.Match[bytes]) -> bytes:
+    return bytes([int(escape[1], 16)]) if escape[1] else _ESCAPE_LETTERS.get(escape[2], escape[2])
 
 
-def _virtual_host(before: bytes) -> bytes | None:
+def _parse_virtual_host(before: bytes) -> bytes | None:
     """Return scheme and host if a line begins with a virtual host, which then stands before client and identity.
 
     The identity is a dash nearly always, and tells whether it is the second field or the third; a user's name may have
@@ -170,7 +170,7 @@ def _virtual_host(before: bytes) -> bytes | None:
     return b"http://" + found[1] + (b"" if port == 80 else b":%d" % port)
 
 
-def _page(target: bytes, base: bytes | None) -> bytes | str:
+def _absolute_url(target: bytes, base: bytes | None) -> bytes | str:
     if re.match(rb"https?://[^/]", target, re.IGNORECASE):
         return target
     if not target.startswith(b"/"):
@@ -178,7 +178,7 @@ def _page(target: bytes, base: bytes | None) -> bytes | str:
     return "no-host" if base is None else base + target
 
 
-def _replayed(target: bytes) -> bytes | str:
+def _replayed_url(target: bytes) -> bytes | str:
     found = _REPLAY.fullmatch(target)
     if found:
         return found[1].lower() + b"://" + found[2]
@@ -186,7 +186,7 @@ def _replayed(target: bytes) -> bytes | str:
     return b"http://" + bare[1] if bare else "not-replay"
 
 
-def _readable(uri: bytes) -> str:
+def _escape_url(uri: bytes) -> str:
     """Return an address as text in one piece: nothing in it can end a line or a field."""
     try:
         uri.decode()

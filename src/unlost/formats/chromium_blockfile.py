@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unlost.errors import ArchiveFileError
-from unlost.formats.chromium_entry import Entry, ResponseInfo, read_info
-from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, open_file, problem_of
+from unlost.formats.chromium_entry import ChromiumEntry, ChromiumResponseInfo, parse_response_info
+from unlost.formats.kept import CHUNK_BYTES, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, open_regular_file, entry_problem
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.superfast import superfast
+from unlost.formats.superfast import super_fast_hash
 
-NAME = re.compile(r"data_[0-9]{1,3}")
+BLOCK_FILE_NAME = re.compile(r"data_[0-9]{1,3}")
 """A file with entries."""
 
 _INDEX = struct.Struct("<II20xi")  # magic, version, …, how many buckets
@@ -30,16 +30,16 @@ _BLOCK_BYTES = {2: 256, 3: 1024, 4: 4096}  # by kind; 1 is for the order of use,
 
 # Hash of the key, next, ranking, 2 counts, state, created, key's length and address, lengths and addresses of streams,
 # flags; behind them the hash of all that.
-_ENTRY = struct.Struct("<I I I 8x i Q i I 4i 4I I".replace(" ", ""))
+_BLOCKFILE_ENTRY = struct.Struct("<I I I 8x i Q i I 4i 4I I".replace(" ", ""))
 _SELF_HASH_OFFSET = 92
 _ENTRY_ADDRESS = 0b1010  # in use, and in blocks of 256 bytes
 _KEY_OFFSET = 96
-_NORMAL = 0
+_STATE_NORMAL = 0
 _SPARSE_FLAGS = 3  # has children, or is one
-_MAX_KEY = MAX_KEY_BYTES * 2
+_MAX_KEY_BYTES = MAX_KEY_BYTES * 2
 
 
-class _Address(NamedTuple):
+class _CacheAddress(NamedTuple):
     """Where something is stored: a file of its own (kind 0), or blocks of a file."""
 
     kind: int
@@ -48,7 +48,7 @@ class _Address(NamedTuple):
     blocks: int
 
     @classmethod
-    def of(cls, number: int) -> "_Address | None":
+    def decode(cls, number: int) -> "_CacheAddress | None":
         """Return what a number stands for; None if it stands for nothing."""
         if not number & 0x80000000:
             return None
@@ -68,15 +68,15 @@ class _Address(NamedTuple):
         return _BLOCK_HEADER_BYTES + self.block * _BLOCK_BYTES[self.kind] if self.kind else 0
 
     @property
-    def room(self) -> int | None:
+    def capacity(self) -> int | None:
         """How many bytes there are at most; None if as many as the file has."""
         return self.blocks * _BLOCK_BYTES[self.kind] if self.kind else None
 
 
-def read_entries(folder: Path, problems: Problems) -> Iterator[Entry]:
+def read_blockfile_entries(folder: Path, problems: Problems) -> Iterator[ChromiumEntry]:
     """Yield the entries of a folder. Problems: `foreign` index, `damaged` and `unreadable` entries, `loop`."""
     seen = set[int]()
-    for bucket in _buckets(folder, problems):
+    for bucket in _read_buckets(folder, problems):
         number = bucket
         while number & 0x80000000:
             if number in seen:
@@ -84,40 +84,40 @@ def read_entries(folder: Path, problems: Problems) -> Iterator[Entry]:
                 break
             seen.add(number)
             try:
-                entry, number = _entry(folder, number)
+                entry, number = _read_blockfile_entry(folder, number)
             except FileNotFoundError:
                 break
             except OSError as error:
-                problems.add(problem_of(error, "index"))
+                problems.add(entry_problem(error, "index"))
                 break
-            except _EntryError as error:
+            except _BlockfileEntryError as error:
                 problems.add(Problem("damaged", error.filename, None, error.offset, str(error)))
-                number = error.following
+                number = error.next_entry
             else:
                 if entry is not None:
                     yield entry
 
 
-def read_entry(folder: Path, filename: str) -> Entry | None:
+def read_blockfile_entry(folder: Path, filename: str) -> ChromiumEntry | None:
     """Return an entry by the name that it has in records; None if it is gone. Raises ArchiveFileError, OSError."""
     try:
-        return _entry(folder, int(filename.partition("#")[2], 16))[0]
+        return _read_blockfile_entry(folder, int(filename.partition("#")[2], 16))[0]
     except FileNotFoundError:
         return None
 
 
-class _EntryError(ArchiveFileError):
+class _BlockfileEntryError(ArchiveFileError):
     """A damaged entry; the chain may go on behind it."""
 
     def __init__(self, message: str, filename: str, offset: int, following: int) -> None:
         super().__init__(message)
-        self.filename, self.offset, self.following = filename, offset, following
+        self.filename, self.offset, self.next_entry = filename, offset, following
 
 
-def _buckets(folder: Path, problems: Problems) -> Iterator[int]:
+def _read_buckets(folder: Path, problems: Problems) -> Iterator[int]:
     """Yield the numbers in the index that stand for entries."""
     try:
-        with open_file(folder / "index") as file:
+        with open_regular_file(folder / "index") as file:
             header = file.read(_INDEX_HEADER_BYTES)
             if len(header) < _INDEX_HEADER_BYTES or not header.startswith(struct.pack("<I", _INDEX_MAGIC)):
                 return  # the other forms have a file of that name, too
@@ -127,7 +127,7 @@ def _buckets(folder: Path, problems: Problems) -> Iterator[int]:
                 message = f"expected an index of version 2 or 3, found version {version:#x} with {count} buckets"
                 problems.add(Problem("foreign", "index", None, 0, message))
                 return
-            while count > 0 and (table := file.read(min(count * 4, CHUNK))):
+            while count > 0 and (table := file.read(min(count * 4, CHUNK_BYTES))):
                 count -= len(table) // 4
                 for (number,) in struct.iter_unpack("<I", table[: len(table) // 4 * 4]):
                     if number & 0x80000000:
@@ -135,69 +135,71 @@ def _buckets(folder: Path, problems: Problems) -> Iterator[int]:
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        problems.add(problem_of(error, "index"))
+        problems.add(entry_problem(error, "index"))
 
 
-def _entry(folder: Path, number: int) -> tuple[Entry | None, int]:
+def _read_blockfile_entry(folder: Path, number: int) -> tuple[ChromiumEntry | None, int]:
     """Return the entry at an address, if it is in use, and the number of the next one of the chain."""
     following = 0
     if number >> 28 != _ENTRY_ADDRESS:
-        raise _EntryError("expected the address of an entry, found another", "index", 0, 0)
-    address = _Address(2, number >> 16 & 0xFF, number & 0xFFFF, (number >> 24 & 3) + 1)
+        raise _BlockfileEntryError("expected the address of an entry, found another", "index", 0, 0)
+    address = _CacheAddress(2, number >> 16 & 0xFF, number & 0xFFFF, (number >> 24 & 3) + 1)
     try:
-        stored = _read(folder, address, address.room or 0)
-        key_hash, following, _, state, _, key_length, key_at, *streams, flags = _ENTRY.unpack_from(stored)
+        stored = _read_blocks(folder, address, address.capacity or 0)
+        key_hash, following, _, state, _, key_length, key_at, *streams, flags = _BLOCKFILE_ENTRY.unpack_from(stored)
         sizes, places = streams[:4], streams[4:]
         (self_hash,) = struct.unpack_from("<I", stored, _SELF_HASH_OFFSET)
-        if self_hash not in (0, superfast(stored[:_SELF_HASH_OFFSET])):
+        if self_hash not in (0, super_fast_hash(stored[:_SELF_HASH_OFFSET])):
             raise ArchiveFileError("expected the entry that was stored, found another: its hash is wrong")  # noqa: TRY301
-        if state != _NORMAL:
+        if state != _STATE_NORMAL:
             return None, following
-        key = _key(folder, stored, key_length, key_at)
-        if superfast(key) != key_hash:
+        key = _read_blockfile_key(folder, stored, key_length, key_at)
+        if super_fast_hash(key) != key_hash:
             raise ArchiveFileError("expected the key that was stored, found another: its hash is wrong")  # noqa: TRY301
         if sizes[0] == 0:
             return None, following  # no response came
-        info, length = _info(folder, sizes[0], places[0]), sizes[1]
-        body = _Address.of(places[1]) if length else None
+        info, length = _read_blockfile_info(folder, sizes[0], places[0]), sizes[1]
+        body = _CacheAddress.decode(places[1]) if length else None
         if length < 0 or (length and body is None):
             raise ArchiveFileError("expected the address of a body, found none")  # noqa: TRY301  told below, with its place
     except ArchiveFileError as error:
-        raise _EntryError(str(error), address.name, address.offset, following) from None
+        raise _BlockfileEntryError(str(error), address.name, address.offset, following) from None
     filename = f"{address.name}#{number:08x}"
-    chunks = partial(_body, folder, body, length)
+    chunks = partial(_iter_blocks, folder, body, length)
     is_sparse = bool(flags & _SPARSE_FLAGS)
-    return Entry(key.decode("utf-8", "replace"), info, length, is_sparse, filename, address.offset, chunks), following
+    return ChromiumEntry(
+        key.decode("utf-8", "replace"), info, length, is_sparse, filename, address.offset, chunks
+    ), following
 
 
-def _key(folder: Path, stored: bytes, length: int, place: int) -> bytes:
-    if not 0 < length <= _MAX_KEY:
-        raise ArchiveFileError(f"expected a key of 1 to {_MAX_KEY} bytes, found {length}")
-    address = _Address.of(place)
-    key = stored[_KEY_OFFSET : _KEY_OFFSET + length] if address is None else _read(folder, address, length)
+def _read_blockfile_key(folder: Path, stored: bytes, length: int, place: int) -> bytes:
+    if not 0 < length <= _MAX_KEY_BYTES:
+        raise ArchiveFileError(f"expected a key of 1 to {_MAX_KEY_BYTES} bytes, found {length}")
+    address = _CacheAddress.decode(place)
+    key = stored[_KEY_OFFSET : _KEY_OFFSET + length] if address is None else _read_blocks(folder, address, length)
     if len(key) < length:
         raise ArchiveFileError("expected a key, found less of it than it is long")
     return key
 
 
-def _info(folder: Path, size: int, place: int) -> ResponseInfo:
-    address = _Address.of(place)
+def _read_blockfile_info(folder: Path, size: int, place: int) -> ChromiumResponseInfo:
+    address = _CacheAddress.decode(place)
     if address is None or not 0 < size <= MAX_HEAD_BYTES:
         raise ArchiveFileError(f"expected a head of at most {MAX_HEAD_BYTES} bytes, found {size}")
-    return read_info(_read(folder, address, size))
+    return parse_response_info(_read_blocks(folder, address, size))
 
 
-def _read(folder: Path, address: _Address, size: int) -> bytes:
-    return b"".join(_body(folder, address, size))
+def _read_blocks(folder: Path, address: _CacheAddress, size: int) -> bytes:
+    return b"".join(_iter_blocks(folder, address, size))
 
 
-def _body(folder: Path, address: _Address | None, size: int) -> Chunks:
+def _iter_blocks(folder: Path, address: _CacheAddress | None, size: int) -> Chunks:
     """Yield so many bytes from an address."""
     if address is None:
         return
-    if address.room is not None and size > address.room:
-        raise ArchiveFileError(f"expected {size} bytes, found blocks for {address.room}")
-    with open_file(folder / address.name) as file:
+    if address.capacity is not None and size > address.capacity:
+        raise ArchiveFileError(f"expected {size} bytes, found blocks for {address.capacity}")
+    with open_regular_file(folder / address.name) as file:
         if address.kind:
             header = file.read(_BLOCK_HEADER.size)
             if len(header) < _BLOCK_HEADER.size:
@@ -207,7 +209,7 @@ def _body(folder: Path, address: _Address | None, size: int) -> Chunks:
                 raise ArchiveFileError("expected a file of blocks of another size, or of blocks at all")
         file.seek(address.offset)
         while size > 0:
-            chunk = file.read(min(CHUNK, size))
+            chunk = file.read(min(CHUNK_BYTES, size))
             if not chunk:
                 raise ArchiveFileError("expected more bytes, found the end of the file")
             size -= len(chunk)

@@ -10,31 +10,31 @@ from unlost.dates import from_datetime
 from unlost.errors import ArchiveFileError
 from unlost.formats.kept import (
     Chunks,
-    Headers,
-    KeptResponse,
-    coding_of,
-    header,
-    is_part,
-    mime_of,
-    read_head,
-    redirect_of,
-    web_address,
+    CachedHeaders,
+    CachedResponse,
+    content_encoding_of,
+    get_header,
+    is_partial,
+    parse_mime,
+    parse_response_head,
+    redirect_target,
+    parse_web_url,
 )
 
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)  # from which Chromium counts microseconds
 
-_VERSIONS = (1, 2, 3)  # of the stored head: in all of them it begins the same way
+_HEAD_VERSIONS = (1, 2, 3)  # of the stored head: in all of them it begins the same way
 _TRUNCATED = 1 << 12
 _HAS_EXTRA = 1 << 31
 _EXTRA_DICTIONARY = 1
 _EXTRA_ORIGINAL_TIME = 1 << 2
 
 # [credentials/]upload/, then for a divided cache the sites for which it is kept, none of which has a space in it.
-_KEY = re.compile(r"(?:(?:[01]/)?(?P<upload>-?[0-9]{1,20})/)?(?P<divided>_dk_(?:[^ ]* )+)?(?P<address>[^ ]*)")
+_CACHE_KEY = re.compile(r"(?:(?:[01]/)?(?P<upload>-?[0-9]{1,20})/)?(?P<divided>_dk_(?:[^ ]* )+)?(?P<address>[^ ]*)")
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseInfo:
+class ChromiumResponseInfo:
     """What Chromium stores about a response.
 
     microseconds: when it came, since 1601.
@@ -43,14 +43,14 @@ class ResponseInfo:
     """
 
     status: int
-    headers: Headers
+    headers: CachedHeaders
     microseconds: int
-    is_cut: bool
+    is_truncated: bool
     has_dictionary: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChromiumEntry:
     """An entry.
 
     length: bytes of the body, as it is stored.
@@ -59,7 +59,7 @@ class Entry:
     """
 
     key: str
-    info: ResponseInfo
+    info: ChromiumResponseInfo
     length: int
     is_sparse: bool
     filename: str
@@ -69,22 +69,22 @@ class Entry:
     @property
     def coding(self) -> str:
         """What the body is packed in; a dictionary of its own counts as a coding that nobody else can undo."""
-        coding = coding_of(self.info.headers)
+        coding = content_encoding_of(self.info.headers)
         return f"{coding} with a dictionary" if self.info.has_dictionary and coding else coding
 
-    def reason_against(self) -> str | None:
+    def exclusion_reason(self) -> str | None:
         """Return why it is no whole response to a GET: `other-method`, `part`, `foreign-scheme`; None if it is one."""
-        upload, address = read_key(self.key)
+        upload, address = parse_chromium_key(self.key)
         if upload:
             return "other-method"
         if address is None:
             return "foreign-scheme"
         info = self.info
-        if self.is_sparse or info.is_cut or is_part(info.status, info.headers, self.length):
+        if self.is_sparse or info.is_truncated or is_partial(info.status, info.headers, self.length):
             return "part"
         return None
 
-    def response(self) -> KeptResponse | None:
+    def to_response(self) -> CachedResponse | None:
         """Return it as a record; None if its time is none."""
         try:
             moment = from_datetime(_EPOCH + timedelta(microseconds=self.info.microseconds))
@@ -93,12 +93,12 @@ class Entry:
         if self.info.microseconds <= 0:
             return None
         status, headers = self.info.status, self.info.headers
-        address = read_key(self.key)[1] or ""
-        mime, redirect = mime_of(header(headers, "content-type")), redirect_of(status, headers)
-        return KeptResponse(address, moment, status, mime, redirect, self.length, self.filename, self.offset)
+        address = parse_chromium_key(self.key)[1] or ""
+        mime, redirect = parse_mime(get_header(headers, "content-type")), redirect_target(status, headers)
+        return CachedResponse(address, moment, status, mime, redirect, self.length, self.filename, self.offset)
 
 
-def read_key(key: str) -> tuple[bool, str | None]:
+def parse_chromium_key(key: str) -> tuple[bool, str | None]:
     """Return whether something was sent up for an entry, and its address; None if that is no address of the web.
 
     >>> read_key("1/0/_dk_https://a.com https://b.org https://b.org/x?y")
@@ -106,13 +106,13 @@ def read_key(key: str) -> tuple[bool, str | None]:
     >>> read_key("1/1700000000000/https://a.com/form"), read_key("https://a.com/"), read_key("chrome-extension://x/")
     ((True, 'https://a.com/form'), (False, 'https://a.com/'), (False, None))
     """
-    found = _KEY.fullmatch(key)
+    found = _CACHE_KEY.fullmatch(key)
     if found is None:
         return False, None
-    return int(found["upload"] or 0) != 0, web_address(found["address"])
+    return int(found["upload"] or 0) != 0, parse_web_url(found["address"])
 
 
-def read_info(data: bytes) -> ResponseInfo:
+def parse_response_info(data: bytes) -> ChromiumResponseInfo:
     """Return the head of a response from its stored form. Raises ArchiveFileError."""
     try:
         size, flags = struct.unpack_from("<II", data)
@@ -126,9 +126,9 @@ def read_info(data: bytes) -> ResponseInfo:
     except struct.error:
         raise ArchiveFileError("expected the head of a response, found fewer bytes than it begins with") from None
     place += 4
-    if flags & 0xFF not in _VERSIONS or size + 4 > len(data) or place + length > len(data):
+    if flags & 0xFF not in _HEAD_VERSIONS or size + 4 > len(data) or place + length > len(data):
         raise ArchiveFileError("expected the head of a response, found something else")
-    head = read_head(data[place : place + length].rstrip(b"\0").split(b"\0"))
+    head = parse_response_head(data[place : place + length].rstrip(b"\0").split(b"\0"))
     if head is None:
         raise ArchiveFileError("expected a status and fields, found something else")
-    return ResponseInfo(*head, response_time, bool(flags & _TRUNCATED), bool(extra & _EXTRA_DICTIONARY))
+    return ChromiumResponseInfo(*head, response_time, bool(flags & _TRUNCATED), bool(extra & _EXTRA_DICTIONARY))

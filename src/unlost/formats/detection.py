@@ -12,7 +12,7 @@ from unlost.errors import InputError
 from unlost.formats.lines import Line
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
-from unlost.formats.unread import unread
+from unlost.formats.unread import unreadable_error
 
 LineKind = Literal["index", "urls", "log", "map"]
 
@@ -38,35 +38,37 @@ _MAGIC = {
 }
 _MAGIC_BYTES = max(map(len, _MAGIC))
 
-_ZIPNUM_LIST = "the block list of a ZipNum index: name it with the ending .idx, next to its .loc and its blocks"
-_BARE_CR = "the lines end in bare CR: write them with LF first (`tr '\\r' '\\n'`)"
+_ZIPNUM_ADVICE = "the block list of a ZipNum index: name it with the ending .idx, next to its .loc and its blocks"
+_BARE_CR_ADVICE = "the lines end in bare CR: write them with LF first (`tr '\\r' '\\n'`)"
 
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _DATE = re.compile(rb"\d{1,14}|\d{17}|\d{4}-[-0-9:TtZz.,+]*")
 _LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
 _FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
-_LISTED_BLOCK = re.compile(rb"[^\t ]+( \d+)?\t[^\t]+\t\d+\t\d+(\t\d+)?\s*")
+_ZIPNUM_LINE = re.compile(rb"[^\t ]+( \d+)?\t[^\t]+\t\d+\t\d+(\t\d+)?\s*")
 
 
-def refuse_other_formats(path: str | PathLike[str], name: str | None = None) -> None:
+def reject_unsupported_formats(path: str | PathLike[str], name: str | None = None) -> None:
     """Raise InputError for a file in a known format that is not read here. The message says what to do.
 
     name: how to call the file in the message, if not by its path. A file that does not exist is not reported.
     """
     called = name or fspath(path)
     if Path(called).suffix == ".summary":
-        raise InputError(f"{called}: {_ZIPNUM_LIST}")
+        raise InputError(f"{called}: {_ZIPNUM_ADVICE}")
     try:
         with Path(path).open("rb") as file:
             head = file.read(_MAGIC_BYTES)
     except OSError as error:
-        raise unread(called, error) from error
+        raise unreadable_error(called, error) from error
     for magic, advice in _MAGIC.items():
         if head.startswith(magic):
             raise InputError(f"{called}: {advice}")
 
 
-def detect_lines(path: str | PathLike[str], name: str | None = None, *, unknown: LineKind | None = None) -> LineKind:
+def detect_line_kind(
+    path: str | PathLike[str], name: str | None = None, *, unknown: LineKind | None = None
+) -> LineKind:
     """Return what the lines of a text file are, plain, gzip or zstd. An empty file counts as an index.
 
     name: how to call the file in messages, if not by its path. unknown: what a file counts as whose lines are of no
@@ -78,32 +80,32 @@ def detect_lines(path: str | PathLike[str], name: str | None = None, *, unknown:
     """
     called = name or fspath(path)
     counts: Counter[str] = Counter()
-    for number, text in enumerate(sample(read_lines(path, Problems(), name=called, batch_lines=100))):
+    for number, text in enumerate(sample_lines(read_lines(path, Problems(), name=called, batch_lines=100))):
         if not number and b"\r" in text:
-            raise InputError(f"{called}: {_BARE_CR}")
+            raise InputError(f"{called}: {_BARE_CR_ADVICE}")
         if text.startswith(b"!fields "):
             return "map"
         if is_cdx_header(text):
             return "index"
         if text[:1] not in b"!@#":
-            counts[kind_of_line(text)] += 1
+            counts[classify_line(text)] += 1
     if counts["zipnum"]:
-        raise InputError(f"{called}: {_ZIPNUM_LIST}")
+        raise InputError(f"{called}: {_ZIPNUM_ADVICE}")
     is_unknown = not sum(counts[kind] for kind in _KINDS) or counts["binary"] * 2 > counts.total()
-    return unknown if unknown and is_unknown else _judge(counts, called)
+    return unknown if unknown and is_unknown else _majority_kind(counts, called)
 
 
-def detect_queries(path: str | PathLike[str]) -> Literal["json", "log", "urls"]:
+def detect_query_format(path: str | PathLike[str]) -> Literal["json", "log", "urls"]:
     """Return whether a file lists queries as JSON Lines, as an access log or as URLs; an empty one counts as the last.
 
     Raises InputError if the file cannot be read, or is an index or a map: its rows are not queries.
     """
-    refuse_other_formats(path)
-    lines = sample(read_lines(path, Problems(), batch_lines=100))
+    reject_unsupported_formats(path)
+    lines = sample_lines(read_lines(path, Problems(), batch_lines=100))
     first = next((text for text in lines if not text.startswith(b"#")), b"")
     if not first or first.lstrip().startswith(b"{"):
         return "json" if first else "urls"
-    kind = detect_lines(path, unknown="urls")
+    kind = detect_line_kind(path, unknown="urls")
     if kind in ("index", "map") or first.startswith(b"!"):
         raise InputError(f"{fspath(path)}: {'an index' if kind == 'index' else 'a map'}, not a log or a list of URLs")
     return "log" if kind == "log" else "urls"
@@ -111,11 +113,11 @@ def detect_queries(path: str | PathLike[str]) -> Literal["json", "log", "urls"]:
 
 def is_table(path: str | PathLike[str]) -> bool:
     """Return whether most of the first lines of a text file have tabs between columns. Raises InputError."""
-    tabs = [b"\t" in text.strip() for text in sample(read_lines(path, Problems(), batch_lines=100))]
+    tabs = [b"\t" in text.strip() for text in sample_lines(read_lines(path, Problems(), batch_lines=100))]
     return sum(tabs) * 2 > len(tabs)
 
 
-def sample(lines: Iterable[Line]) -> Iterator[bytes]:
+def sample_lines(lines: Iterable[Line]) -> Iterator[bytes]:
     """Yield the text of the first lines, without blank ones and without a byte order mark."""
     left = _SAMPLED_BYTES
     for line in islice(lines, SAMPLED_LINES):
@@ -132,12 +134,12 @@ def is_cdx_header(text: bytes) -> bool:
     return text[1:4] == b"CDX" and not text[:1].isalnum()
 
 
-def has_object(text: bytes) -> bool:
+def has_json_column(text: bytes) -> bool:
     """Return whether the third or fourth field of a line begins with a brace, as only those of CDXJ do."""
     return any(column.startswith(b"{") for column in text.split(None, 4)[2:4])
 
 
-def kind_of_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
+def classify_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
     """Return what a line is: `index`, `urls`, `log`, `map`, `zipnum` (a line of a block list), `binary` or `other`.
 
     >>> kind_of_line(b'com,a)/ 2014 {"url": "http://a.com/"}'), kind_of_line(b"http://a.com/"), kind_of_line(b"a b c")
@@ -147,12 +149,12 @@ def kind_of_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
         return "binary"
     if _LOG.search(text[:1000]):
         return "log"
-    if _LISTED_BLOCK.fullmatch(text):
+    if _ZIPNUM_LINE.fullmatch(text):
         return "zipnum"
     columns = text.split(None, 11)
     # Old indexes have URLs as keys: the date after them tells.
     has_date = len(columns) > 2 and _DATE.fullmatch(columns[1]) is not None
-    if has_date and (9 <= len(columns) <= 11 or has_object(text)):
+    if has_date and (9 <= len(columns) <= 11 or has_json_column(text)):
         return "index"
     if b' {"' in text or text.lstrip().startswith(b"{"):
         return "other"
@@ -163,7 +165,7 @@ def kind_of_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
     return "other"
 
 
-def _judge(counts: Counter[str], name: str) -> LineKind:
+def _majority_kind(counts: Counter[str], name: str) -> LineKind:
     """Return the kind of most lines. Raises InputError if that is not safe to assume."""
     total = counts.total()
     best = max(_KINDS, key=lambda kind: counts[kind])
@@ -177,12 +179,14 @@ def _judge(counts: Counter[str], name: str) -> LineKind:
             "it is"
         )
     if counts[best] * 2 < total or (best == "urls" and counts["index"]):
-        found = ", ".join(f"{counts[kind]} {_WORDS[kind]}" for kind in (*_KINDS, "binary", "other") if counts[kind])
+        found = ", ".join(
+            f"{counts[kind]} {_KIND_LABELS[kind]}" for kind in (*_KINDS, "binary", "other") if counts[kind]
+        )
         raise InputError(f"{name}: lines of different kinds ({found}): split the file, or give its kind with --input")
     return best
 
 
-_WORDS = {
+_KIND_LABELS = {
     "index": "rows of an index",
     "urls": "URLs",
     "log": "lines of a log",

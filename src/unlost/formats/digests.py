@@ -5,13 +5,13 @@ import binascii
 import re
 
 # Bytes of a digest, and whether it is written in hexadecimal. SHA-1 is base32 in nearly every archive.
-_ALGORITHMS = {"md5": (16, True), "sha1": (20, False), "sha256": (32, True), "sha512": (64, True)}
+_DIGEST_ALGORITHMS = {"md5": (16, True), "sha1": (20, False), "sha256": (32, True), "sha512": (64, True)}
 
-_LABELLED = re.compile(r"([A-Za-z0-9-]+):(.+)", re.DOTALL)
+_LABELLED_DIGEST = re.compile(r"([A-Za-z0-9-]+):(.+)", re.DOTALL)
 _BASE32_SHA1 = re.compile(r"[A-Z2-7]{32}", re.IGNORECASE)
 
 
-def normal_digest(text: str) -> str:
+def normalize_digest(text: str) -> str:
     """Return a digest in the one spelling of its algorithm: `sha1:` in base32, `md5:`, `sha256:`, `sha512:` in hex.
 
     What is of no known algorithm or length is returned as it stands. 32 base32 characters alone are a SHA-1, as in
@@ -24,20 +24,20 @@ def normal_digest(text: str) -> str:
     """
     if _BASE32_SHA1.fullmatch(text):
         return f"sha1:{text.upper()}"
-    found = _LABELLED.fullmatch(text)
+    found = _LABELLED_DIGEST.fullmatch(text)
     if not found:
         return text
     algorithm, value = found[1].lower().replace("-", ""), found[2].strip()
-    if algorithm not in _ALGORITHMS:
+    if algorithm not in _DIGEST_ALGORITHMS:
         return text
-    size, in_hex = _ALGORITHMS[algorithm]
-    digest = _bytes(value, size)
+    size, in_hex = _DIGEST_ALGORITHMS[algorithm]
+    digest = _decode_digest(value, size)
     if digest is None:
         return text
     return f"{algorithm}:{digest.hex() if in_hex else base64.b32encode(digest).decode().rstrip('=')}"
 
 
-def _bytes(value: str, size: int) -> bytes | None:
+def _decode_digest(value: str, size: int) -> bytes | None:
     """Return the bytes of a digest in hexadecimal or base32; None if it is in neither, or of another size."""
     try:
         if len(value) == 2 * size:

@@ -19,32 +19,32 @@ from unlost.formats.kept import (
     MAX_HEAD_BYTES,
     MAX_KEY_BYTES,
     Chunks,
-    CutEntryError,
-    Headers,
-    KeptContent,
-    KeptResponse,
-    coding_of,
-    header,
-    is_part,
-    mime_of,
-    open_file,
-    problem_of,
-    read_head,
-    redirect_of,
-    web_address,
+    TruncatedEntryError,
+    CachedHeaders,
+    CachedContent,
+    CachedResponse,
+    content_encoding_of,
+    get_header,
+    is_partial,
+    parse_mime,
+    open_regular_file,
+    entry_problem,
+    parse_response_head,
+    redirect_target,
+    parse_web_url,
 )
 from unlost.formats.problems import Problems
 
-_NAME = re.compile(r"[0-9A-F]{40}")
+_ENTRY_FILE_NAME = re.compile(r"[0-9A-F]{40}")
 _CHUNK_BYTES = 1 << 18  # of a body, each with a hash of 16 bits
-_NUMBER = struct.Struct(">I")
+_UINT32 = struct.Struct(">I")
 _HEADER = struct.Struct(">7I")  # version, fetches, last fetched, last modified, frecency, expires, length of the key
 _FLAGS_BYTES = 4  # behind the header, from version 2 on
 _VERSIONS = (1, 2, 3, 4)
-_TWO_NUMBERS = 4  # from this version on, the version stands before the last number of a file, too
+_TRAILING_VERSION_SINCE = 4  # from this version on, the version stands before the last number of a file, too
 _ENCRYPTED = 1 << 31  # in the last number, of that version
 _MAX_METADATA_BYTES = MAX_HEAD_BYTES  # without the hashes; Firefox itself keeps less
-_ALTERNATIVE = re.compile(r"[0-9]+;([0-9]{1,18}),")  # what the browser made of the body, behind it
+_ALTERNATIVE_DATA = re.compile(r"[0-9]+;([0-9]{1,18}),")  # what the browser made of the body, behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _Entry:
     hashes: tuple[int, ...]
 
 
-def data_folder(folder: Path) -> Path:
+def firefox_data_folder(folder: Path) -> Path:
     """Return the folder of the entries: itself, or the one in a `cache2` or in a profile."""
     for below in ("entries", "cache2/entries"):
         if (folder / below).is_dir():
@@ -72,7 +72,9 @@ def data_folder(folder: Path) -> Path:
     return folder
 
 
-def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
+def read_firefox_responses(
+    folder: Path, problems: Problems, left_out: Counter[str]
+) -> Generator[CachedResponse, None, None]:
     """Yield every whole response to a GET in a folder of entries, in no order.
 
     problems: gets every entry that cannot be read: `truncated`, `damaged`, `unreadable`, `bad-date`. left_out: gets how
@@ -83,17 +85,17 @@ def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> 
     """
     with scandir(folder) as files:
         for file in files:
-            if not _NAME.fullmatch(file.name):
+            if not _ENTRY_FILE_NAME.fullmatch(file.name):
                 continue
             try:
-                with open_file(folder / file.name) as opened:
-                    found = _response(_read_entry(opened), file.name)
+                with open_regular_file(folder / file.name) as opened:
+                    found = _parse_response(_read_entry(opened), file.name)
             except FileNotFoundError:
                 continue
             except _EncryptedError:
                 left_out["encrypted"] += 1
             except (OSError, DateError, ArchiveFileError) as error:
-                problems.add(problem_of(error, file.name))
+                problems.add(entry_problem(error, file.name))
             else:
                 if isinstance(found, str):
                     left_out[found] += 1
@@ -101,24 +103,24 @@ def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> 
                     yield found[0]
 
 
-def open_content(folder: Path, response: KeptResponse) -> KeptContent | None:
+def open_firefox_content(folder: Path, response: CachedResponse) -> CachedContent | None:
     """Return what is stored now for a response of `read_responses`; None if it is gone.
 
     Raises ArchiveFileError if the entry is damaged, OSError if it cannot be read.
     """
     path = folder / response.filename
     try:
-        with open_file(path) as file:
+        with open_regular_file(path) as file:
             entry = _read_entry(file)
     except FileNotFoundError:
         return None
     try:
-        found = _response(entry, response.filename)
+        found = _parse_response(entry, response.filename)
     except DateError:
         return None
     if isinstance(found, str) or found[0].uri != response.uri:
         return None
-    return KeptContent(*found, coding_of(found[1]), _body(path, entry))
+    return CachedContent(*found, content_encoding_of(found[1]), _read_body(path, entry))
 
 
 class _EncryptedError(ArchiveFileError):
@@ -128,28 +130,28 @@ class _EncryptedError(ArchiveFileError):
 def _read_entry(file: BinaryIO) -> _Entry:
     """Return what is behind the body. Raises ArchiveFileError."""
     end = file.seek(0, SEEK_END)
-    if end < 2 * _NUMBER.size + _HEADER.size:
-        raise CutEntryError("expected an entry, found fewer bytes than the smallest has")
-    file.seek(end - 2 * _NUMBER.size)
-    version, size = struct.unpack(">2I", file.read(2 * _NUMBER.size))
-    end -= _NUMBER.size
+    if end < 2 * _UINT32.size + _HEADER.size:
+        raise TruncatedEntryError("expected an entry, found fewer bytes than the smallest has")
+    file.seek(end - 2 * _UINT32.size)
+    version, size = struct.unpack(">2I", file.read(2 * _UINT32.size))
+    end -= _UINT32.size
     # In older files there are the last letters of a text and the NUL that ends it in that place, never a small number.
-    if version == _TWO_NUMBERS:
-        end -= _NUMBER.size
+    if version == _TRAILING_VERSION_SINCE:
+        end -= _UINT32.size
         if size & _ENCRYPTED:
             raise _EncryptedError("expected an entry, found an encrypted one")
     hash_bytes = 2 * -(-size // _CHUNK_BYTES)
-    rest = end - size - _NUMBER.size - hash_bytes
+    rest = end - size - _UINT32.size - hash_bytes
     if rest < _HEADER.size:
-        raise CutEntryError("expected the place of the metadata at the end, found none in the file")
+        raise TruncatedEntryError("expected the place of the metadata at the end, found none in the file")
     if rest > _MAX_METADATA_BYTES:
         raise ArchiveFileError(f"expected metadata of at most {_MAX_METADATA_BYTES} bytes, found {rest}")
     file.seek(size)
-    stored = file.read(_NUMBER.size + hash_bytes + rest)
-    if jenkins(stored[_NUMBER.size :]) != _NUMBER.unpack_from(stored)[0]:
+    stored = file.read(_UINT32.size + hash_bytes + rest)
+    if jenkins(stored[_UINT32.size :]) != _UINT32.unpack_from(stored)[0]:
         raise ArchiveFileError("expected the metadata that was stored, found others: their hash is wrong")
-    hashes = struct.unpack_from(f">{hash_bytes // 2}H", stored, _NUMBER.size)
-    metadata = stored[_NUMBER.size + hash_bytes :]
+    hashes = struct.unpack_from(f">{hash_bytes // 2}H", stored, _UINT32.size)
+    metadata = stored[_UINT32.size + hash_bytes :]
     version, _, fetched, modified, _, _, key_length = _HEADER.unpack_from(metadata)
     place = _HEADER.size + (_FLAGS_BYTES if version > 1 else 0)
     if version not in _VERSIONS or key_length > MAX_KEY_BYTES * 2 or place + key_length >= len(metadata):
@@ -158,35 +160,35 @@ def _read_entry(file: BinaryIO) -> _Entry:
     parts = metadata[place + key_length + 1 :].split(b"\0")
     names = (name.decode("latin-1") for name in parts[::2])
     elements = dict(zip(names, parts[1::2], strict=False))
-    alternative = _ALTERNATIVE.match(elements.get("alt-data", b"").decode("latin-1"))
+    alternative = _ALTERNATIVE_DATA.match(elements.get("alt-data", b"").decode("latin-1"))
     length = min(size, int(alternative[1])) if alternative else size
     return _Entry(key, elements, modified or fetched, size, length, hashes)
 
 
-def _response(entry: _Entry, filename: str) -> tuple[KeptResponse, Headers] | str:
+def _parse_response(entry: _Entry, filename: str) -> tuple[CachedResponse, CachedHeaders] | str:
     """Return it as a record, with its fields; or why it is not wanted. Raises ArchiveFileError, DateError."""
     stored = entry.elements.get("response-head")
     if stored is None:
         return "no-response"
     if entry.elements.get("request-method", b"GET") != b"GET":
         return "other-method"
-    address = read_key(entry.key)
+    address = parse_firefox_key(entry.key)
     if address is None:
         return "foreign-scheme"
-    head = read_head(stored.split(b"\r\n"))
+    head = parse_response_head(stored.split(b"\r\n"))
     if head is None:
         raise ArchiveFileError("expected a status and fields, found something else")
     status, headers = head
-    if is_part(status, headers, entry.length):
+    if is_partial(status, headers, entry.length):
         return "part"
-    mime, redirect = mime_of(header(headers, "content-type")), redirect_of(status, headers)
+    mime, redirect = parse_mime(get_header(headers, "content-type")), redirect_target(status, headers)
     if entry.date == 0:
         raise DateError("expected when the entry was written, found nothing")
     moment = from_epoch(str(entry.date))
-    return KeptResponse(address, moment, status, mime, redirect, entry.length, filename), headers
+    return CachedResponse(address, moment, status, mime, redirect, entry.length, filename), headers
 
 
-def read_key(key: str) -> str | None:
+def parse_firefox_key(key: str) -> str | None:
     """Return the address in a key, behind its tags; None if there is none of the web.
 
     A tag is a letter or sign, what it says, and a comma; a comma that it says itself is doubled.
@@ -197,12 +199,12 @@ def read_key(key: str) -> str | None:
     ('https://a.com/', None, None)
     """
     found = re.fullmatch(r"(?:[^:,](?:[^,]|,,)*+,)*+:(.*)", key, re.DOTALL)
-    return web_address(found[1]) if found else None
+    return parse_web_url(found[1]) if found else None
 
 
-def _body(path: Path, entry: _Entry) -> Chunks:
+def _read_body(path: Path, entry: _Entry) -> Chunks:
     """Yield the body, each part only once its hash was found right."""
-    with open_file(path) as file:
+    with open_regular_file(path) as file:
         for number, expected in enumerate(entry.hashes):
             begin = number * _CHUNK_BYTES
             chunk = file.read(min(_CHUNK_BYTES, entry.size - begin))

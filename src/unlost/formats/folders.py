@@ -8,7 +8,7 @@ from unlost.errors import InputError
 
 
 @contextmanager
-def made(folder: Path) -> Iterator[None]:
+def ensure_directory(folder: Path) -> Iterator[None]:
     """Make a folder; where nothing came to be in it, take it away again. Raises InputError where a file is, OSError."""
     is_new = not folder.exists()
     try:

@@ -6,7 +6,7 @@ from typing import Literal, Self, cast
 
 from unlost.errors import InputError
 
-Bound = Literal["", "+", "-", "~"]
+FrequencyBound = Literal["", "+", "-", "~"]
 """How sure a number is: exact, at least, at most, about."""
 
 # 18 digits fit 64 bits, and are more than all archives together hold.
@@ -22,9 +22,9 @@ class Frequency:
     """
 
     mementos: int | None = None
-    mementos_bound: Bound = ""
+    mementos_bound: FrequencyBound = ""
     resources: int | None = None
-    resources_bound: Bound = ""
+    resources_bound: FrequencyBound = ""
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -43,9 +43,9 @@ class Frequency:
         mementos, mementos_bound, resources, resources_bound = found.groups()
         return cls(
             int(mementos) if mementos else None,
-            cast("Bound", mementos_bound or "") if mementos else "",
+            cast("FrequencyBound", mementos_bound or "") if mementos else "",
             int(resources) if resources else None,
-            cast("Bound", resources_bound or "") if resources else "",
+            cast("FrequencyBound", resources_bound or "") if resources else "",
         )
 
     def __str__(self) -> str:

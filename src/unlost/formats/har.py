@@ -18,45 +18,47 @@ from typing import BinaryIO, cast
 
 from unlost.dates import from_iso
 from unlost.errors import ArchiveFileError, DateError
-from unlost.formats.harspans import entry_spans, object_end
+from unlost.formats.harspans import find_entry_spans, find_object_end
 from unlost.formats.kept import (
     Chunks,
-    CutEntryError,
-    Headers,
-    KeptContent,
-    KeptResponse,
-    header,
-    mime_of,
-    open_file,
-    problem_of,
-    web_address,
+    TruncatedEntryError,
+    CachedHeaders,
+    CachedContent,
+    CachedResponse,
+    get_header,
+    parse_mime,
+    open_regular_file,
+    entry_problem,
+    parse_web_url,
 )
 from unlost.formats.problems import Problem, Problems
 
-SUFFIXES = (".har", ".har.gz")
+HAR_SUFFIXES = (".har", ".har.gz")
 """Names of the files that are looked for in a folder."""
 
 MAX_ENTRY_BYTES = 1 << 27
 """The longest entry: a body of some 96 MB in base64. It is held in memory, more than once."""
 
-MAX_UNPACKED_BYTES = 1 << 32
+MAX_DECOMPRESSED_BYTES = 1 << 32
 """The longest text of a packed HAR, which is unpacked to a temporary file."""
 
 _CHUNK = 1 << 20
-_PACKED = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
-def har_files(place: Path) -> Iterator[Path]:
+def list_har_files(place: Path) -> Iterator[Path]:
     """Yield a HAR file itself, or all in a folder and below, in the order of their names; links are not followed."""
     if not place.is_dir():
         yield place
         return
     for folder, folders, names in os.walk(place):
         folders.sort()
-        yield from (Path(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES))
+        yield from (Path(folder, name) for name in sorted(names) if name.lower().endswith(HAR_SUFFIXES))
 
 
-def read_responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
+def read_har_responses(
+    place: Path, problems: Problems, left_out: Counter[str]
+) -> Generator[CachedResponse, None, None]:
     """Yield every response to a GET in a HAR file, or in all of a folder, in their order.
 
     problems: gets what cannot be read: files that are `truncated`, `foreign`, `unreadable` or `too-large`, entries that
@@ -65,17 +67,17 @@ def read_responses(place: Path, problems: Problems, left_out: Counter[str]) -> G
     (ranges). No more than one entry is in memory. Raises OSError if there is no such file or folder.
     """
     place.stat()
-    for path in har_files(place):
+    for path in list_har_files(place):
         name = path.name if path == place else path.relative_to(place).as_posix()
         try:
-            with _unpacked(path) as file:
-                for start, end in entry_spans(file.read):
+            with _open_seekable(path) as file:
+                for start, end in find_entry_spans(file.read):
                     after = file.tell()
-                    yield from _found(file, name, start, end, problems, left_out)
+                    yield from _accept_entry(file, name, start, end, problems, left_out)
                     file.seek(after)
-        except (OSError, CutEntryError) as error:
-            problems.add(problem_of(error, name))
-        except _LargeError as error:
+        except (OSError, TruncatedEntryError) as error:
+            problems.add(entry_problem(error, name))
+        except _HarTooLargeError as error:
             problems.add(Problem("too-large", name, None, 0, str(error)))
         except ArchiveFileError as error:
             problems.add(Problem("foreign", name, None, 0, str(error)))
@@ -83,7 +85,7 @@ def read_responses(place: Path, problems: Problems, left_out: Counter[str]) -> G
             problems.add(Problem("unreadable", name, None, 0, f"expected gzip: {error}"))
 
 
-def open_content(place: Path, response: KeptResponse) -> KeptContent | None:
+def open_har_content(place: Path, response: CachedResponse) -> CachedContent | None:
     """Return a response of `read_responses` with its body; None if that is not in the file, or the file is gone.
 
     In a packed file everything before the entry is unpacked for it. Raises ArchiveFileError if the entry cannot be
@@ -91,9 +93,9 @@ def open_content(place: Path, response: KeptResponse) -> KeptContent | None:
     """
     path = place / response.filename if place.is_dir() else place
     try:
-        with open_file(path) as file, _unpacking(file) as text:
+        with open_regular_file(path) as file, _decompressing(file) as text:
             text.seek(response.offset)
-            length = object_end(text.read, MAX_ENTRY_BYTES)
+            length = find_object_end(text.read, MAX_ENTRY_BYTES)
             text.seek(response.offset)
             data = text.read(length or 0)
     except FileNotFoundError:
@@ -103,31 +105,31 @@ def open_content(place: Path, response: KeptResponse) -> KeptContent | None:
     if not data.startswith(b"{"):
         return None
     try:
-        found = _response(data, response.filename, response.offset)
-    except (_EntryError, DateError):
+        found = _parse_entry(data, response.filename, response.offset)
+    except (_HarEntryError, DateError):
         return None
     if isinstance(found, str) or found[0].uri != response.uri or found[2] is None:
         return None
     # Bodies in HAR files are as the page saw them: nothing is left to unpack.
-    return KeptContent(found[0], found[1], "", _chunks(found[2]))
+    return CachedContent(found[0], found[1], "", _body_chunks(found[2]))
 
 
-def _chunks(body: bytes) -> Chunks:
+def _body_chunks(body: bytes) -> Chunks:
     yield body
 
 
-class _LargeError(ArchiveFileError):
+class _HarTooLargeError(ArchiveFileError):
     """A packed file that is larger than is unpacked."""
 
 
-class _EntryError(ArchiveFileError):
+class _HarEntryError(ArchiveFileError):
     """An entry that cannot be read."""
 
 
 @contextmanager
-def _unpacking(file: BinaryIO) -> Iterator[BinaryIO]:
+def _decompressing(file: BinaryIO) -> Iterator[BinaryIO]:
     """Give the text of a file as it is unpacked."""
-    is_packed = file.read(2) == _PACKED
+    is_packed = file.read(2) == _GZIP_MAGIC
     file.seek(0)
     if not is_packed:
         yield file
@@ -137,24 +139,26 @@ def _unpacking(file: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[BinaryIO]:
+def _open_seekable(path: Path) -> Iterator[BinaryIO]:
     """Give the text of a file, in which one can go back and forth at no cost."""
-    with open_file(path) as file, _unpacking(file) as text:
+    with open_regular_file(path) as file, _decompressing(file) as text:
         if text is file:
             yield file
             return
         with tempfile.TemporaryFile() as copy:
             while chunk := text.read(_CHUNK):
-                if copy.tell() + len(chunk) > MAX_UNPACKED_BYTES:
-                    raise _LargeError(f"expected at most {MAX_UNPACKED_BYTES} bytes, found more once unpacked")
+                if copy.tell() + len(chunk) > MAX_DECOMPRESSED_BYTES:
+                    raise _HarTooLargeError(
+                        f"expected at most {MAX_DECOMPRESSED_BYTES} bytes, found more once unpacked"
+                    )
                 copy.write(chunk)
             copy.seek(0)
             yield cast("BinaryIO", copy)
 
 
-def _found(
+def _accept_entry(
     file: BinaryIO, name: str, start: int, end: int, problems: Problems, left_out: Counter[str]
-) -> Iterator[KeptResponse]:
+) -> Iterator[CachedResponse]:
     """Yield the response of an entry, if it has one that is wanted."""
     if end - start > MAX_ENTRY_BYTES:
         message = f"expected an entry of at most {MAX_ENTRY_BYTES} bytes, found {end - start}"
@@ -162,10 +166,10 @@ def _found(
         return
     file.seek(start)
     try:
-        found = _response(file.read(end - start), name, start)
+        found = _parse_entry(file.read(end - start), name, start)
     except DateError as error:
         problems.add(Problem("bad-date", name, None, start, str(error)))
-    except _EntryError as error:
+    except _HarEntryError as error:
         problems.add(Problem("bad-entry", name, None, start, str(error)))
     else:
         if isinstance(found, str):
@@ -174,7 +178,7 @@ def _found(
             yield found[0]
 
 
-def _response(data: bytes, name: str, place: int) -> tuple[KeptResponse, Headers, bytes | None] | str:
+def _parse_entry(data: bytes, name: str, place: int) -> tuple[CachedResponse, CachedHeaders, bytes | None] | str:
     """Return an entry as a record, with its fields and its body; or why it is not wanted.
 
     Raises _EntryError, DateError.
@@ -182,11 +186,11 @@ def _response(data: bytes, name: str, place: int) -> tuple[KeptResponse, Headers
     try:
         entry = json.loads(data)
     except (ValueError, RecursionError):
-        raise _EntryError("expected an entry in JSON, found something else") from None
-    request, response = _part(entry, "request"), _part(entry, "response")
-    if _text(request, "method").upper() != "GET":
+        raise _HarEntryError("expected an entry in JSON, found something else") from None
+    request, response = _require_object(entry, "request"), _require_object(entry, "response")
+    if _get_text(request, "method").upper() != "GET":
         return "other-method"
-    address = web_address(_text(request, "url"))
+    address = parse_web_url(_get_text(request, "url"))
     if address is None:
         return "foreign-scheme"
     status = response.get("status")
@@ -194,38 +198,40 @@ def _response(data: bytes, name: str, place: int) -> tuple[KeptResponse, Headers
         return "no-response"
     if status == 206:
         return "part"
-    moment = from_iso(_text(entry, "startedDateTime"))
-    headers, content = _headers(response), _part(response, "content")
-    kind = header(headers, "content-type") or _text(content, "mimeType")
-    body = _body(content, kind)
-    if body is None and (status == 204 or 300 <= status < 400 or header(headers, "content-length") == "0"):
+    moment = from_iso(_get_text(entry, "startedDateTime"))
+    headers, content = _parse_headers(response), _require_object(response, "content")
+    kind = get_header(headers, "content-type") or _get_text(content, "mimeType")
+    body = _decode_body(content, kind)
+    if body is None and (status == 204 or 300 <= status < 400 or get_header(headers, "content-length") == "0"):
         body = None if status == 304 else b""
-    redirect = (header(headers, "location") or _text(response, "redirectURL")) if 300 <= status < 400 else None
+    redirect = (get_header(headers, "location") or _get_text(response, "redirectURL")) if 300 <= status < 400 else None
     length = None if body is None else len(body)
-    kept = KeptResponse(address, moment, status, mime_of(kind), redirect or None, length, name, place)
+    kept = CachedResponse(address, moment, status, parse_mime(kind), redirect or None, length, name, place)
     return kept, headers, body
 
 
-def _part(entry: object, name: str) -> dict[str, object]:
+def _require_object(entry: object, name: str) -> dict[str, object]:
     value = entry.get(name) if isinstance(entry, dict) else None
     if not isinstance(value, dict):
-        raise _EntryError(f"expected an object `{name}`, found none")
+        raise _HarEntryError(f"expected an object `{name}`, found none")
     return value
 
 
-def _text(entry: object, name: str) -> str:
+def _get_text(entry: object, name: str) -> str:
     value = entry.get(name) if isinstance(entry, dict) else None
     return value if isinstance(value, str) else ""
 
 
-def _headers(response: dict[str, object]) -> Headers:
+def _parse_headers(response: dict[str, object]) -> CachedHeaders:
     fields = response.get("headers")
-    pairs = [(_text(field, "name"), _text(field, "value")) for field in fields] if isinstance(fields, list) else []
+    pairs = (
+        [(_get_text(field, "name"), _get_text(field, "value")) for field in fields] if isinstance(fields, list) else []
+    )
     # HTTP/2 has fields of its own for the status; a browser that saw several of a name may join them by line ends.
     return tuple((name, each.strip()) for name, value in pairs if name and name[0] != ":" for each in value.split("\n"))
 
 
-def _body(content: dict[str, object], kind: str) -> bytes | None:
+def _decode_body(content: dict[str, object], kind: str) -> bytes | None:
     """Return the bytes of a body; None if they are not in the file.
 
     A text was decoded by the browser: it is encoded as its type says, or else in UTF-8.
@@ -233,13 +239,13 @@ def _body(content: dict[str, object], kind: str) -> bytes | None:
     text = content.get("text")
     if not isinstance(text, str):
         return b"" if content.get("size") == 0 else None
-    if _text(content, "encoding").lower() == "base64":
+    if _get_text(content, "encoding").lower() == "base64":
         try:
             return base64.b64decode(text, validate=True)
         except (ValueError, binascii.Error):
-            raise _EntryError("expected a body in base64, found something else") from None
+            raise _HarEntryError("expected a body in base64, found something else") from None
     try:
-        return text.encode(_codec(kind))
+        return text.encode(_codec_for(kind))
     except UnicodeError:
         return text.encode("utf-8", "replace")
 
@@ -260,7 +266,7 @@ _CODECS = {
 }
 
 
-def _codec(kind: str) -> str:
+def _codec_for(kind: str) -> str:
     """Return how a text is written whose Content-Type names a charset.
 
     >>> _codec('text/html; Charset="ISO-8859-1"'), _codec("text/css"), _codec("text/css; charset=punycode")

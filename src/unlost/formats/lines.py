@@ -8,10 +8,10 @@ from unlost.formats.problems import Problem, Problems
 MAX_LINE_BYTES = 8 << 20
 """Longer lines are skipped. An address has at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), a row has two."""
 
-_SKIPPED_AT_ONCE = 64 << 10  # bytes: what the rest of a long line is read by
+_SKIP_BYTES = 64 << 10  # bytes: what the rest of a long line is read by
 
 
-class Readable(Protocol):
+class SupportsReadline(Protocol):
     """A file opened for reading bytes, or anything like it."""
 
     def readline(self, size: int, /) -> bytes:
@@ -27,7 +27,9 @@ class Line(NamedTuple):
     text: bytes
 
 
-def read_lines(file: Readable, problems: Problems, name: str, limit: int = MAX_LINE_BYTES) -> Iterator[Line]:
+def read_stream_lines(
+    file: SupportsReadline, problems: Problems, name: str, limit: int = MAX_LINE_BYTES
+) -> Iterator[Line]:
     r"""Yield the lines of a file, the last one also if it has no end, in memory for `limit` bytes.
 
     A line of more than `limit` bytes is skipped and counted in `problems` as `too-long`, under the file's `name`.
@@ -51,5 +53,5 @@ def read_lines(file: Readable, problems: Problems, name: str, limit: int = MAX_L
             continue
         problems.add(Problem("too-long", name, number, begin, f"expected a line of at most {limit} bytes"))
         while raw and not raw.endswith(b"\n"):
-            raw = file.readline(_SKIPPED_AT_ONCE)
+            raw = file.readline(_SKIP_BYTES)
             offset += len(raw)

@@ -21,7 +21,7 @@ MEDIA_TYPE = "application/link-format"
 MAX_FILE_BYTES = 1 << 28
 """A TimeMap is held in memory: of a file that has more text, the rest is left out. Two million copies need less."""
 
-KINDS = {
+TIMEMAP_PROBLEM_KINDS = {
     "html": "expected link-format, found HTML or XML: an error page, most likely",
     "no-link": "expected an entry that begins with `<`, found other text",
     "bad-uri": "expected an address between `<` and `>`, without control characters",
@@ -35,7 +35,7 @@ KINDS = {
 """The kinds of problems, and what each means."""
 
 
-class Memento(NamedTuple):
+class TimeMapEntry(NamedTuple):
     """One archived copy. A tuple, since lists of them are long and made for every answer.
 
     uri: its address (URI-M), as it stands; it may be relative. Bytes that are not UTF-8 are escaped.
@@ -48,15 +48,15 @@ class Memento(NamedTuple):
     datetime: str
     first: bool = False
     last: bool = False
-    dated_by_uri: bool = False
+    is_dated_by_uri: bool = False
 
 
 # What `Memento._make` does, without a Python frame for each: a third of its time.
-_memento: Callable[[tuple[str, str, bool, bool, bool]], Memento] = partial(tuple.__new__, Memento)
+_make_entry: Callable[[tuple[str, str, bool, bool, bool]], TimeMapEntry] = partial(tuple.__new__, TimeMapEntry)
 
 
 @dataclass(frozen=True, slots=True)
-class ListLink:
+class TimeMapLink:
     """A link to a TimeMap: another page of the list, the list in another format, or the list itself.
 
     type: its media type, if it is said.
@@ -71,7 +71,7 @@ class ListLink:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeMap:
+class LinkFormatTimeMap:
     """What a TimeMap tells. What it does not tell is None or empty.
 
     original: the address whose copies are listed (URI-R).
@@ -83,14 +83,14 @@ class TimeMap:
     """
 
     original: str | None = None
-    itself: ListLink | None = None
+    self_link: TimeMapLink | None = None
     timegate: str | None = None
-    timemaps: tuple[ListLink, ...] = ()
-    mementos: tuple[Memento, ...] = ()
-    others: int = 0
+    timemaps: tuple[TimeMapLink, ...] = ()
+    mementos: tuple[TimeMapEntry, ...] = ()
+    other_links: int = 0
 
 
-def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> TimeMap:
+def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> LinkFormatTimeMap:
     r"""Return what a link-format TimeMap tells, in time linear in its length. Raises nothing.
 
     Entries that cannot be read are left out and counted in `problems` under `name`, by the kinds of `KINDS`, with the
@@ -107,18 +107,18 @@ def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> Time
     original, itself, timegate, timemaps, mementos, others, faults = _core.read_timemap(body)
     for kind, times, offset in faults:
         line = body.count(b"\n", 0, offset) + 1
-        problems.add(Problem(kind, name, line, offset, KINDS[kind]), times)
-    return TimeMap(
+        problems.add(Problem(kind, name, line, offset, TIMEMAP_PROBLEM_KINDS[kind]), times)
+    return LinkFormatTimeMap(
         original,
-        ListLink(*itself) if itself else None,
+        TimeMapLink(*itself) if itself else None,
         timegate,
-        tuple(starmap(ListLink, timemaps)),
-        tuple(map(_memento, zip(*mementos, strict=True))),
+        tuple(starmap(TimeMapLink, timemaps)),
+        tuple(map(_make_entry, zip(*mementos, strict=True))),
         others,
     )
 
 
-def read_timemap_file(path: str | PathLike[str], problems: Problems) -> TimeMap:
+def read_timemap_file(path: str | PathLike[str], problems: Problems) -> LinkFormatTimeMap:
     """Return what a file with a link-format TimeMap tells, plain, gzip or zstd, as `read_timemap` does.
 
     Memory is bounded by `MAX_FILE_BYTES`. Damaged files are read up to the damage, with the problems of
@@ -130,7 +130,7 @@ def read_timemap_file(path: str | PathLike[str], problems: Problems) -> TimeMap:
     gaps = [(0, 0, 0)]
     last = 0
     # Half a line may have many entries, and of half an entry the reader knows what to think.
-    for line in read_lines(path, problems, keep_cut=True):
+    for line in read_lines(path, problems, include_cut_line=True):
         missing, missing_lines = gaps[-1][1:]
         between = line.offset - missing - len(body)
         if line.number > last + 1:
@@ -138,7 +138,7 @@ def read_timemap_file(path: str | PathLike[str], problems: Problems) -> TimeMap:
             gaps.append((len(body) + 1, missing, missing_lines))
             between = 1
         if len(body) + between + len(line.text) > MAX_FILE_BYTES:
-            problems.add(Problem("too-large", name, line.number, line.offset, KINDS["too-large"]))
+            problems.add(Problem("too-large", name, line.number, line.offset, TIMEMAP_PROBLEM_KINDS["too-large"]))
             break
         body += b"\r\n"[-between:] if between else b""
         body += line.text
@@ -153,7 +153,7 @@ def read_timemap_file(path: str | PathLike[str], problems: Problems) -> TimeMap:
     return timemap
 
 
-def timemap_lines(timemap: TimeMap) -> Iterator[str]:
+def format_timemap(timemap: LinkFormatTimeMap) -> Iterator[str]:
     r"""Yield a TimeMap as link-format, an entry at a time: each ends with `,` and a newline, the last with neither.
 
     In the order that MemGator has: original, self, mementos, other lists, timegate. The mementos are written in their
@@ -168,28 +168,28 @@ def timemap_lines(timemap: TimeMap) -> Iterator[str]:
     <http://w/g>; rel="timegate"
     """
     before = ""
-    for entry in _entries(timemap):
+    for entry in _format_entries(timemap):
         yield before + entry
         before = ",\n"
 
 
-def _entries(timemap: TimeMap) -> Iterator[str]:
+def _format_entries(timemap: LinkFormatTimeMap) -> Iterator[str]:
     if timemap.original is not None:
-        yield f'<{_bracketed(timemap.original)}>; rel="original"'
-    if timemap.itself:
-        yield _list_entry("self", timemap.itself)
+        yield f'<{_escape_target(timemap.original)}>; rel="original"'
+    if timemap.self_link:
+        yield _format_link("self", timemap.self_link)
     final = len(timemap.mementos) - 1
     for place, memento in enumerate(timemap.mementos):
         rel = "first " * (place == 0) + "last " * (place == final) + "memento"
-        yield f'<{_bracketed(memento.uri)}>; rel="{rel}"; datetime="{dates.to_http(memento.datetime)}"'
+        yield f'<{_escape_target(memento.uri)}>; rel="{rel}"; datetime="{dates.to_http(memento.datetime)}"'
     for link in timemap.timemaps:
-        yield _list_entry("timemap", link)
+        yield _format_link("timemap", link)
     if timemap.timegate is not None:
-        yield f'<{_bracketed(timemap.timegate)}>; rel="timegate"'
+        yield f'<{_escape_target(timemap.timegate)}>; rel="timegate"'
 
 
-def _list_entry(rel: str, link: ListLink) -> str:
-    entry = f'<{_bracketed(link.uri)}>; rel="{rel}"'
+def _format_link(rel: str, link: TimeMapLink) -> str:
+    entry = f'<{_escape_target(link.uri)}>; rel="{rel}"'
     if link.type is not None:
         entry += f'; type="{quote(link.type, safe="/+;=.- ")}"'
     if link.start is not None:
@@ -199,9 +199,9 @@ def _list_entry(rel: str, link: ListLink) -> str:
     return entry
 
 
-_UNSAFE = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
+_TARGET_ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
 
 
-def _bracketed(uri: str) -> str:
+def _escape_target(uri: str) -> str:
     """Escape what would end the address or the line, so that nobody can write entries of their own."""
-    return uri.translate(_UNSAFE)
+    return uri.translate(_TARGET_ESCAPES)

@@ -4,16 +4,16 @@ import json
 import math
 import re
 
-MAX_DEPTH = 32
+MAX_JSON_DEPTH = 32
 """Deeper nesting is refused. Headers of maps have two levels."""
 
 # Each alternative matches whatever follows its first character, and none gives back: so it is linear.
-_TOKEN = re.compile(
+_JSON_TOKEN = re.compile(
     r'"(?:[^"\\]|\\(?:.|\Z))*+(?:"|\Z)|([A-Za-z_$@][\w$@.-]*+)(\s*+)(:?)|[\[\]{}]', re.DOTALL | re.ASCII
 )
 
 
-def read_json(text: str) -> object:
+def parse_lenient_json(text: str) -> object:
     """Return the value of a JSON text whose member names may lack quotes. Linear in time, limited in depth.
 
     Raises ValueError.
@@ -22,19 +22,19 @@ def read_json(text: str) -> object:
     {'uri': 'http://a.com/{x: 1}', 'keys': [True, 1.5]}
     """
     pieces, end, depth = [], 0, 0
-    for token in _TOKEN.finditer(text):
+    for token in _JSON_TOKEN.finditer(text):
         found = token[0]
         depth += (found in ("[", "{")) - (found in ("]", "}"))
-        if depth > MAX_DEPTH:
-            raise ValueError(f"nested more than {MAX_DEPTH} deep")
+        if depth > MAX_JSON_DEPTH:
+            raise ValueError(f"nested more than {MAX_JSON_DEPTH} deep")
         if token[3]:
             pieces += [text[end : token.start()], f'"{token[1]}":']
             end = token.end()
     pieces.append(text[end:])
-    return json.loads("".join(pieces), parse_constant=_refuse, parse_float=_finite)
+    return json.loads("".join(pieces), parse_constant=_reject_constant, parse_float=_parse_finite)
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     """Return a number that can be written again, which one past all numbers cannot."""
     number = float(text)
     if not math.isfinite(number):
@@ -42,5 +42,5 @@ def _finite(text: str) -> float:
     return number
 
 
-def _refuse(name: str) -> object:
+def _reject_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON")

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
-UNKNOWN = "unknown"
+UNKNOWN_TYPE = "unknown"
 """Stands for the type of what nobody told one of."""
 
-_KNOWN = 1 << 10  # types whose answers are remembered: sites have millions of resources, and few types
+_CACHED_TYPES = 1 << 10  # types whose answers are remembered: sites have millions of resources, and few types
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf", "text/pdf", "application/acrobat"})
@@ -25,7 +25,7 @@ _OFFICE_BEGINS = (
 _RTF = frozenset({"application/rtf", "text/rtf", "application/x-rtf"})
 
 # Other spellings of one format; what is in no row is a format of its own.
-_FORMATS = (
+_FORMAT_SPELLINGS = (
     ("html", _HTML),
     ("pdf", _PDF),
     ("postscript", _POSTSCRIPT),
@@ -42,7 +42,7 @@ _FORMATS = (
     ("json", {"application/json", "text/json"}),
     ("feed", {"application/rss+xml", "application/atom+xml"}),
 )
-_FORMAT_OF = {mime: name for name, mimes in _FORMATS for mime in mimes}
+_FORMAT_BY_TYPE = {mime: name for name, mimes in _FORMAT_SPELLINGS for mime in mimes}
 _DOCUMENTS = frozenset({"pdf", "postscript", "word", "excel", "slides", "rtf"})
 
 
@@ -52,7 +52,7 @@ def format_of(mime: str) -> str:
     >>> format_of("image/pjpeg"), format_of("image/gif")
     ('jpeg', 'image/gif')
     """
-    return _FORMAT_OF.get(mime, mime)
+    return _FORMAT_BY_TYPE.get(mime, mime)
 
 
 def is_document(mime: str) -> bool:
@@ -64,7 +64,7 @@ def is_document(mime: str) -> bool:
     return format_of(mime) in _DOCUMENTS or mime.startswith(_OFFICE_BEGINS)
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED_TYPES)
 def group_of(mime: str) -> str:
     """Return `HTML`, `images` or `other`.
 
@@ -76,7 +76,7 @@ def group_of(mime: str) -> str:
     return "images" if mime.startswith("image/") else "other"
 
 
-@lru_cache(maxsize=_KNOWN)
+@lru_cache(maxsize=_CACHED_TYPES)
 def is_textual(mime: str) -> bool:
     """Return whether such a resource is text: `text/*`, PDF, PostScript or an Office document.
 

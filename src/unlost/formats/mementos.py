@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 from unlost import _core
 from unlost._core import Mementos, SeenMementos
-from unlost.formats.linkformat import KINDS, ListLink
+from unlost.formats.linkformat import TIMEMAP_PROBLEM_KINDS, TimeMapLink
 from unlost.formats.problems import Problem, Problems
 
-__all__ = ["Listing", "Memento", "Mementos", "SeenMementos", "read_mementos"]
+__all__ = ["ArchiveTimeMap", "MementoTuple", "Mementos", "SeenMementos", "read_archive_timemap"]
 
 
-class Memento(NamedTuple):
+class MementoTuple(NamedTuple):
     """One copy. datetime: 14 digits, UTC. archive: the id of the archive that listed it. uri: its address (URI-M)."""
 
     datetime: str
@@ -37,7 +37,7 @@ class Memento(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ArchiveTimeMap:
     """What one TimeMap of an archive tells; what it does not tell is None or empty.
 
     mementos: with absolute addresses. The rest as in `unlost.formats.linkformat.TimeMap`; links may be relative.
@@ -45,13 +45,15 @@ class Listing:
 
     mementos: Mementos
     original: str | None = None
-    itself: ListLink | None = None
+    self_link: TimeMapLink | None = None
     timegate: str | None = None
-    timemaps: tuple[ListLink, ...] = ()
-    others: int = 0
+    timemaps: tuple[TimeMapLink, ...] = ()
+    other_links: int = 0
 
 
-def read_mementos(body: bytes, archive: str, base: str, problems: Problems, name: str = "timemap") -> Listing:
+def read_archive_timemap(
+    body: bytes, archive: str, base: str, problems: Problems, name: str = "timemap"
+) -> ArchiveTimeMap:
     """Return what a link-format TimeMap of an archive tells, in time linear in its length. Raises nothing.
 
     base: the address that links are relative to; it has a host. Reads as `unlost.formats.linkformat.read_timemap` does,
@@ -66,6 +68,6 @@ def read_mementos(body: bytes, archive: str, base: str, problems: Problems, name
     mementos, original, itself, timegate, timemaps, others, faults = _core.read_mementos(body, archive, base)
     for kind, times, offset in faults:
         line = body.count(b"\n", 0, offset) + 1
-        problems.add(Problem(kind, name, line, offset, KINDS[kind]), times)
-    links = tuple(starmap(ListLink, timemaps))
-    return Listing(mementos, original, ListLink(*itself) if itself else None, timegate, links, others)
+        problems.add(Problem(kind, name, line, offset, TIMEMAP_PROBLEM_KINDS[kind]), times)
+    links = tuple(starmap(TimeMapLink, timemaps))
+    return ArchiveTimeMap(mementos, original, TimeMapLink(*itself) if itself else None, timegate, links, others)

@@ -9,28 +9,28 @@ from dataclasses import dataclass
 from typing import Literal
 
 from unlost.formats.problems import Problems
-from unlost.formats.textfile import Source, lines_of
+from unlost.formats.textfile import TextSource, read_source_lines
 
-Event = Literal["asked", "hit", "miss", "error", "sleep"]
+MemGatorEventKind = Literal["asked", "hit", "miss", "error", "sleep"]
 """A page was asked for; an archive has it, has it not, failed, or is left alone for a while."""
 
 _NOT_FOUND = 404
 
 
 @dataclass(frozen=True, slots=True)
-class LogEvent:
+class MemGatorEvent:
     """One line that tells something. name: the page that was asked for, or the archive's id."""
 
-    event: Event
+    event: MemGatorEventKind
     name: str
 
 
-_ASKED = re.compile(rb"Aggregating Mementos for (\S+)")
-_ANSWER = re.compile(
+_REQUEST_LINE = re.compile(rb"Aggregating Mementos for (\S+)")
+_RESPONSE_LINE = re.compile(
     rb"(\S+) => (?:(Success): (\d{1,18}) mementos|Response error: (\d{3})|(Network|Request|Response read) error|"
     rb"(Dormant) after)"
 )
-_BEGINS = (b"INFO: ", b"ERROR: ", b"BENCHMARK: ")
+_LINE_PREFIXES = (b"INFO: ", b"ERROR: ", b"BENCHMARK: ")
 
 
 def is_memgator_log(line: bytes) -> bool:
@@ -39,10 +39,10 @@ def is_memgator_log(line: bytes) -> bool:
     >>> is_memgator_log(b"INFO: 2019/01/16 10:00:00.000001 ia => Success: 3 mementos")
     True
     """
-    return line.startswith(_BEGINS)
+    return line.startswith(_LINE_PREFIXES)
 
 
-def read_memgator_log(file: Source, problems: Problems, name: str | None = None) -> Iterator[LogEvent]:
+def read_memgator_log(file: TextSource, problems: Problems, name: str | None = None) -> Iterator[MemGatorEvent]:
     r"""Yield what a log tells, in its order and in bounded memory; lines that tell nothing of this are passed over.
 
     A list without mementos is a miss, and so is 404; any other status is an error. file, name, problems and what is
@@ -53,17 +53,17 @@ def read_memgator_log(file: Source, problems: Problems, name: str | None = None)
     >>> [(each.event, each.name) for each in read_memgator_log(BytesIO(log), Problems(), "x")]
     [('asked', 'http://a.com/'), ('miss', 'ia')]
     """
-    for line in lines_of(file, problems, name):
-        asked = _ASKED.search(line.text)
+    for line in read_source_lines(file, problems, name):
+        asked = _REQUEST_LINE.search(line.text)
         if asked:
-            yield LogEvent("asked", asked[1].decode("utf-8", "backslashreplace"))
+            yield MemGatorEvent("asked", asked[1].decode("utf-8", "backslashreplace"))
             continue
-        answer = _ANSWER.search(line.text)
+        answer = _RESPONSE_LINE.search(line.text)
         if answer and not line.text.startswith(b"BENCHMARK: "):
-            yield LogEvent(_event(answer), answer[1].decode("utf-8", "backslashreplace"))
+            yield MemGatorEvent(_event_kind(answer), answer[1].decode("utf-8", "backslashreplace"))
 
 
-def _event(answer: re.Match[bytes]) -> Event:
+def _event_kind(answer: re.Match[bytes]) -> MemGatorEventKind:
     if answer[6]:
         return "sleep"
     if answer[2]:

@@ -8,12 +8,12 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import BinaryIO
 
-NO_ROOM = (ENOSPC, EDQUOT)
+DISK_FULL_ERRNOS = (ENOSPC, EDQUOT)
 """What a system says of a full disk."""
 
 
 @contextmanager
-def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the path of an empty file to write, which gets its name only when the block ends well.
 
     Otherwise nothing is left behind. What stood under the name before stays until then, and the new file gets its mode.
@@ -21,17 +21,17 @@ def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     everybody. Raises OSError as `open` does, also for a full disk, with the name of the file, or of the folder of
     temporary files if it is that which is full.
     """
-    with whole_paths([path]) as (aside,):
+    with atomic_paths([path]) as (aside,):
         yield aside
 
 
 @contextmanager
-def whole_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]:
+def atomic_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]:
     """Give paths as `whole_path` does, none of which gets its name before all of them are on the disk."""
     written: list[tuple[Path, Path]] = []
     try:
-        with naming(paths[0]):
-            yield [_aside(Path(path), written) for path in paths]
+        with name_os_errors(paths[0]):
+            yield [_create_temporary(Path(path), written) for path in paths]
             for aside, _ in written:
                 with aside.open("rb+") as file:
                     os.fsync(file.fileno())
@@ -43,17 +43,17 @@ def whole_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def name_os_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """Let an OSError that names no file name this one, or the folder of temporary files if it is that which is full."""
     try:
         yield
     except OSError as error:
         if error.filename is None:
-            error.filename = _full(path) if error.errno in NO_ROOM else os.fspath(path)
+            error.filename = _find_full_disk(path) if error.errno in DISK_FULL_ERRNOS else os.fspath(path)
         raise
 
 
-def _full(output: str | os.PathLike[str]) -> str:
+def _find_full_disk(output: str | os.PathLike[str]) -> str:
     """Return which is full: the file that was written, or the folder of temporary files, perhaps on another disk."""
     import tempfile  # noqa: PLC0415  start-up
 
@@ -67,7 +67,7 @@ def _full(output: str | os.PathLike[str]) -> str:
     return folder if free(folder) < free(Path(output).resolve().parent) else os.fspath(output)
 
 
-def _aside(given: Path, written: list[tuple[Path, Path]]) -> Path:
+def _create_temporary(given: Path, written: list[tuple[Path, Path]]) -> Path:
     try:
         before = given.stat()
     except FileNotFoundError:
@@ -88,14 +88,14 @@ def _aside(given: Path, written: list[tuple[Path, Path]]) -> Path:
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write that gets its name only when the block ends well, as `whole_path` has it."""
-    with whole_files([path]) as (file,):
+    with atomic_files([path]) as (file,):
         yield file
 
 
 @contextmanager
-def whole_files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[BinaryIO]]:
+def atomic_files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[BinaryIO]]:
     """Open files as `whole_file` does, none of which gets its name before all of them are on the disk."""
-    with whole_paths(paths) as asides, ExitStack() as stack:
+    with atomic_paths(paths) as asides, ExitStack() as stack:
         yield [stack.enter_context(aside.open("wb", buffering=1 << 20)) for aside in asides]

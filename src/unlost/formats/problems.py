@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-DAMAGE = frozenset(
+DAMAGE_KINDS = frozenset(
     {
         "bad-block",
         "bad-checksum",
@@ -84,7 +84,7 @@ class Problems:
     @property
     def damage(self) -> Problem | None:
         """The first sign that a file is damaged, by the kinds of `DAMAGE`; None without any."""
-        return next((self.first[kind] for kind in self.counts if kind in DAMAGE), None)
+        return next((self.first[kind] for kind in self.counts if kind in DAMAGE_KINDS), None)
 
     @property
     def total(self) -> int:

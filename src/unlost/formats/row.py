@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from unlost import dates, uri
 from unlost.errors import DateError, UriError
 from unlost.formats.capture import Capture
-from unlost.formats.digests import normal_digest
+from unlost.formats.digests import normalize_digest
 
-REVISIT = "warc/revisit"
+REVISIT_TYPE = "warc/revisit"
 NO_VALUE = "-"
 
-_CONTROL = {code: f"%{code:02X}" for code in (*range(32), 127)}
+_CONTROL_ESCAPES = {code: f"%{code:02X}" for code in (*range(32), 127)}
 
 
 class RowError(Exception):
@@ -27,7 +27,7 @@ class RowError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class IndexRow:
     """One row of an index, in pywb's words: `url`, `mime`, `status`, `digest`, `redirect`, `robotflags`, `length`,
     `offset`, `filename`, and whatever else the file has under its own names. A field without a value is left out.
 
@@ -39,34 +39,34 @@ class Row:
     timestamp: str
     fields: Mapping[str, str]
     number: int = 0
-    place: int = 0
+    offset: int = 0
 
-    def capture(self) -> Capture:
+    def to_capture(self) -> Capture:
         """Return what the row says, normalised. Raises RowError of kind `bad-date`, `bad-number` or `bad-address`."""
         fields = self.fields
         address = fields.get("url", "")
-        mime = _mime(fields.get("mime"))
-        revisit = mime == REVISIT
+        mime = _parse_mime(fields.get("mime"))
+        revisit = mime == REVISIT_TYPE
         return Capture(
-            uri=_readable(address),
-            key=self._key(address),
-            datetime=_date(self.timestamp),
-            status=_status(fields.get("status")),
+            uri=_escape_invalid_utf8(address),
+            key=self._page_key(address),
+            datetime=_parse_date(self.timestamp),
+            status=_parse_status(fields.get("status")),
             mime=None if revisit else mime,
-            digest=normal_digest(fields["digest"]) if "digest" in fields else None,
-            length=_number("length", fields.get("length")),
-            redirect=_readable(fields["redirect"]) if "redirect" in fields else None,
+            digest=normalize_digest(fields["digest"]) if "digest" in fields else None,
+            length=_parse_byte_count("length", fields.get("length")),
+            redirect=_escape_invalid_utf8(fields["redirect"]) if "redirect" in fields else None,
             revisit=revisit,
-            revisit_of=_revisit_of(fields),
+            revisit_of=_parse_revisit_of(fields),
             filename=fields.get("filename"),
-            offset=_number("offset", fields.get("offset")),
+            offset=_parse_byte_count("offset", fields.get("offset")),
         )
 
-    def written_key(self) -> str:
+    def output_key(self) -> str:
         """Return the key to write: the row's own, or that of its address where the file has none, as wget's."""
         return self.key or index_key(self.fields.get("url", ""))
 
-    def _key(self, address: str) -> str | None:
+    def _page_key(self, address: str) -> str | None:
         key, url = self.key.encode("utf-8", "surrogateescape"), address.encode("utf-8", "surrogateescape")
         try:
             return uri.row_key(key, url)
@@ -83,21 +83,21 @@ def index_key(address: str) -> str:
     ('com,example)/a', 'dns:example.com', '-')
     """
     try:
-        return uri.surt(_readable(address))
+        return uri.surt(_escape_invalid_utf8(address))
     except UriError:
         return "".join(address.lower().split()) or NO_VALUE
 
 
-def escaped(text: str, delimiter: str = " ") -> str:
+def escape_column(text: str, delimiter: str = " ") -> str:
     r"""Return a text without what would end a column or a line.
 
     >>> escaped("a b\nc")
     'a%20b%0Ac'
     """
-    return text.replace(delimiter, f"%{ord(delimiter):02X}").translate(_CONTROL)
+    return text.replace(delimiter, f"%{ord(delimiter):02X}").translate(_CONTROL_ESCAPES)
 
 
-def _readable(address: str) -> str:
+def _escape_invalid_utf8(address: str) -> str:
     """Return an address with its bytes that are no UTF-8 escaped, so that it can be written as JSON."""
     try:
         address.encode()
@@ -106,25 +106,25 @@ def _readable(address: str) -> str:
     return address
 
 
-def _date(text: str) -> str:
+def _parse_date(text: str) -> str:
     try:
         return dates.pad(text) if text.isdigit() else dates.from_iso(text)
     except DateError as error:
         raise RowError("bad-date", str(error)) from None
 
 
-def _mime(text: str | None) -> str | None:
+def _parse_mime(text: str | None) -> str | None:
     """Return the media type in lower case without parameters; `unk`, as some indexers write it, is no type."""
     mime = re.split(r"[;\s]", (text or "").strip().lower(), maxsplit=1)[0]
     return mime if mime and mime != "unk" else None
 
 
-def _status(text: str | None) -> int | None:
+def _parse_status(text: str | None) -> int | None:
     # Indexers write whatever stands in the status line's place: only three digits are a status.
     return int(text) if text and len(text) == 3 and text.isascii() and text.isdigit() and text >= "100" else None
 
 
-def _number(name: str, text: str | None) -> int | None:
+def _parse_byte_count(name: str, text: str | None) -> int | None:
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
@@ -132,8 +132,8 @@ def _number(name: str, text: str | None) -> int | None:
     return int(text)
 
 
-def _revisit_of(fields: Mapping[str, str]) -> tuple[str, str] | None:
+def _parse_revisit_of(fields: Mapping[str, str]) -> tuple[str, str] | None:
     address, date = fields.get("refers-to-uri"), fields.get("refers-to-date")
     if not address or not date:
         return None
-    return address, _date(date)
+    return address, _parse_date(date)

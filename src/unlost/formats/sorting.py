@@ -7,16 +7,16 @@ from contextlib import suppress
 from itertools import chain
 from typing import BinaryIO
 
-RUN_BYTES = 64 << 20
+SORT_RUN_BYTES = 64 << 20
 """How much memory lines take, sorted at a time; Python needs a little more to sort them."""
 
-_LINE_BYTES = 41  # of an object and the place in its list: short lines are mostly that
+_LINE_OVERHEAD_BYTES = 41  # of an object and the place in its list: short lines are mostly that
 
-MAX_RUNS = 64
+MAX_SORT_RUNS = 64
 """So many runs become one: a process may have 1024 files open, on most systems, and others of its own."""
 
 
-def sorted_lines(lines: Iterable[bytes], run_bytes: int = RUN_BYTES) -> Iterator[bytes]:
+def sort_lines(lines: Iterable[bytes], run_bytes: int = SORT_RUN_BYTES) -> Iterator[bytes]:
     r"""Yield lines, each with its end, in byte order, equal ones once. Memory is bounded by `run_bytes`.
 
     Every line is written to disk once for each power of `MAX_RUNS` in the number of runs: 64 runs are some 4 GB.
@@ -32,10 +32,10 @@ def sorted_lines(lines: Iterable[bytes], run_bytes: int = RUN_BYTES) -> Iterator
         held = 0
         for line in lines:
             run.append(line)
-            held += len(line) + _LINE_BYTES
+            held += len(line) + _LINE_OVERHEAD_BYTES
             if held >= run_bytes:
                 run.sort()
-                _add(levels, 0, _spilled(run))
+                _add_run(levels, 0, _spill_run(run))
                 run, held = [], 0
         run.sort()
         last = None
@@ -48,20 +48,20 @@ def sorted_lines(lines: Iterable[bytes], run_bytes: int = RUN_BYTES) -> Iterator
             file.close()
 
 
-def _add(levels: list[list[BinaryIO]], level: int, run: BinaryIO) -> None:
+def _add_run(levels: list[list[BinaryIO]], level: int, run: BinaryIO) -> None:
     """Add a run to a level; if that has enough, they become one of the level above."""
     if level == len(levels):
         levels.append([])
     levels[level].append(run)
-    if len(levels[level]) == MAX_RUNS:
-        merged = _spilled(heapq.merge(*levels[level]))
+    if len(levels[level]) == MAX_SORT_RUNS:
+        merged = _spill_run(heapq.merge(*levels[level]))
         for file in levels[level]:
             file.close()
         levels[level].clear()
-        _add(levels, level + 1, merged)
+        _add_run(levels, level + 1, merged)
 
 
-def _spilled(run: Iterable[bytes]) -> BinaryIO:
+def _spill_run(run: Iterable[bytes]) -> BinaryIO:
     """Write a sorted run to a file without a name, which the system removes whatever happens to us."""
     file = tempfile.TemporaryFile(prefix="unlost-sort-")  # noqa: SIM115  closed by whoever merges
     try:

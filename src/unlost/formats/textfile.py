@@ -7,16 +7,16 @@ from typing import TypeAlias
 
 from unlost import _core
 from unlost.formats import lines
-from unlost.formats.lines import MAX_LINE_BYTES, Line, Readable
+from unlost.formats.lines import MAX_LINE_BYTES, Line, SupportsReadline
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.unread import unread
+from unlost.formats.unread import unreadable_error
 
-Source: TypeAlias = str | PathLike[str] | Readable
+TextSource: TypeAlias = str | PathLike[str] | SupportsReadline
 """The path of a file, however it is compressed, or one that is open and gives its text."""
 
-_BATCH = 4096
+_BATCH_LINES = 4096
 
-_DAMAGE = {
+_DAMAGE_MESSAGES = {
     "truncated": "the compressed file ends in the middle: what came before was read",
     "corrupt": "the compressed data is damaged here: what came before was read",
     "trailing-garbage": "bytes behind the end of the compressed data were left out",
@@ -29,11 +29,11 @@ def is_compressed(path: str | PathLike[str]) -> bool:
         with Path(path).open("rb") as file:
             return _core.is_compressed(file.read(4))
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_error(path, error) from error
 
 
-def lines_of(
-    source: Source, problems: Problems, name: str | None = None, on_read: Callable[[int], object] | None = None
+def read_source_lines(
+    source: TextSource, problems: Problems, name: str | None = None, on_read: Callable[[int], object] | None = None
 ) -> Iterator[Line]:
     """Yield the lines of a file by its path, or of one that is open, in bounded memory.
 
@@ -42,10 +42,10 @@ def lines_of(
     """
     if isinstance(source, str | PathLike):
         return read_lines(source, problems, name=name, on_read=on_read)
-    return lines.read_lines(source, problems, name_of(source, name))
+    return lines.read_stream_lines(source, problems, source_name(source, name))
 
 
-def name_of(source: Source, name: str | None) -> str:
+def source_name(source: TextSource, name: str | None) -> str:
     """Return what `lines_of` calls it in problems."""
     return name or (fspath(source) if isinstance(source, str | PathLike) else "<stream>")
 
@@ -53,12 +53,12 @@ def name_of(source: Source, name: str | None) -> str:
 def read_lines(
     path: str | PathLike[str],
     problems: Problems,
-    limit: int = MAX_LINE_BYTES,
+    max_line_bytes: int = MAX_LINE_BYTES,
     *,
     name: str | None = None,
     on_read: Callable[[int], object] | None = None,
-    keep_cut: bool = False,
-    batch_lines: int = _BATCH,
+    include_cut_line: bool = False,
+    batch_lines: int = _BATCH_LINES,
 ) -> Iterator[Line]:
     """Yield the lines of a file, however it is compressed; offsets are of the decompressed text.
 
@@ -74,22 +74,22 @@ def read_lines(
     name = name or fspath(path)
     end = Line(0, 0, b"")
     try:
-        reader = _core.LineReader(path, limit)
+        reader = _core.LineReader(path, max_line_bytes)
         while batch := reader.batch(batch_lines):
             if on_read is not None:
                 on_read(reader.position)
             for number, offset, text, too_long, is_cut in batch:
                 end = Line(number, offset, text)
                 if too_long:
-                    message = f"a line of more than {limit} bytes was left out"
+                    message = f"a line of more than {max_line_bytes} bytes was left out"
                     problems.add(Problem("too-long", name, number, offset, message))
-                elif is_cut and not keep_cut:
+                elif is_cut and not include_cut_line:
                     message = "a line without end, before the damage to the file, was left out: it may be half of one"
                     problems.add(Problem("cut-line", name, number, offset, message))
                 else:
                     yield end
     except OSError as error:
-        raise unread(name, error) from error
+        raise unreadable_error(name, error) from error
     if (damage := reader.damage) is not None:
         place = end.offset + len(end.text)
-        problems.add(Problem(damage, name, end.number, place, _DAMAGE[damage]))
+        problems.add(Problem(damage, name, end.number, place, _DAMAGE_MESSAGES[damage]))

@@ -15,12 +15,12 @@ from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.frequency import Frequency
 from unlost.formats.lines import Line
-from unlost.formats.looseobject import read_json
-from unlost.formats.output import whole_file
+from unlost.formats.looseobject import parse_lenient_json
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.textfile import Source, lines_of, name_of
+from unlost.formats.textfile import TextSource, read_source_lines, source_name
 
-KINDS = {
+UKVS_PROBLEM_KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES; skipped",
     "bad-header": "a `!` line whose JSON cannot be read or is not what its name asks for; skipped",
     "unknown-header": "a `!` line of another name than context, id, fields and meta; skipped",
@@ -34,7 +34,7 @@ KINDS = {
 }
 """The kinds of problems, and what becomes of the line. Rows are kept where they can be: a map must not lose keys."""
 
-ROW_BYTES = "row_bytes"
+ROW_BYTES_FIELD = "row_bytes"
 """The member of `!meta` that says how many bytes all rows have together, so that a truncated file is recognized."""
 
 _ROW_BYTES_WIDTH = 20  # digits: the number is known last, and its place must not depend on it
@@ -44,7 +44,7 @@ _FIELD = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class UkvsHeader:
     """What stands above the rows.
 
     context: addresses of what explains the file.
@@ -61,7 +61,7 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UkvsRow:
     """One key, or one combination of keys, with what is known about it.
 
     keys: as many as the header names. Their wildcards are not interpreted here.
@@ -90,22 +90,22 @@ class UkvsReader:
 
     def __init__(
         self,
-        file: Source,
+        file: TextSource,
         problems: Problems,
         name: str | None = None,
         on_read: Callable[[int], object] | None = None,
     ) -> None:
         self._problems = problems
-        self._name = name_of(file, name)
-        lines = lines_of(file, problems, name, on_read)
-        self._lines = (line for line in map(_unmarked, lines) if line.text.strip())
+        self._name = source_name(file, name)
+        lines = read_source_lines(file, problems, name, on_read)
+        self._lines = (line for line in map(_strip_byte_order_mark, lines) if line.text.strip())
         self._first: Line | None = None
         self.header = self._read_header()
 
-    def _count(self, kind: str, line: Line, message: str) -> None:
+    def _report(self, kind: str, line: Line, message: str) -> None:
         self._problems.add(Problem(kind, self._name, line.number, line.offset, message))
 
-    def _read_header(self) -> Header:
+    def _read_header(self) -> UkvsHeader:
         found: dict[str, object] = {}
         meta: dict[str, object] = {}
         for line in self._lines:
@@ -114,11 +114,11 @@ class UkvsReader:
                 break
             name, _, text = line.text[1:].strip().partition(b" ")
             try:
-                value = _header_value(name, text)
+                value = _parse_header(name, text)
             except KeyError:
-                self._count("unknown-header", line, "expected !context, !id, !fields or !meta")
+                self._report("unknown-header", line, "expected !context, !id, !fields or !meta")
             except (ValueError, RecursionError) as error:
-                self._count("bad-header", line, f"expected {_EXPECTED[name]}: {_one_line(error)}")
+                self._report("bad-header", line, f"expected {_EXPECTED_HEADERS[name]}: {_shorten_error(error)}")
             else:
                 if name == b"meta":
                     meta.update(value)
@@ -126,9 +126,9 @@ class UkvsReader:
                     found.update(value)
                 else:
                     found[name.decode()] = value[name.decode()]
-        return Header(**found, meta=meta)  # type: ignore[arg-type]  # checked by _header_value
+        return UkvsHeader(**found, meta=meta)  # type: ignore[arg-type]  # checked by _header_value
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[UkvsRow]:
         """Yield the rows that have not been read yet."""
         last: bytes | None = None
         start = end = self._first.offset if self._first else 0
@@ -137,35 +137,35 @@ class UkvsReader:
             self._first = None
             end = line.offset + len(line.text) + 1
             if line.text.startswith(b"!"):
-                self._count("late-header", line, "expected headers above all rows")
+                self._report("late-header", line, "expected headers above all rows")
                 continue
             fields, brace, attributes = line.text.strip().partition(b" {")
             columns = fields.split()
-            row = self._row(line, columns, frequency, brace + attributes)
+            row = self._parse_row(line, columns, frequency, brace + attributes)
             if not row:
                 continue
             key = b" ".join(columns[: len(self.header.keys)])
             if last is not None and key <= last:
                 kind = "duplicate-key" if key == last else "unsorted"
-                self._count(kind, line, "expected keys in the order of their bytes, each once")
+                self._report(kind, line, "expected keys in the order of their bytes, each once")
             last = key
             yield row
         self._check_row_bytes(end - start)
 
     def _check_row_bytes(self, found: int) -> None:
-        declared = self.header.meta.get(ROW_BYTES)
+        declared = self.header.meta.get(ROW_BYTES_FIELD)
         if isinstance(declared, int) and declared != found and "truncated" not in self._problems.counts:
             self._problems.add(Problem("truncated", self._name, None, 0, _core.wrong_row_bytes(declared, found)))
 
-    def _row(self, line: Line, columns: list[bytes], frequency: int | None, attributes: bytes) -> Row | None:
+    def _parse_row(self, line: Line, columns: list[bytes], frequency: int | None, attributes: bytes) -> UkvsRow | None:
         width = len(self.header.keys)
         if len(columns) < width or _CONTROL.search(line.text):
-            self._count("bad-row", line, f"expected {width} keys, then values, without control characters")
+            self._report("bad-row", line, f"expected {width} keys, then values, without control characters")
             return None
         try:
             texts = tuple(column.decode() for column in columns)
         except UnicodeDecodeError:
-            self._count("bad-row", line, "expected UTF-8")
+            self._report("bad-row", line, "expected UTF-8")
             return None
         keys, values = texts[:width], texts[width:]
         held = None
@@ -173,24 +173,24 @@ class UkvsReader:
             try:
                 held = Frequency.parse(values[frequency] if frequency < len(values) else "")
             except InputError as error:
-                self._count("bad-frequency", line, str(error))
+                self._report("bad-frequency", line, str(error))
                 held = Frequency()
-        return Row(keys, values, held, self._attributes(line, attributes) if attributes else None)
+        return UkvsRow(keys, values, held, self._parse_attributes(line, attributes) if attributes else None)
 
-    def _attributes(self, line: Line, text: bytes) -> Mapping[str, object] | None:
+    def _parse_attributes(self, line: Line, text: bytes) -> Mapping[str, object] | None:
         try:
-            return _object(read_json(text.decode()))
+            return _require_object(parse_lenient_json(text.decode()))
         except (ValueError, RecursionError) as error:
-            self._count("bad-json", line, f"expected an object: {_one_line(error)}")
+            self._report("bad-json", line, f"expected an object: {_shorten_error(error)}")
             return None
 
 
-def _unmarked(line: Line) -> Line:
+def _strip_byte_order_mark(line: Line) -> Line:
     """Return a line without the byte-order mark that some editors put before the first."""
     return line._replace(text=line.text.removeprefix(b"\xef\xbb\xbf")) if line.number == 1 else line
 
 
-_EXPECTED = {
+_EXPECTED_HEADERS = {
     b"context": "a list of addresses",
     b"id": "an object",
     b"fields": "an object with lists of names, `keys` and `values`",
@@ -198,52 +198,52 @@ _EXPECTED = {
 }
 
 
-def _header_value(name: bytes, text: bytes) -> dict[str, object]:
+def _parse_header(name: bytes, text: bytes) -> dict[str, object]:
     """Return the parts of a header that a line gives. Raises KeyError for an unknown name, ValueError for bad JSON."""
-    if name not in _EXPECTED:
+    if name not in _EXPECTED_HEADERS:
         raise KeyError(name)
-    value = read_json(text.decode())
+    value = parse_lenient_json(text.decode())
     if name == b"context":
-        return {"context": _names([value] if isinstance(value, str) else value)}
+        return {"context": _require_names([value] if isinstance(value, str) else value)}
     if name == b"id":
-        return {"id": {"uri": value} if isinstance(value, str) else _object(value)}
+        return {"id": {"uri": value} if isinstance(value, str) else _require_object(value)}
     if name == b"meta":
-        return _object(value)
-    fields = _object(value)
-    keys, values = _names(fields.get("keys")), _names(fields.get("values", []))
+        return _require_object(value)
+    fields = _require_object(value)
+    keys, values = _require_names(fields.get("keys")), _require_names(fields.get("values", []))
     if not keys:
         raise ValueError("no keys")
     return {"keys": keys, "values": values}
 
 
-def _object(value: object) -> dict[str, object]:
+def _require_object(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         raise ValueError("not an object")  # noqa: TRY004  counted with other faults of the line
     return value
 
 
-def _names(value: object) -> tuple[str, ...]:
+def _require_names(value: object) -> tuple[str, ...]:
     if not (isinstance(value, list) and all(isinstance(name, str) for name in value)):
         raise ValueError("not a list of texts")
     return tuple(value)
 
 
-def _one_line(error: Exception) -> str:
+def _shorten_error(error: Exception) -> str:
     return ascii(str(error))[1:-1][:80]
 
 
-def write_ukvs(path: Path, header: Header, rows: Iterable[Row]) -> None:
+def write_ukvs(path: Path, header: UkvsHeader, rows: Iterable[UkvsRow]) -> None:
     """Write a UKVS file, with strict JSON; it appears once it is complete, and the same rows make the same bytes.
 
     The frequency is written from `values`, not from `frequency`. Raises InputError, and leaves nothing, if the keys are
     not in the order of their bytes, each once, or if a field is empty, has white space in it or begins as something
     else does (`!`, `{`).
     """
-    with whole_file(path) as file:
-        file.write(header_lines(header))
+    with atomic_file(path) as file:
+        file.write(format_header(header))
         last = b""
         for row in rows:
-            line = _line(row, len(header.keys))
+            line = _format_row(row, len(header.keys))
             key = b" ".join(line.split(b" ", len(row.keys))[: len(row.keys)])
             if key <= last:
                 raise InputError(
@@ -253,34 +253,34 @@ def write_ukvs(path: Path, header: Header, rows: Iterable[Row]) -> None:
             file.write(line + b"\n")
 
 
-def header_lines(header: Header) -> bytes:
+def format_header(header: UkvsHeader) -> bytes:
     """Return the lines that stand above the rows, in strict JSON."""
     # In the order of their bytes too, so that `LC_ALL=C sort --check` holds for the whole file.
     fields = {"keys": header.keys, "values": header.values}
     parts = {"context": header.context, "fields": fields, "id": header.id}
-    lines = [f"!{name} {_json(value)}\n" for name, value in parts.items()]
-    return "".join([*lines, f"!meta {_meta_json(header.meta)}\n"]).encode()
+    lines = [f"!{name} {_format_json(value)}\n" for name, value in parts.items()]
+    return "".join([*lines, f"!meta {_format_meta(header.meta)}\n"]).encode()
 
 
-def _meta_json(meta: Mapping[str, object]) -> str:
+def _format_meta(meta: Mapping[str, object]) -> str:
     """Return `!meta` as JSON, with the size of the rows last, right-aligned in a field of fixed width."""
-    row_bytes = meta.get(ROW_BYTES)
+    row_bytes = meta.get(ROW_BYTES_FIELD)
     if not isinstance(row_bytes, int):
-        return _json(meta)
-    others = {name: value for name, value in meta.items() if name != ROW_BYTES}
+        return _format_json(meta)
+    others = {name: value for name, value in meta.items() if name != ROW_BYTES_FIELD}
     end = f"{row_bytes}}}"
-    return f"{_json({**others, ROW_BYTES: row_bytes}).removesuffix(end)}{end:>{_ROW_BYTES_WIDTH + 1}}"
+    return f"{_format_json({**others, ROW_BYTES_FIELD: row_bytes}).removesuffix(end)}{end:>{_ROW_BYTES_WIDTH + 1}}"
 
 
-def _line(row: Row, width: int) -> bytes:
+def _format_row(row: UkvsRow, width: int) -> bytes:
     fields = [*row.keys, *row.values]
     sound = all(_FIELD.fullmatch(text) and not text.startswith("{") for text in fields)
     if len(row.keys) != width or not sound or row.keys[0].startswith("!"):
         raise InputError(f"expected {width} keys, then values, without white space, found {ascii(fields)[:60]}")
     if row.attributes is not None:
-        fields.append(_json(row.attributes))
+        fields.append(_format_json(row.attributes))
     return " ".join(fields).encode()
 
 
-def _json(value: object) -> str:
+def _format_json(value: object) -> str:
     return json.dumps(value, separators=(", ", ": "), allow_nan=False)

@@ -9,7 +9,7 @@ import brotli
 
 from unlost._core import Inflated
 
-PIECE = 1 << 16
+PIECE_BYTES = 1 << 16
 """Bytes that are given at once, at most, whatever a bomb would give."""
 
 _MAX_ZSTD_BYTES = 1 << 26  # stored: it is unpacked from memory
@@ -23,18 +23,18 @@ _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"  # behind a byte from 50 to 5f
 _WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS, "raw": -zlib.MAX_WBITS}
 
 
-class BrokenError(Exception):
+class CodingError(Exception):
     """What is there means nothing in a coding, or ends too early. Never seen outside `unlost.formats`.
 
     is_beginning: whether all of it is the beginning of something in the coding, of which the rest is missing.
     """
 
-    def __init__(self, message: str, *, is_beginning: bool = False) -> None:
+    def __init__(self, message: str, *, is_truncated: bool = False) -> None:
         super().__init__(message)
-        self.is_beginning = is_beginning
+        self.is_truncated = is_truncated
 
 
-class Unpacker(Protocol):
+class Decompressor(Protocol):
     """Undoes one coding. What comes behind its end and is nothing in it is passed over.
 
     is_certain: whether the first bytes leave no doubt that this is the coding.
@@ -51,21 +51,21 @@ class Unpacker(Protocol):
         ...
 
 
-def unpacker(coding: str, head: bytes) -> Unpacker | None:
+def detect_decompressor(coding: str, head: bytes) -> Decompressor | None:
     """Return what undoes a coding, by the first bytes of a body; None if they cannot be in it.
 
     coding: `gzip`, `deflate`, `br` or `zstd`. What begins as gzip is gzip under whatever name; other names lie less.
     """
     if _is_gzip(head) and (coding == "gzip" or len(head) > len(_GZIP)):
-        return _Zlib("gzip")
+        return _ZlibDecompressor("gzip")
     if coding == "deflate":
         # With the zlib header that the standard demands, or without it, as some servers have always sent it.
         has_header = head[0] & 0x0F == 8 and int.from_bytes(head[:2], "big") % 31 == 0
-        return _Zlib("deflate" if has_header else "raw")
+        return _ZlibDecompressor("deflate" if has_header else "raw")
     if coding == "br":
-        return _Brotli()
+        return _BrotliDecompressor()
     if coding == "zstd" and (head.startswith(_ZSTD) or (head[1:4] == _ZSTD_SKIPPABLE and head[0] >> 4 == 5)):
-        return _Zstd()
+        return _ZstdDecompressor()
     return None
 
 
@@ -74,14 +74,14 @@ def _is_gzip(head: bytes) -> bool:
     return head.startswith(_GZIP) and head[2:3] in (b"", b"\x08") and not (head[3:4] or b"\0")[0] & 0xE0
 
 
-class _Zlib:
+class _ZlibDecompressor:
     """Deflate in one of its three coats; of gzip, any number of members behind each other."""
 
     def __init__(self, form: str) -> None:
         self._form = form
         self._stream = zlib.decompressobj(_WINDOWS[form])
         self._rest = b""  # behind a member, too short to tell whether another begins
-        self._is_believed = form != "raw"  # of what has no header, that it is deflate at all
+        self._is_confirmed = form != "raw"  # of what has no header, that it is deflate at all
         self.is_certain = form == "gzip"
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -96,21 +96,21 @@ class _Zlib:
                     return
                 self._stream = zlib.decompressobj(_WINDOWS["gzip"])
             # Who comes upon damage keeps what it made on the way there: then it goes there once more, in small steps.
-            before = self._stream.copy() if self._is_believed and len(data) > 1 else None
+            before = self._stream.copy() if self._is_confirmed and len(data) > 1 else None
             try:
-                piece = self._stream.decompress(data, PIECE)
+                piece = self._stream.decompress(data, PIECE_BYTES)
             except zlib.error as error:
-                yield from _up_to_damage(before, data)
-                raise BrokenError(f"damaged {self._name}: {error}") from None
-            full = len(piece) == PIECE and not self._stream.eof
+                yield from _decompress_until_damage(before, data)
+                raise CodingError(f"damaged {self._name}: {error}") from None
+            full = len(piece) == PIECE_BYTES and not self._stream.eof
             if piece:
-                self._is_believed = True
+                self._is_confirmed = True
                 yield piece
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
 
     def end(self) -> Iterator[bytes]:
         if not self._stream.eof:
-            raise BrokenError(f"{self._name} that ends too early", is_beginning=True)
+            raise CodingError(f"{self._name} that ends too early", is_truncated=True)
         yield from ()
 
     @property
@@ -118,18 +118,18 @@ class _Zlib:
         return "gzip" if self._form == "gzip" else "deflate"
 
 
-def _up_to_damage(stream: "zlib._Decompress | None", data: bytes) -> Iterator[bytes]:
+def _decompress_until_damage(stream: "zlib._Decompress | None", data: bytes) -> Iterator[bytes]:
     """Yield what comes before the byte of which zlib says that it is wrong."""
     with suppress(zlib.error):
         for place in range(len(data) if stream else 0):
             rest = data[place : place + 1]
             while stream and rest:
-                if piece := stream.decompress(rest, PIECE):
+                if piece := stream.decompress(rest, PIECE_BYTES):
                     yield piece
                 rest = stream.unconsumed_tail
 
 
-class _Brotli:
+class _BrotliDecompressor:
     is_certain = False
 
     def __init__(self) -> None:
@@ -146,22 +146,22 @@ class _Brotli:
         try:
             # It says that it can take more while it still has something to give: only an empty piece tells.
             while not self._stream.is_finished():
-                piece = self._stream.process(data, output_buffer_limit=PIECE)
+                piece = self._stream.process(data, output_buffer_limit=PIECE_BYTES)
                 data = b""
                 if piece:
                     yield piece
                 elif self._stream.can_accept_more_data():
                     return
         except brotli.error:
-            raise BrokenError("damaged br: bytes that mean nothing in it") from None
+            raise CodingError("damaged br: bytes that mean nothing in it") from None
 
     def end(self) -> Iterator[bytes]:
         if not self._stream.is_finished():
-            raise BrokenError("br that ends too early", is_beginning=True)
+            raise CodingError("br that ends too early", is_truncated=True)
         yield from ()
 
 
-class _Zstd:
+class _ZstdDecompressor:
     """It is unpacked at its end, since the core has it in one piece."""
 
     is_certain = True
@@ -173,7 +173,7 @@ class _Zstd:
         self._packed += data
         if len(self._packed) > _MAX_ZSTD_BYTES:
             self._packed.clear()
-            raise BrokenError(f"zstd of more than {_MAX_ZSTD_BYTES} bytes, which is not undone")
+            raise CodingError(f"zstd of more than {_MAX_ZSTD_BYTES} bytes, which is not undone")
         yield from ()
 
     def end(self) -> Iterator[bytes]:
@@ -181,9 +181,9 @@ class _Zstd:
         try:
             source = Inflated(packed)
         except ValueError:
-            raise BrokenError("damaged zstd: bytes that mean nothing in it") from None
+            raise CodingError("damaged zstd: bytes that mean nothing in it") from None
         del packed
-        while piece := source.read(PIECE):
+        while piece := source.read(PIECE_BYTES):
             yield piece
         if source.damage is not None:
-            raise BrokenError(f"damaged zstd: {source.damage}")
+            raise CodingError(f"damaged zstd: {source.damage}")

@@ -15,12 +15,12 @@ from typing import Literal, Protocol, get_args
 from unlost.dates import from_iso, pad
 from unlost.errors import DateError, InputError
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.textfile import Source, lines_of, name_of
+from unlost.formats.textfile import TextSource, read_source_lines, source_name
 
-Endpoint = Literal["timemap", "timegate"]
+UpstreamEndpoint = Literal["timemap", "timegate"]
 """What was asked."""
 
-Outcome = Literal[
+UpstreamOutcome = Literal[
     "hit",  # it holds at least one copy
     "miss",  # it answered that it holds none
     "timeout",  # nothing, or not everything, before the deadline
@@ -37,7 +37,7 @@ Outcome = Literal[
 ]
 """What came of it."""
 
-Reason = Literal[
+RoutingReason = Literal[
     "routed",  # its map or filter says that it may hold the page
     "explored",  # its map or filter says no, and it was asked nevertheless, to know how often that is wrong
     "learned",  # it has no map; its hit rate made it worth asking
@@ -46,7 +46,7 @@ Reason = Literal[
 ]
 """Why it was asked."""
 
-KINDS = {
+UPSTREAM_LOG_PROBLEM_KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
     "bad-json": "expected a JSON object",
     "missing-field": "a field that every answer has",
@@ -59,7 +59,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class UpstreamLogEntry:
     """One answer of one archive.
 
     time: when the answer, or the failure, was there: ISO 8601 in UTC, `2026-01-31T12:00:00.250Z`.
@@ -78,9 +78,9 @@ class Answer:
     time: str
     archive: str
     uri: str
-    endpoint: Endpoint
-    outcome: Outcome
-    reason: Reason
+    endpoint: UpstreamEndpoint
+    outcome: UpstreamOutcome
+    reason: RoutingReason
     key: str | None = None
     status: int | None = None
     mementos: int | None = None
@@ -91,7 +91,7 @@ class Answer:
     from_cache: bool = False
 
 
-class Writable(Protocol):
+class SupportsWrite(Protocol):
     """A file opened for writing bytes, or anything like it."""
 
     def write(self, data: bytes, /) -> object:
@@ -99,7 +99,7 @@ class Writable(Protocol):
         ...
 
 
-def read_answers(file: Source, problems: Problems, name: str | None = None) -> Iterator[Answer]:
+def read_upstream_log(file: TextSource, problems: Problems, name: str | None = None) -> Iterator[UpstreamLogEntry]:
     r"""Yield the answers of a log, in its order and in bounded memory.
 
     Strict: a line with a field that is missing or has a value that it cannot have is left out and counted in
@@ -114,53 +114,53 @@ def read_answers(file: Source, problems: Problems, name: str | None = None) -> I
     >>> str(problems.first["missing-field"])
     'x:2 (byte 174): missing-field: expected `archive`'
     """
-    called = name_of(file, name)
-    for line in lines_of(file, problems, name):
+    called = source_name(file, name)
+    for line in read_source_lines(file, problems, name):
         if not line.text.strip():
             continue
-        found = _answer(line.text)
-        if isinstance(found, Answer):
+        found = _parse_entry(line.text)
+        if isinstance(found, UpstreamLogEntry):
             yield found
         else:
             problems.add(Problem(found[0], called, line.number, line.offset, found[1]))
 
 
-def answer_line(answer: Answer) -> bytes:
+def format_log_entry(entry: UpstreamLogEntry) -> bytes:
     """Return an answer as a line of the log, with its end. Fields that are None are left out.
 
     Raises InputError for a value that would not be read back.
     """
-    values = {name: value for name, value in zip(_NAMES, _values(answer), strict=True) if value is not None}
-    fault = _fault(values)
+    values = {name: value for name, value in zip(_FIELD_NAMES, _field_values(entry), strict=True) if value is not None}
+    fault = _find_fault(values)
     if fault:
         raise InputError(fault[1])
     return _encode(values).encode() + b"\n"
 
 
-def write_answers(file: Writable, answers: Iterable[Answer]) -> None:
+def write_upstream_log(file: SupportsWrite, entries: Iterable[UpstreamLogEntry]) -> None:
     """Write answers to a log, each with one call, so that lines of several writers to one file do not mix."""
-    for answer in answers:
-        file.write(answer_line(answer))
+    for answer in entries:
+        file.write(format_log_entry(answer))
 
 
-def _answer(text: bytes) -> Answer | tuple[str, str]:
+def _parse_entry(text: bytes) -> UpstreamLogEntry | tuple[str, str]:
     """Return what a line tells, or kind and message of its problem."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
-        return "bad-json", KINDS["bad-json"]
+        return "bad-json", UPSTREAM_LOG_PROBLEM_KINDS["bad-json"]
     if not isinstance(values, dict):
-        return "bad-json", KINDS["bad-json"]
-    known = {name: values[name] for name in _NAMES if values.get(name) is not None}
-    return _fault(known) or Answer(**known)
+        return "bad-json", UPSTREAM_LOG_PROBLEM_KINDS["bad-json"]
+    known = {name: values[name] for name in _FIELD_NAMES if values.get(name) is not None}
+    return _find_fault(known) or UpstreamLogEntry(**known)
 
 
-def _fault(values: dict[str, object]) -> tuple[str, str] | None:
-    for name in _REQUIRED:
+def _find_fault(values: dict[str, object]) -> tuple[str, str] | None:
+    for name in _REQUIRED_FIELDS:
         if name not in values:
             return "missing-field", f"expected `{name}`"
     for name, value in values.items():
-        expected, is_sound = _RULES[name]
+        expected, is_sound = _FIELD_RULES[name]
         if not is_sound(value):
             return "bad-field", f"expected {expected} as `{name}`"
     return None
@@ -207,13 +207,13 @@ def _one_of(names: tuple[str, ...]) -> tuple[str, Callable[[object], bool]]:
     return "one of " + ", ".join(names), lambda value: isinstance(value, str) and value in names
 
 
-_RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
+_FIELD_RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "time": ("a time in UTC such as 2026-01-31T12:00:00.250Z", _is_time),
     "archive": ("a text", _is_text),
     "uri": ("a text", _is_text),
-    "endpoint": _one_of(get_args(Endpoint)),
-    "outcome": _one_of(get_args(Outcome)),
-    "reason": _one_of(get_args(Reason)),
+    "endpoint": _one_of(get_args(UpstreamEndpoint)),
+    "outcome": _one_of(get_args(UpstreamOutcome)),
+    "reason": _one_of(get_args(RoutingReason)),
     "key": ("a text", _is_text),
     "status": ("a number from 100 to 999", _is_status),
     "mementos": ("a count", _is_count),
@@ -223,7 +223,7 @@ _RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "bytes": ("a count", _is_count),
     "from_cache": ("true or false", lambda value: isinstance(value, bool)),
 }
-_NAMES = tuple(each.name for each in fields(Answer))
-_values = attrgetter(*_NAMES)
+_FIELD_NAMES = tuple(each.name for each in fields(UpstreamLogEntry))
+_field_values = attrgetter(*_FIELD_NAMES)
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-_REQUIRED = ("time", "archive", "uri", "endpoint", "outcome", "reason")
+_REQUIRED_FIELDS = ("time", "archive", "uri", "endpoint", "outcome", "reason")

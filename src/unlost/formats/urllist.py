@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from unlost.formats.lines import Line
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.textfile import Source, lines_of, name_of
+from unlost.formats.textfile import TextSource, read_source_lines, source_name
 
-KINDS = {
+URL_LIST_PROBLEM_KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
     "no-column": "expected more columns, or something in this one",
     "bad-uri": "expected an address, found control characters or a row of an index",
@@ -18,7 +18,7 @@ _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
 def read_urls(
-    file: Source, problems: Problems, name: str | None = None, *, column: int | None = None
+    file: TextSource, problems: Problems, name: str | None = None, *, column: int | None = None
 ) -> Iterator[Line]:
     r"""Yield the addresses of a list, as they stand, in bytes, each with where its line is.
 
@@ -32,8 +32,8 @@ def read_urls(
     >>> list(read_urls(table, Problems(), "links.tsv", column=3))
     [Line(number=2, offset=23, text=b'http://a.com/')]
     """
-    called = name_of(file, name)
-    for line in lines_of(file, problems, name):
+    called = source_name(file, name)
+    for line in read_source_lines(file, problems, name):
         text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
         if not text.strip() or text.startswith(b"#"):
             continue
@@ -47,6 +47,6 @@ def read_urls(
         if _CONTROL.search(text) or b' {"' in text:
             kind = "bad-uri"
         if kind:
-            problems.add(Problem(kind, called, line.number, line.offset, KINDS[kind]))
+            problems.add(Problem(kind, called, line.number, line.offset, URL_LIST_PROBLEM_KINDS[kind]))
         else:
             yield Line(line.number, line.offset, text)

@@ -11,13 +11,13 @@ from typing import BinaryIO
 
 from unlost._core import WarcBody, WarcScanner
 from unlost.errors import ArchiveFileError
-from unlost.formats._captures import Captures
+from unlost.formats._captures import CaptureReader
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.warc import PAGE_RECORDS, StoredRecord, stored_record
+from unlost.formats.warc import CAPTURE_RECORD_TYPES, StoredRecord, wrap_record
 
-_FOLDER = "archive/"
-_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
+_WACZ_ARCHIVE_FOLDER = "archive/"
+_ARCHIVE_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
 # A folder of the ZIP is held in memory: the largest collections published as one WACZ have some thousand WARCs.
 _MAX_MEMBERS = 100_000
@@ -30,13 +30,13 @@ _MAX_COMMENT_BYTES = (1 << 16) - 1
 _ENCRYPTED = 1
 
 
-def read_captures(
+def read_wacz_captures(
     path: str | PathLike[str],
     problems: Problems,
     *,
-    records: Iterable[str] = PAGE_RECORDS,
-    digests: bool = True,
-    tally: Counter[str] | None = None,
+    record_types: Iterable[str] = CAPTURE_RECORD_TYPES,
+    compute_digests: bool = True,
+    type_counts: Counter[str] | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Capture]:
     """Yield the captures of every WARC in a WACZ, in the order of the ZIP's directory.
@@ -51,16 +51,16 @@ def read_captures(
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
     """
-    wanted = list(records)
-    for member in members(path, problems):
-        types = wanted if tally is None else None
-        scanner = WarcScanner(path, digests, types, member.start, member.length, member.inflated)
-        name, filename = f"{path}/{member.filename}", member.filename.removeprefix(_FOLDER)
-        yield from Captures(scanner, name, filename, problems, wanted, tally, on_read)
+    wanted = list(record_types)
+    for member in list_wacz_members(path, problems):
+        types = wanted if type_counts is None else None
+        scanner = WarcScanner(path, compute_digests, types, member.start, member.length, member.inflated_length)
+        name, filename = f"{path}/{member.filename}", member.filename.removeprefix(_WACZ_ARCHIVE_FOLDER)
+        yield from CaptureReader(scanner, name, filename, problems, wanted, type_counts, on_read)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class WaczArchiveFile:
     """An archive file in a WACZ.
 
     filename: its name in the ZIP. start, length: where it is stored in that, in bytes. inflated: how long it is, if it
@@ -70,35 +70,35 @@ class Member:
     filename: str
     start: int
     length: int
-    inflated: int | None
+    inflated_length: int | None
 
 
-def members(path: str | PathLike[str], problems: Problems) -> list[Member]:
+def list_wacz_members(path: str | PathLike[str], problems: Problems) -> list[WaczArchiveFile]:
     """Return the archive files in a WACZ, in the order of its directory; what cannot be read is a `bad-member`.
 
     Raises ArchiveFileError, OSError as `read_captures` does.
     """
     found = []
     with Path(path).open("rb") as file:
-        for member in _members(file, str(path)):
+        for member in _read_members(file, str(path)):
             try:
-                start = _start(file, member)
+                start = _data_offset(file, member)
             except _MemberError as error:
                 name = f"{path}/{member.filename}"
                 problems.add(Problem("bad-member", name, None, member.header_offset, str(error)))
                 continue
             inflated = member.file_size if member.compress_type == zipfile.ZIP_DEFLATED else None
-            found.append(Member(member.filename, start, member.compress_size, inflated))
+            found.append(WaczArchiveFile(member.filename, start, member.compress_size, inflated))
     return found
 
 
-def check_directory(path: str | PathLike[str]) -> None:
+def check_wacz_directory(path: str | PathLike[str]) -> None:
     """Raise ArchiveFileError if a file is no ZIP that `read_captures` reads, OSError if it cannot be read."""
     with Path(path).open("rb") as file:
-        _members(file, str(path))
+        _read_members(file, str(path))
 
 
-def open_record(path: str | PathLike[str], filename: str, offset: int, skip: int = 0) -> StoredRecord:
+def open_wacz_record(path: str | PathLike[str], filename: str, offset: int, skip: int = 0) -> StoredRecord:
     """Return a record of a WARC in a WACZ, by the WARC's name and the offset that captures have.
 
     skip and what is returned: as `unlost.formats.warc.open_record` has them. The WARC must be stored in the ZIP as it
@@ -111,27 +111,27 @@ def open_record(path: str | PathLike[str], filename: str, offset: int, skip: int
     FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
     """
     with Path(path).open("rb") as file:
-        wanted = _FOLDER + filename
-        member = next((each for each in _members(file, str(path)) if each.filename == wanted), None)
+        wanted = _WACZ_ARCHIVE_FOLDER + filename
+        member = next((each for each in _read_members(file, str(path)) if each.filename == wanted), None)
         if member is None:
             raise ArchiveFileError(f"{path}: expected a member {ascii(wanted)[:100]}, found none")
         name = f"{path}/{wanted}"
         try:
-            start = _start(file, member)
+            start = _data_offset(file, member)
         except _MemberError as error:
             raise ArchiveFileError(f"{name}: {error}") from None
     if member.compress_type != zipfile.ZIP_STORED:
         raise ArchiveFileError(
             f"{name}: expected a member stored as it is, found a deflated one: take the WARC out of the ZIP to read it"
         )
-    return stored_record(WarcBody.open(path, offset, skip, start, member.compress_size), name, offset)
+    return wrap_record(WarcBody.open(path, offset, skip, start, member.compress_size), name, offset)
 
 
 class _MemberError(Exception):
     """A member that is not read; the message says why. Never seen by users."""
 
 
-def _members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
+def _read_members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
     """Return the archive files of a ZIP. Members that overlap, as only those of bombs do, are refused."""
     if _directory_bytes(file) > _MAX_DIRECTORY_BYTES:
         raise ArchiveFileError(
@@ -149,7 +149,7 @@ def _members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
         if member.header_offset < end:
             raise ArchiveFileError(f"{name}: expected members side by side, found overlapping ones")
         end = member.header_offset + _LOCAL_HEADER.size + member.compress_size
-    return [member for member in members if _is_archive(member)]
+    return [member for member in members if _is_archive_member(member)]
 
 
 def _directory_bytes(file: BinaryIO) -> int:
@@ -171,14 +171,14 @@ def _directory_bytes(file: BinaryIO) -> int:
     return max(length for length in lengths if length <= size)
 
 
-def _is_archive(member: zipfile.ZipInfo) -> bool:
-    return _FOLDER in member.filename and member.filename.lower().endswith(_SUFFIXES)
+def _is_archive_member(member: zipfile.ZipInfo) -> bool:
+    return _WACZ_ARCHIVE_FOLDER in member.filename and member.filename.lower().endswith(_ARCHIVE_SUFFIXES)
 
 
-def _start(file: BinaryIO, member: zipfile.ZipInfo) -> int:
+def _data_offset(file: BinaryIO, member: zipfile.ZipInfo) -> int:
     """Return where the member's data begins: behind a header whose length only the header itself tells."""
     path = PurePosixPath(member.filename)
-    if not member.filename.startswith(_FOLDER) or ".." in path.parts or "\\" in member.filename:
+    if not member.filename.startswith(_WACZ_ARCHIVE_FOLDER) or ".." in path.parts or "\\" in member.filename:
         raise _MemberError("expected a name below `archive/`, found one that leads elsewhere")
     if member.flag_bits & _ENCRYPTED:
         raise _MemberError("expected a readable member, found an encrypted one")

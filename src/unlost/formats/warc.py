@@ -13,26 +13,26 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from unlost._core import WarcBody, WarcScanner
 from unlost.errors import ArchiveFileError
-from unlost.formats._captures import Captures
+from unlost.formats._captures import CaptureReader
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-PAGE_RECORDS = ("response", "revisit", "resource")
+CAPTURE_RECORD_TYPES = ("response", "revisit", "resource")
 """The types of records that are captures of a page or a part of one."""
 
 
-def read_captures(
+def read_warc_captures(
     path: str | PathLike[str],
     problems: Problems,
     *,
-    records: Iterable[str] = PAGE_RECORDS,
-    digests: bool = True,
+    record_types: Iterable[str] = CAPTURE_RECORD_TYPES,
+    compute_digests: bool = True,
     filename: str | None = None,
-    within: tuple[int, int] | None = None,
-    tally: Counter[str] | None = None,
+    byte_range: tuple[int, int] | None = None,
+    type_counts: Counter[str] | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Capture]:
     r"""Yield the captures of a WARC or ARC file in its order, in bounded memory.
@@ -58,10 +58,10 @@ def read_captures(
     >>> found[0].key, found[0].datetime, found[0].mime, found[0].length, problems.total
     ('com,example)/a', '20140210000001', 'text/plain', 152, 0)
     """
-    wanted = list(records)
-    start, length = within or (0, None)
-    scanner = WarcScanner(path, digests, wanted if tally is None else None, start, length)
-    return iter(Captures(scanner, str(path), filename or Path(path).name, problems, wanted, tally, on_read))
+    wanted = list(record_types)
+    start, length = byte_range or (0, None)
+    scanner = WarcScanner(path, compute_digests, wanted if type_counts is None else None, start, length)
+    return iter(CaptureReader(scanner, str(path), filename or Path(path).name, problems, wanted, type_counts, on_read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class StoredRecord:
         return [Problem(kind, self._file, None, offset, message) for kind, offset, message in self._source.problems()]
 
 
-class _Body(io.RawIOBase):
+class _WarcBodyStream(io.RawIOBase):
     """The body as a file."""
 
     def __init__(self, source: WarcBody) -> None:
@@ -106,7 +106,7 @@ class _Body(io.RawIOBase):
         return len(data)
 
 
-def open_record(path: str | PathLike[str], offset: int, skip: int = 0) -> StoredRecord:
+def open_warc_record(path: str | PathLike[str], offset: int, skip: int = 0) -> StoredRecord:
     r"""Return the record that is stored at an offset in bytes, as captures have it, ready to read its body.
 
     skip: how much text of the compressed member comes before it, where that holds several.
@@ -124,20 +124,20 @@ def open_record(path: str | PathLike[str], offset: int, skip: int = 0) -> Stored
     >>> record.header("warc-type"), record.http_line, record.http_headers, record.body.read(), record.problems()
     ('response', 'HTTP/1.1 200 OK', (('Content-Length', '2'),), b'hi', [])
     """
-    return stored_record(WarcBody.open(path, offset, skip), str(path), offset)
+    return wrap_record(WarcBody.open(path, offset, skip), str(path), offset)
 
 
-def stored_record(source: WarcBody | None, file: str, offset: int) -> StoredRecord:
+def wrap_record(source: WarcBody | None, file: str, offset: int) -> StoredRecord:
     """Return what was opened in a file. Raises ArchiveFileError if that is nothing."""
     if source is None:
         raise ArchiveFileError(f"{file}: expected a record at byte {offset}, found none")
     headers = tuple((name, value.decode("utf-8", "replace")) for name, value in source.fields)
-    line, http_headers = _http(source.http_head)
-    body = io.BufferedReader(_Body(source))
+    line, http_headers = _parse_http_head(source.http_head)
+    body = io.BufferedReader(_WarcBodyStream(source))
     return StoredRecord(headers, line, http_headers, body, source, file)
 
 
-def _http(head: bytes | None) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+def _parse_http_head(head: bytes | None) -> tuple[str | None, tuple[tuple[str, str], ...]]:
     """Cut the head of an HTTP message into its first line and its fields. Latin-1 keeps every byte."""
     if head is None:
         return None, ()

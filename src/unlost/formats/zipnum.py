@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 from unlost.errors import InputError
-from unlost.formats.lines import MAX_LINE_BYTES, Line, read_lines
-from unlost.formats.output import whole_files
+from unlost.formats.lines import MAX_LINE_BYTES, Line, read_stream_lines
+from unlost.formats.output import atomic_files
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.unread import unread
+from unlost.formats.unread import unreadable_error
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -31,12 +31,12 @@ MAX_BLOCK_BYTES = 256 << 20
 """A block that inflates to more is read no further: 3000 lines of an index never do."""
 
 _READ_BYTES = 64 << 10  # of a block at a time
-_SKIPPED_AT_ONCE = 1 << 20  # what the rest of a long line of the list is read by
+_SKIP_BYTES = 1 << 20  # what the rest of a long line of the list is read by
 _MAX_LOCATIONS_BYTES = 16 << 20  # of a `.loc` file: a line for each part, and the largest indexes have some hundred
-_KIND = "bad-block"
+_BAD_BLOCK = "bad-block"
 
 
-class Block(NamedTuple):
+class ZipNumBlock(NamedTuple):
     """One compressed block: the key of its first line, the file that it is in, where, and how long, in bytes."""
 
     key: bytes
@@ -45,7 +45,7 @@ class Block(NamedTuple):
     length: int
 
 
-class ZipNum:
+class ZipNumIndex:
     """An index of blocks, opened by its `.idx` file. Keys are searched as the index spells them.
 
     Nothing is held in memory but a line and what is inflated at a time. Raises InputError, naming the file and the
@@ -57,15 +57,15 @@ class ZipNum:
         try:
             self._file = self.path.open("rb")
         except OSError as error:
-            raise unread(path, error) from error
+            raise unreadable_error(path, error) from error
         self._size = self.path.stat().st_size
         try:
-            self._parts = self._read_locations()
-            self._found: dict[str, Path | None] = {}
-            self._only_part = self._read_meta()
+            self._locations = self._read_locations()
+            self._resolved_parts: dict[str, Path | None] = {}
+            self._default_part = self._read_meta()
         except OSError as error:
             self.close()
-            raise unread(error.filename or path, error) from error
+            raise unreadable_error(error.filename or path, error) from error
         except BaseException:
             self.close()
             raise
@@ -82,12 +82,12 @@ class ZipNum:
         """Close the file."""
         self._file.close()
 
-    def blocks(self, first: bytes = b"", problems: Problems | None = None) -> Iterator[Block]:
+    def blocks(self, first: bytes = b"", problems: Problems | None = None) -> Iterator[ZipNumBlock]:
         """Yield the blocks that may hold keys from `first` on, in order.
 
         problems: gets lines of the list that cannot be read, as `bad-block`; without it they raise InputError.
         """
-        return (block for _, block, _ in self._listed(self._last_before(first), problems))
+        return (block for _, block, _ in self._iter_blocks(self._find_last_before(first), problems))
 
     def lines(self, *keys: bytes, prefix: bool = False, problems: Problems | None = None) -> Iterator[bytes]:
         """Yield the lines, without their ends, whose key is one of these; with `prefix`, begins with one.
@@ -97,8 +97,8 @@ class ZipNum:
         place = 0
         for key in sorted(keys):
             # Other keys may have been looked for here already.
-            place = max(place, self._last_before(key))
-            for begin, block, end in self._listed(place, problems):
+            place = max(place, self._find_last_before(key))
+            for begin, block, end in self._iter_blocks(place, problems):
                 place = begin
                 if not (block.key <= key or (prefix and block.key.startswith(key))):
                     break
@@ -108,7 +108,7 @@ class ZipNum:
                         yield line.text
                 place = end
 
-    def block_lines(self, block: Block, problems: Problems | None = None) -> Iterator[Line]:
+    def block_lines(self, block: ZipNumBlock, problems: Problems | None = None) -> Iterator[Line]:
         """Yield the lines of a block, with numbers and offsets that begin with it, in bounded memory.
 
         problems: gets `too-long` lines, which are passed over, and `bad-block` for a block that is not there, no gzip
@@ -120,15 +120,17 @@ class ZipNum:
         try:
             with block.part.open("rb") as file:
                 file.seek(block.offset)
-                yield from read_lines(io.BufferedReader(_Inflated(file, block.length), _READ_BYTES), found, name)
+                yield from read_stream_lines(
+                    io.BufferedReader(_InflatedStream(file, block.length), _READ_BYTES), found, name
+                )
         except OSError as error:
-            found.add(Problem(_KIND, name, None, block.offset, f"cannot be read: {error.strerror}"))
+            found.add(Problem(_BAD_BLOCK, name, None, block.offset, f"cannot be read: {error.strerror}"))
         except (zlib.error, EOFError) as error:
-            found.add(Problem(_KIND, name, None, block.offset, f"expected a gzip member: {error}"))
+            found.add(Problem(_BAD_BLOCK, name, None, block.offset, f"expected a gzip member: {error}"))
         for kind, first in found.first.items():
-            _tell(Problem(kind, name, None, block.offset, first.message), problems, found.counts[kind])
+            _report_or_raise(Problem(kind, name, None, block.offset, first.message), problems, found.counts[kind])
 
-    def _listed(self, place: int, problems: Problems | None) -> Iterator[tuple[int, Block, int]]:
+    def _iter_blocks(self, place: int, problems: Problems | None) -> Iterator[tuple[int, ZipNumBlock, int]]:
         """Yield the blocks that are listed from a place on, each with where its line begins and ends."""
         while True:
             # Blocks may be looked up while others are being read: the file's own place is anybody's.
@@ -139,14 +141,14 @@ class ZipNum:
             if line.startswith(b"!") or not line.strip():
                 continue
             try:
-                block = self._block(line)
+                block = self._parse_block(line)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 message = "expected `key date`, part, offset and length between tabs, or an object"
-                _tell(Problem(_KIND, str(self.path), None, begin, message), problems)
+                _report_or_raise(Problem(_BAD_BLOCK, str(self.path), None, begin, message), problems)
             else:
                 yield begin, block, place
 
-    def _last_before(self, key: bytes) -> int:
+    def _find_last_before(self, key: bytes) -> int:
         """Return where the last line begins whose key is smaller than `key`, or the start.
 
         Smaller and not equal, since several blocks may begin with the same key, and the block before the first of them
@@ -169,35 +171,35 @@ class ZipNum:
         self._file.seek(place)
         line = rest = self._file.readline(MAX_LINE_BYTES + 1)
         while len(line) > MAX_LINE_BYTES and rest and not rest.endswith(b"\n"):
-            rest = self._file.readline(_SKIPPED_AT_ONCE)
+            rest = self._file.readline(_SKIP_BYTES)
         return line, self._file.tell()
 
-    def _block(self, line: bytes) -> Block:
+    def _parse_block(self, line: bytes) -> ZipNumBlock:
         """Read a line of the list. Raises what JSON and tuples do; whoever calls it says where."""
         if len(line) > MAX_LINE_BYTES:
             raise ValueError("too long")
         if b"\t" in line:
             head, part, offset, length = line.rstrip().split(b"\t")[:4]
             # Only the user's own .loc file may point out of the folder.
-            where = self._located(os.fsdecode(part)) or self._beside(os.fsdecode(part))
-            return Block(head.split(b" ", 1)[0], where, _number(offset), _number(length))
+            where = self._resolve_part(os.fsdecode(part)) or self._sibling_file(os.fsdecode(part))
+            return ZipNumBlock(head.split(b" ", 1)[0], where, _parse_byte_count(offset), _parse_byte_count(length))
         key, _, fields = line.split(b" ", 2)
         values = json.loads(fields)
-        where = self._beside(values.get("filename", self._only_part))
-        return Block(key, where, _number(values["offset"]), _number(values["length"]))
+        where = self._sibling_file(values.get("filename", self._default_part))
+        return ZipNumBlock(key, where, _parse_byte_count(values["offset"]), _parse_byte_count(values["length"]))
 
-    def _beside(self, name: str) -> Path:
+    def _sibling_file(self, name: str) -> Path:
         """Return the file of that name in the folder of the list. Raises ValueError for what cannot be a name."""
         if b"\0" in os.fsencode(name):
             raise ValueError("no name")
         return self.path.parent / Path(name).name
 
-    def _located(self, part: str) -> Path | None:
+    def _resolve_part(self, part: str) -> Path | None:
         """Return the first location of a part that exists, else the first one; None if the `.loc` file has none."""
-        if part not in self._found:
-            paths = self._parts.get(part, ())
-            self._found[part] = next((path for path in paths if path.is_file()), next(iter(paths), None))
-        return self._found[part]
+        if part not in self._resolved_parts:
+            paths = self._locations.get(part, ())
+            self._resolved_parts[part] = next((path for path in paths if path.is_file()), next(iter(paths), None))
+        return self._resolved_parts[part]
 
     def _read_locations(self) -> dict[str, tuple[Path, ...]]:
         """Return the locations of each part, alternatives in their order, from the `.loc` file of the same name."""
@@ -217,13 +219,13 @@ class ZipNum:
         if first.startswith(b"!meta"):
             try:
                 # Some tools write the path that they were given: the part is always beside the list.
-                return self._beside(str(json.loads(first[first.index(b"{") :])["filename"])).name
+                return self._sibling_file(str(json.loads(first[first.index(b"{") :])["filename"])).name
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise InputError(f"{self.path} (byte 0): expected an object with `filename` behind !meta") from error
         return self.path.with_suffix(".cdx.gz").name
 
 
-class _Inflated(io.RawIOBase):
+class _InflatedStream(io.RawIOBase):
     """The text of the member at a file's place. Raises zlib.error or EOFError where it is damaged, and not before."""
 
     def __init__(self, file: BinaryIO, length: int) -> None:
@@ -252,14 +254,14 @@ class _Inflated(io.RawIOBase):
         return len(text)
 
 
-def _tell(problem: Problem, problems: Problems | None, times: int = 1) -> None:
+def _report_or_raise(problem: Problem, problems: Problems | None, times: int = 1) -> None:
     """Count a problem, or raise it if nobody counts."""
     if problems is None:
         raise InputError(f"{problem.file} (byte {problem.offset}): {problem.message}")
     problems.add(problem, times)
 
 
-def _number(value: object) -> int:
+def _parse_byte_count(value: object) -> int:
     """Return a number of bytes. Raises ValueError."""
     text = value.decode() if isinstance(value, bytes) else str(value)
     # 18 digits fit 63 bits, which is what files have.
@@ -268,7 +270,7 @@ def _number(value: object) -> int:
     return int(text)
 
 
-def zipnum_files(path: str | PathLike[str]) -> tuple[Path, Path, Path]:
+def zipnum_paths(path: str | PathLike[str]) -> tuple[Path, Path, Path]:
     """Return the files of a ZipNum that is written: its blocks, the `.loc` file, and the list of blocks itself."""
     index = Path(path)
     return index.with_suffix(".cdx.gz"), index.with_suffix(".loc"), index
@@ -280,31 +282,31 @@ def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines:
     `path` names the `.idx`. The same lines make the same bytes. Raises InputError if the lines are not sorted by their
     key and date.
     """
-    part, *_ = files = zipnum_files(path)
+    part, *_ = files = zipnum_paths(path)
     count = 0
     # None gets its name before all are written. The list is the last, so that what it points to exists after a kill.
-    with whole_files(files) as (blocks, locations, listing):
+    with atomic_files(files) as (blocks, locations, listing):
         locations.write(f"{part.name}\t{part.name}\n".encode())
-        for count, (head, block) in enumerate(packed_blocks(lines, block_lines), 1):
+        for count, (head, block) in enumerate(compress_blocks(lines, block_lines), 1):
             place = f"{part.name}\t{blocks.tell()}\t{len(block)}\t{count}"
             listing.write(head + f"\t{place}\n".encode())
             blocks.write(block)
     return count
 
 
-def packed_blocks(lines: Iterable[bytes], block_lines: int = BLOCK_LINES) -> Iterator[tuple[bytes, bytes]]:
+def compress_blocks(lines: Iterable[bytes], block_lines: int = BLOCK_LINES) -> Iterator[tuple[bytes, bytes]]:
     """Yield sorted lines, each with its end, in gzip members: key and date of the first line, and the member.
 
     Raises InputError if the lines are not sorted by their key and date.
     """
-    for block in _blocks(lines, block_lines):
+    for block in _group_lines(lines, block_lines):
         # No name and no time in the member's header: the same lines make the same bytes.
         deflate = zlib.compressobj(wbits=31)
         data = deflate.compress(b"".join(block)) + deflate.flush()
         yield b" ".join(block[0].split(b" ", 2)[:2]), data
 
 
-def _blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
+def _group_lines(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
     block: list[bytes] = []
     last: list[bytes] = []
     for number, line in enumerate(lines, 1):

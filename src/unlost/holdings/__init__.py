@@ -15,37 +15,37 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from unlost.holdings.build import MapOptions, build_map
-    from unlost.holdings.checking import Checked, check_map
+    from unlost.holdings.checking import MapCheckResult, check_map
     from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
     from unlost.holdings.exclusion import ExclusionOptions, ExclusionReport, exclude_map
-    from unlost.holdings.filter import Filter, Layer
+    from unlost.holdings.filter import Filter, FilterLayer
     from unlost.holdings.filtering import FilterOptions, FilterReport, add_to_filter, build_filter, compact_filter
     from unlost.holdings.map import Answer, Answers, Map
-    from unlost.holdings.merging import Difference, MergeReport, diff_maps, merge_maps
-    from unlost.holdings.report import Report
-    from unlost.holdings.routing import Holdings, Reason, Ruling, Verdict
+    from unlost.holdings.merging import MapDifference, MapMergeReport, diff_maps, merge_maps
+    from unlost.holdings.report import InputReport
+    from unlost.holdings.routing import ArchiveHoldings, RoutingReason, HoldingsResult, RoutingDecision
 
 __all__ = [
     "NO_LIMIT",
     "Answer",
     "Answers",
-    "Checked",
+    "MapCheckResult",
     "Compaction",
-    "Difference",
+    "MapDifference",
     "ExclusionOptions",
     "ExclusionReport",
     "Filter",
     "FilterOptions",
     "FilterReport",
-    "Holdings",
-    "Layer",
+    "ArchiveHoldings",
+    "FilterLayer",
     "Map",
     "MapOptions",
-    "MergeReport",
-    "Reason",
-    "Report",
-    "Ruling",
-    "Verdict",
+    "MapMergeReport",
+    "RoutingReason",
+    "InputReport",
+    "HoldingsResult",
+    "RoutingDecision",
     "add_to_filter",
     "build_filter",
     "build_map",
@@ -60,24 +60,24 @@ __all__ = [
 _MODULES = {
     "Answer": "map",
     "Answers": "map",
-    "Checked": "checking",
+    "MapCheckResult": "checking",
     "Compaction": "compaction",
-    "Difference": "merging",
+    "MapDifference": "merging",
     "ExclusionOptions": "exclusion",
     "ExclusionReport": "exclusion",
     "Filter": "filter",
     "FilterOptions": "filtering",
     "FilterReport": "filtering",
-    "Holdings": "routing",
-    "Layer": "filter",
+    "ArchiveHoldings": "routing",
+    "FilterLayer": "filter",
     "Map": "map",
     "MapOptions": "build",
-    "MergeReport": "merging",
+    "MapMergeReport": "merging",
     "NO_LIMIT": "compaction",
-    "Reason": "routing",
-    "Report": "report",
-    "Ruling": "routing",
-    "Verdict": "routing",
+    "RoutingReason": "routing",
+    "InputReport": "report",
+    "HoldingsResult": "routing",
+    "RoutingDecision": "routing",
     "add_to_filter": "filtering",
     "build_filter": "filtering",
     "build_map": "build",

@@ -7,10 +7,10 @@ from typing import Self
 
 from unlost.holdings.map import Map
 
-_ANY = "-"  # a page that stands for any: what holds all of a folder holds it
+_PLACEHOLDER_PAGE = "-"  # a page that stands for any: what holds all of a folder holds it
 
 
-class HeldKeys:
+class MapKeyIndex:
     """A sorted, plain map in its file. Close it, or use it in a `with` block."""
 
     def __init__(self, path: Path) -> None:
@@ -26,28 +26,28 @@ class HeldKeys:
         """Let the file go."""
         self._text.close()
 
-    def have(self, pages: Sequence[str]) -> list[bool]:
+    def contains(self, pages: Sequence[str]) -> list[bool]:
         """Return for each normal key of a page whether it is held."""
         return [answer.held for answer in self._map.lookup_keys_many(pages)]
 
-    def have_below(self, folder: str) -> bool:
+    def contains_below(self, folder: str) -> bool:
         """Return whether anything is held whose key begins with `com,a)/b/`, or a wildcard holds all of that."""
-        return self._begin_with(folder.encode()) or self.have([folder + _ANY])[0]
+        return self._has_prefix(folder.encode()) or self.contains([folder + _PLACEHOLDER_PAGE])[0]
 
-    def deny(self, exclusion: str) -> bool:
+    def contradicts(self, exclusion: str) -> bool:
         """Return whether they say otherwise than an exclusion: they hold its page, or something below its wildcard."""
         if exclusion.endswith("/*"):
-            return self.have_below(exclusion[:-1])
+            return self.contains_below(exclusion[:-1])
         if exclusion.endswith(",*"):
             # Pages of the host itself, and of those below it.
-            return self.have_below(f"{exclusion[:-2]})/") or self._begin_with(exclusion[:-1].encode())
-        return self.have([exclusion])[0]
+            return self.contains_below(f"{exclusion[:-2]})/") or self._has_prefix(exclusion[:-1].encode())
+        return self.contains([exclusion])[0]
 
-    def _begin_with(self, prefix: bytes) -> bool:
-        low = self._first_from(prefix)
+    def _has_prefix(self, prefix: bytes) -> bool:
+        low = self._lower_bound(prefix)
         return self._text[low : low + len(prefix)] == prefix
 
-    def _first_from(self, prefix: bytes) -> int:
+    def _lower_bound(self, prefix: bytes) -> int:
         """Return where the first line begins that does not come before a prefix."""
         low, high = 0, len(self._text)
         while low < high:

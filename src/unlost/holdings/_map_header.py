@@ -7,13 +7,13 @@ from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
-from unlost.formats.ukvs import Header, UkvsReader
-from unlost.formats.unread import refuse_pipe, unread
+from unlost.formats.ukvs import UkvsHeader, UkvsReader
+from unlost.formats.unread import require_rereadable, unreadable_error
 from unlost.holdings.map_file import refuse_truncated, refuse_unknown_version
 from unlost.uri import DEFAULT_RULES
 
 
-def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> Header:
+def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> UkvsHeader:
     """Return what stands above the rows of a map, plain, gzip or zstd.
 
     is_whole: False for a piece of a map, which has the header of the whole.
@@ -23,7 +23,7 @@ def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> Head
     compressed file is, is seen when its rows are read.
     """
     name = fspath(path)
-    source = open_map(path)
+    source = open_map_source(path)
     problems = Problems()
     header = UkvsReader(BytesIO(source.header), problems, name).header
     refuse_bad_header(problems)
@@ -39,14 +39,14 @@ def read_map_header(path: str | PathLike[str], *, is_whole: bool = True) -> Head
     return header
 
 
-def open_map(path: str | PathLike[str]) -> _core.MapSource:
+def open_map_source(path: str | PathLike[str]) -> _core.MapSource:
     """Return a map whose header is read. Raises InputError if the file is a pipe, cannot be read, or is not a map."""
     name = fspath(path)
-    refuse_pipe(path)
+    require_rereadable(path)
     try:
         return _core.MapSource.load(name, MAX_LINE_BYTES)
     except OSError as error:
-        raise unread(name, error) from error
+        raise unreadable_error(name, error) from error
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
 
@@ -61,11 +61,11 @@ def refuse_bad_header(problems: Problems) -> None:
         raise InputError(f"{bad}: mend the line, which may say how to read all others")
 
 
-def rules_of(header: Header) -> str:
+def header_rules(header: UkvsHeader) -> str:
     """Return the rule set by which a map's keys were made: `wayback` if its header names none."""
     return str(header.meta.get("rules", DEFAULT_RULES))
 
 
-def is_rolled_up(header: Header) -> bool:
+def is_fully_rolled_up(header: UkvsHeader) -> bool:
     """Return whether everything is held, by the `*` row that is otherwise only the total."""
     return header.meta.get("rolled_up") is True

@@ -12,16 +12,16 @@ from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.uri import DEFAULT_RULES, RULE_SETS, policy_name
 
-CONTEXT = "https://oduwsdl.github.io/contexts/archiveprofile.jsonld"
+PROFILE_CONTEXT = "https://oduwsdl.github.io/contexts/archiveprofile.jsonld"
 """Where the first paper says what the members mean."""
 
-VERSION = 1
+PROFILE_VERSION = 1
 """Of the format, as it is written in headers. Profiles without one are read too: the paper's have none."""
 
-_TYPE = "urikey#"
-_SECTIONS = ("all", "icann")
-_ID = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
-_LONGEST_HEADER = 1 << 20  # bytes: more is no header, and is not read
+_TYPE_PREFIX = "urikey#"
+_SUFFIX_SECTIONS = ("all", "icann")
+_ID_PATTERN = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
+_MAX_HEADER_BYTES = 1 << 20  # bytes: more is no header, and is not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class ProfileHeader:
         """What is written as `@about`, in its order."""
         name = {} if self.name is None else {"name": self.name}
         suffixes = {"suffixes": self.suffixes} if self.policy.startswith("D") else {}
-        kind = {"type": _TYPE + self.policy, "rules": self.rules, **suffixes, "version": VERSION}
+        kind = {"type": _TYPE_PREFIX + self.policy, "rules": self.rules, **suffixes, "version": PROFILE_VERSION}
         return {**name, **kind, **self.others}
 
-    def lines(self) -> bytes:
+    def to_lines(self) -> bytes:
         """Return it as lines, each with its end. Raises UsageError if the id would be more than one word.
 
         >>> print(ProfileHeader("H3P1", "UKWA 1996 Collection", "http://www.webarchive.org.uk/ukwa/").lines().decode())
@@ -65,18 +65,18 @@ class ProfileHeader:
         @about {"name": "UKWA 1996 Collection", "type": "urikey#H3P1", "rules": "wayback", "version": 1}
         <BLANKLINE>
         """
-        lines = [f"@context {CONTEXT}"]
+        lines = [f"@context {PROFILE_CONTEXT}"]
         if self.id is not None:
-            if not _ID.fullmatch(self.id):
+            if not _ID_PATTERN.fullmatch(self.id):
                 raise UsageError(f"{ascii(self.id)[:60]}: expected an id without white space, such as an address")
             lines.append(f"@id {self.id}")
         lines.append(f"@about {json.dumps(self.about)}")
         return "".join(line + "\n" for line in lines).encode()
 
-    def json_head(self) -> bytes:
+    def to_json_prefix(self) -> bytes:
         """Return it as the beginning of a JSON-LD document, up to the brace behind `profile`."""
         identity = {} if self.id is None else {"@id": self.id}
-        document = json.dumps({"@context": CONTEXT, **identity, "about": self.about, "profile": {}})
+        document = json.dumps({"@context": PROFILE_CONTEXT, **identity, "about": self.about, "profile": {}})
         return document.removesuffix("}}").encode() + b"\n"
 
     @classmethod
@@ -85,7 +85,7 @@ class ProfileHeader:
         name = fspath(path)
         found: dict[str, str] = {}
         problems = Problems()
-        for line in read_lines(path, problems, limit=_LONGEST_HEADER):
+        for line in read_lines(path, problems, max_line_bytes=_MAX_HEADER_BYTES):
             text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
             if text.startswith(b"{"):
                 raise InputError(
@@ -98,10 +98,10 @@ class ProfileHeader:
                 found.setdefault(word, value.strip())
             elif text.strip():
                 break
-        return cls(**_members(name, found))  # type: ignore[arg-type]  # checked by _members
+        return cls(**_parse_about(name, found))  # type: ignore[arg-type]  # checked by _members
 
     @classmethod
-    def merged(cls, headers: Mapping[str, "ProfileHeader"], name: str | None, identity: str | None) -> Self:
+    def merge(cls, headers: Mapping[str, "ProfileHeader"], name: str | None, identity: str | None) -> Self:
         """Return the header of what profiles, by the names of their files, are together: what they have in common.
 
         name, identity: what the whole is called. Raises InputError if their keys do not mean the same.
@@ -116,10 +116,10 @@ class ProfileHeader:
         for file, other in rest:
             if other.by != first.by:
                 raise InputError(
-                    f"{file}: tells its parts by {_words(other.by)}, but {first_file} by {_words(first.by)}: "
+                    f"{file}: tells its parts by {_join_fields(other.by)}, but {first_file} by {_join_fields(first.by)}: "
                     "build both with the same `--by`"
                 )
-        same_rules(headers)
+        require_same_rules(headers)
         if len({each.suffixes for each in headers.values()}) > 1:
             raise InputError(
                 f"{first_file} and others differ in the suffixes that counted: build them with one `--suffixes`"
@@ -127,15 +127,15 @@ class ProfileHeader:
         everything = list(headers.values())
         return cls(
             first.policy,
-            name if name is not None else _common(each.name for each in everything),
-            identity if identity is not None else _common(each.id for each in everything),
+            name if name is not None else _common_value(each.name for each in everything),
+            identity if identity is not None else _common_value(each.id for each in everything),
             first.rules,
             first.suffixes,
             {"by": first.by} if first.by else {},
         )
 
 
-def same_rules(headers: Mapping[str, ProfileHeader]) -> str:
+def require_same_rules(headers: Mapping[str, ProfileHeader]) -> str:
     """Return the rule set of profiles, by the names of their files. Raises InputError if they differ."""
     (first_file, first), *rest = headers.items()
     for file, other in rest:
@@ -147,50 +147,50 @@ def same_rules(headers: Mapping[str, ProfileHeader]) -> str:
     return first.rules
 
 
-def _words(by: list[str]) -> str:
+def _join_fields(by: list[str]) -> str:
     return " and ".join(by) or "nothing"
 
 
-def _common(values: Iterable[str | None]) -> str | None:
+def _common_value(values: Iterable[str | None]) -> str | None:
     distinct = set(values)
     return distinct.pop() if len(distinct) == 1 else None
 
 
-def _members(name: str, found: Mapping[str, str]) -> dict[str, object]:
+def _parse_about(name: str, found: Mapping[str, str]) -> dict[str, object]:
     try:
         about = json.loads(found.get("@about", ""))
     except (ValueError, RecursionError):
         about = None
     kind = about.get("type") if isinstance(about, dict) else None
-    if not isinstance(about, dict) or not isinstance(kind, str) or not kind.startswith(_TYPE):
+    if not isinstance(about, dict) or not isinstance(kind, str) or not kind.startswith(_TYPE_PREFIX):
         raise InputError(
             f'{name}: not a profile: expected a header line `@about {{"type": "urikey#H3P1"}}` or of another policy'
         )
     try:
-        policy = policy_name(kind.removeprefix(_TYPE))
+        policy = policy_name(kind.removeprefix(_TYPE_PREFIX))
     except UsageError as error:
         raise InputError(f"{name}: {error}") from error
     rules, suffixes = about.get("rules", DEFAULT_RULES), about.get("suffixes", "all")
     if rules not in RULE_SETS:
         raise InputError(f"{name}: made by unknown rules, {ascii(rules)[:40]}: expected {' or '.join(RULE_SETS)}")
-    if suffixes not in _SECTIONS:
-        raise InputError(f"{name}: unknown suffixes, {ascii(suffixes)[:40]}: expected {' or '.join(_SECTIONS)}")
-    version = about.get("version", VERSION)
-    if version != VERSION:
-        raise InputError(f"{name}: version {ascii(version)[:40]} of the format: this unlost reads {VERSION}")
+    if suffixes not in _SUFFIX_SECTIONS:
+        raise InputError(f"{name}: unknown suffixes, {ascii(suffixes)[:40]}: expected {' or '.join(_SUFFIX_SECTIONS)}")
+    version = about.get("version", PROFILE_VERSION)
+    if version != PROFILE_VERSION:
+        raise InputError(f"{name}: version {ascii(version)[:40]} of the format: this unlost reads {PROFILE_VERSION}")
     title = about.get("name")
     known = {"name", "type", "rules", "suffixes", "version"}
     return {
         "policy": policy,
         "name": title if isinstance(title, str) else None,
-        "id": _text(found["@id"]) if found.get("@id") else None,
+        "id": _unquote_id(found["@id"]) if found.get("@id") else None,
         "rules": rules,
         "suffixes": suffixes,
         "others": {member: value for member, value in about.items() if member not in known},
     }
 
 
-def _text(value: str) -> str:
+def _unquote_id(value: str) -> str:
     """Return an `@id`, which some write in quotes."""
     try:
         read = json.loads(value)

@@ -11,16 +11,16 @@ from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
-from unlost.formats.unread import unread
+from unlost.formats.unread import unreadable_error
 from unlost.holdings._profile_header import ProfileHeader
 from unlost.uri import KeyPolicies, SuffixList
 
 _CHUNK = 64 << 10  # bytes: what is read at a time, and what is not worth halving again
-_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
+_COMPRESSION_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # gzip, zstd
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ProfileLookupResult:
     """What a profile has under a key.
 
     key: the key, or the beginning of one, that was asked for.
@@ -35,7 +35,7 @@ class Holding:
     keys: int
 
 
-class Profile:
+class UriKeyProfile:
     r"""A profile to look up pages in; made by `Profile.open`.
 
     path: the file, as it was given. header: what it says about itself.
@@ -67,7 +67,7 @@ class Profile:
         """
         return cls(path, suffixes)
 
-    def lookup(self, uri: str | bytes, *, year: str | None = None, mime: str | None = None) -> Holding:
+    def lookup(self, uri: str | bytes, *, year: str | None = None, mime: str | None = None) -> ProfileLookupResult:
         """Return what is held under the key that an address has by the profile's policy; nothing found is no error.
 
         year, mime: only captures of that year, of that group of media types (`HTML`, `images`, `other`); for profiles
@@ -75,13 +75,13 @@ class Profile:
         InputError if it cannot be read.
         """
         (key,) = self._keys.keys(uri)
-        return self._sum(key, f"{key} ".encode(), self._wanted(year, mime))
+        return self._sum_keys(key, f"{key} ".encode(), self._part_selector(year, mime))
 
-    def lookup_key(self, beginning: str, *, year: str | None = None, mime: str | None = None) -> Holding:
+    def lookup_key(self, prefix: str, *, year: str | None = None, mime: str | None = None) -> ProfileLookupResult:
         """Return the sum over all keys that begin so: `uk,co,` for everything below `.co.uk`."""
-        return self._sum(beginning, beginning.encode("utf-8", "surrogateescape"), self._wanted(year, mime))
+        return self._sum_keys(prefix, prefix.encode("utf-8", "surrogateescape"), self._part_selector(year, mime))
 
-    def _wanted(self, year: str | None, mime: str | None) -> tuple[str | None, ...]:
+    def _part_selector(self, year: str | None, mime: str | None) -> tuple[str | None, ...]:
         """Return what the fields of a part must be, None for any; nothing if all parts are wanted."""
         wanted = {name: value for name, value in (("year", year), ("mime", mime)) if value is not None}
         names = self.header.by
@@ -90,16 +90,16 @@ class Profile:
                 raise UsageError(f"{self.path}: does not tell by {name}: build it with `--by {name}`")
         return tuple(wanted.get(name) for name in names) if wanted else ()
 
-    def _sum(self, key: str, beginning: bytes, wanted: tuple[str | None, ...] = ()) -> Holding:
+    def _sum_keys(self, key: str, beginning: bytes, wanted: tuple[str | None, ...] = ()) -> ProfileLookupResult:
         frequency = spread = keys = 0
-        for line in self._lines(beginning):
+        for line in self._lines_from_prefix(beginning):
             if not line.startswith(beginning):
                 if line > beginning:
                     break
                 continue
             try:
                 found = json.loads(line[line.index(b" ") :])
-                copies = _of_parts(found["parts"], wanted) if wanted else int(found["frequency"])
+                copies = _sum_parts(found["parts"], wanted) if wanted else int(found["frequency"])
                 if wanted and not copies:
                     continue
                 frequency += copies
@@ -107,26 +107,26 @@ class Profile:
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise InputError(f"{self.path}: not what a profile has: {ascii(line)[2:80]}") from None
             keys += 1
-        return Holding(key, frequency, spread, keys)
+        return ProfileLookupResult(key, frequency, spread, keys)
 
-    def _lines(self, beginning: bytes) -> Iterator[bytes]:
+    def _lines_from_prefix(self, beginning: bytes) -> Iterator[bytes]:
         """Yield lines from where the first that begins so must be, or from before that."""
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise unread(self.path, error) from error
+            raise unreadable_error(self.path, error) from error
         try:
-            if os.pread(handle, 4, 0).startswith(_PACKED):
-                lines = self._inflated_lines()
+            if os.pread(handle, 4, 0).startswith(_COMPRESSION_MAGIC):
+                lines = self._decompressed_lines()
             else:
-                lines = _lines_from(handle, _place(handle, beginning))
+                lines = _lines_from(handle, _seek_offset(handle, beginning))
             yield from (line for line in lines if line.strip() and line[:1] != b"@")
         except OSError as error:
-            raise unread(self.path, error) from error
+            raise unreadable_error(self.path, error) from error
         finally:
             os.close(handle)
 
-    def _inflated_lines(self) -> Iterator[bytes]:
+    def _decompressed_lines(self) -> Iterator[bytes]:
         problems = Problems()
         yield from (line.text for line in read_lines(self.path, problems))
         # The last is about the file itself, those before it about lines that suffered.
@@ -134,7 +134,7 @@ class Profile:
             raise InputError(str(problem))
 
 
-def _of_parts(parts: dict[str, int], wanted: tuple[str | None, ...]) -> int:
+def _sum_parts(parts: dict[str, int], wanted: tuple[str | None, ...]) -> int:
     """Return how much is of parts whose fields are those that are wanted."""
     return sum(
         int(count)
@@ -143,12 +143,12 @@ def _of_parts(parts: dict[str, int], wanted: tuple[str | None, ...]) -> int:
     )
 
 
-def _place(handle: int, beginning: bytes) -> int:
+def _seek_offset(handle: int, beginning: bytes) -> int:
     """Return where a line begins before which no line sorts behind `beginning`, and not far behind which one may."""
     low, high = 0, os.fstat(handle).st_size
     while high - low > _CHUNK:
         middle = (low + high) // 2
-        start, line = _line_behind(handle, middle)
+        start, line = _line_after(handle, middle)
         # Headers stand above all keys, however they sort.
         if line is not None and (line.startswith(b"@") or line < beginning):
             low = start
@@ -157,10 +157,10 @@ def _place(handle: int, beginning: bytes) -> int:
     return low
 
 
-def _line_behind(handle: int, offset: int) -> tuple[int, bytes | None]:
+def _line_after(handle: int, offset: int) -> tuple[int, bytes | None]:
     """Return the first line that begins behind an offset, and where; none at the end."""
     start = offset
-    for text in _chunks(handle, offset):
+    for text in _read_chunks(handle, offset):
         end = text.find(b"\n")
         if end >= 0:
             start += end + 1
@@ -171,7 +171,7 @@ def _line_behind(handle: int, offset: int) -> tuple[int, bytes | None]:
 
 def _lines_from(handle: int, offset: int) -> Iterator[bytes]:
     rest = b""
-    for text in _chunks(handle, offset):
+    for text in _read_chunks(handle, offset):
         *lines, rest = (rest + text).split(b"\n")
         yield from lines
         if len(rest) > MAX_LINE_BYTES:
@@ -180,7 +180,7 @@ def _lines_from(handle: int, offset: int) -> Iterator[bytes]:
         yield rest
 
 
-def _chunks(handle: int, offset: int) -> Iterator[bytes]:
+def _read_chunks(handle: int, offset: int) -> Iterator[bytes]:
     while text := os.pread(handle, _CHUNK, offset):
         offset += len(text)
         yield text

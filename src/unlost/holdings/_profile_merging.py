@@ -10,16 +10,16 @@ from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 
-_MOST = 10**18
+_MAX_SUM = 10**18
 """Sums of more digits are refused, as those of frequencies are."""
 
 
-def lines_with_parts(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
+def merge_part_lines(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
     """Yield the lines of a profile that was merged from sources, with what these have as `parts` added up by key.
 
     What else is wrong with sources was found when they were merged. Raises InputError for parts that are none.
     """
-    told = groupby(merge(*(_parts(name) for name in sources), key=_key), key=_key)
+    told = groupby(merge(*(_read_parts(name) for name in sources), key=_row_key), key=_row_key)
     with merged.open("rb") as file:
         for line in file:
             if line.startswith(b"@"):
@@ -31,17 +31,17 @@ def lines_with_parts(merged: Path, sources: Sequence[str]) -> Iterator[bytes]:
             for _, parts in group:
                 for part, count in parts.items():
                     total[part] = total.get(part, 0) + count
-            if max(total.values(), default=0) >= _MOST:
+            if max(total.values(), default=0) >= _MAX_SUM:
                 raise InputError(f"the parts under {ascii(key.decode(errors='replace'))[:80]} have more than 18 digits")
             found = {**json.loads(rest), "parts": dict(sorted(total.items()))}
             yield key + b" " + json.dumps(found).encode() + b"\n"
 
 
-def _key(row: tuple[bytes, Mapping[str, int]]) -> bytes:
+def _row_key(row: tuple[bytes, Mapping[str, int]]) -> bytes:
     return row[0]
 
 
-def _parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
+def _read_parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
     """Yield the keys of a profile with their parts."""
     for line in read_lines(name, Problems()):
         key, _, rest = line.text.partition(b" ")
@@ -49,7 +49,7 @@ def _parts(name: str) -> Iterator[tuple[bytes, Mapping[str, int]]]:
             continue
         try:
             parts = json.loads(rest)["parts"]
-            is_sound = all(type(count) is int and 0 <= count < _MOST for count in parts.values())
+            is_sound = all(type(count) is int and 0 <= count < _MAX_SUM for count in parts.values())
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             is_sound = False
         if not is_sound:

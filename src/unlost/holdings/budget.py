@@ -14,30 +14,30 @@ from unlost import _core
 from unlost._core import MapShape, Progress
 from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_paths
-from unlost.formats.ukvs import Header, header_lines
-from unlost.holdings._map_header import read_map_header, rules_of
-from unlost.holdings.beside import write_filter
+from unlost.formats.output import atomic_paths
+from unlost.formats.ukvs import UkvsHeader, format_header
+from unlost.holdings._map_header import read_map_header, header_rules
+from unlost.holdings.beside import write_page_filter
 from unlost.holdings.compaction import Compaction
-from unlost.holdings.division import divide
+from unlost.holdings.division import choose_filter_bits
 from unlost.holdings.map_file import with_row_bytes, write_row_bytes
-from unlost.holdings.queries import QueryOptions, count_queries
-from unlost.holdings.report import Report
-from unlost.holdings.work import Watch, watched
+from unlost.holdings.queries import QueryLogOptions, count_queries
+from unlost.holdings.report import InputReport
+from unlost.holdings.work import ProgressCallback, run_with_progress
 from unlost.uri import RULE_SETS
 
 GZIP_LEVEL = 6
 """Of the pinned compressor: a little larger, by up to 2 %, than `gzip -9` for all maps of the real lists."""
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
-_BUDGET = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
-_NEAR = 0.99
+_BUDGET_PATTERN = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
+_MIN_FILL = 0.99
 """A map of so much of its budget is near enough."""
-_TRIES = 10
+_MAX_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class MapBudget:
     """How large a map may be: so many lines, headers and total not counted, or so many bytes of the compressed file.
 
     >>> Budget.parse("100000"), Budget.parse("1.5MB"), Budget.parse("64KiB")
@@ -48,9 +48,9 @@ class Budget:
     unit: Literal["lines", "bytes"]
 
     @classmethod
-    def parse(cls, text: str) -> "Budget":
+    def parse(cls, text: str) -> "MapBudget":
         """Return what was written as `100000` (lines) or `50MB`, `64KiB`, `900B` (bytes). Raises UsageError."""
-        found = _BUDGET.fullmatch(text.strip())
+        found = _BUDGET_PATTERN.fullmatch(text.strip())
         number, unit = found.groups() if found else ("", "")
         if found and not unit and "." not in number:
             return cls(int(number), "lines")
@@ -71,7 +71,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
+class MissPrior:
     """Where pages are expected that are asked for and not held, before anything is known about what was asked.
 
     page_discount: a node of n keys counts as n less this, so that a page alone in its folder is no sign of others.
@@ -87,7 +87,7 @@ class Prior:
     page_discount: float = 0.9
     host_discount: float = 0.0
     host: float = 0.5
-    beside: float = 0.02
+    unknown_host_rate: float = 0.02
     strength: float = 100.0
 
 
@@ -107,14 +107,14 @@ class BudgetOptions:
     """
 
     queries: Sequence[str | PathLike[str]] = ()
-    query_options: QueryOptions = field(default_factory=QueryOptions)
+    query_options: QueryLogOptions = field(default_factory=QueryLogOptions)
     protect_suffixes: bool = True
     rollup: tuple[str, ...] = ()
     host_depth: int = 8
     path_depth: int = 9
     with_filter: str | PathLike[str] | None = None
-    made: str | None = None
-    prior: Prior = field(default_factory=Prior)
+    built_at: str | None = None
+    prior: MissPrior = field(default_factory=MissPrior)
     memory: int | None = None
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ class BudgetOptions:
 
 
 @dataclass(slots=True)
-class BudgetReport(Report):
+class BudgetReport(InputReport):
     """What came of it, beside what became of the map's lines.
 
     size: lines, or compressed bytes of the map as it is published, without its filter.
@@ -140,20 +140,20 @@ class BudgetReport(Report):
     """
 
     size: int = 0
-    expected: float = 0.0
-    asked: int = 0
-    missed: int = 0
-    questions: Report = field(default_factory=Report)
-    bits: int = 0
+    expected_error_rate: float = 0.0
+    query_count: int = 0
+    miss_count: int = 0
+    query_report: InputReport = field(default_factory=InputReport)
+    filter_bits: int = 0
     filter_bytes: int = 0
 
 
 def compact_to_budget(
     source: str | PathLike[str],
     output: str | PathLike[str],
-    budget: Budget,
+    budget: MapBudget,
     options: BudgetOptions | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> BudgetReport:
     """Write a map that is no larger than the budget, and covers every page that the given one covers.
 
@@ -169,31 +169,31 @@ def compact_to_budget(
         raise UsageError(f"{fspath(output)}: both the map and its filter: give each a name of its own")
     name = fspath(source)
     header = read_map_header(name)
-    if (how.queries or how.with_filter is not None) and rules_of(header) not in RULE_SETS:
+    if (how.queries or how.with_filter is not None) and header_rules(header) not in RULE_SETS:
         raise InputError(
-            f"{name}: made by unknown rules, {ascii(rules_of(header))[:40]}: expected {' or '.join(RULE_SETS)}"
+            f"{name}: made by unknown rules, {ascii(header_rules(header))[:40]}: expected {' or '.join(RULE_SETS)}"
         )
     report = BudgetReport()
     with tempfile.TemporaryDirectory(prefix="unlost-budget-") as folder:
         asked = Path(folder, "asked.ukvs") if how.queries else None
         if asked is not None:
-            report.questions = count_queries(how.queries, asked, rules_of(header), how.query_options)
-        with _naming(name):
-            scale = _weighed(name, header, budget, how, report, asked, watch)
+            report.query_report = count_queries(how.queries, asked, header_rules(header), how.query_options)
+        with _errors_naming(name):
+            scale = _build_scale(name, header, budget, how, report, asked, on_progress)
             if how.with_filter is not None:
-                report.bits = _bits(name, scale, budget)
-            while not _is_written(scale, name, header, output, budget, how, report, Path(folder, "trial")):
+                report.filter_bits = _filter_bits(name, scale, budget)
+            while not _try_write(scale, name, header, output, budget, how, report, Path(folder, "trial")):
                 # How small a map can be is estimated when the bytes are divided, and may be wrong for small ones.
-                report.bits -= 1
+                report.filter_bits -= 1
     return report
 
 
-def _is_written(
+def _try_write(
     scale: "_core.MapScale",
     name: str,
-    header: Header,
+    header: UkvsHeader,
     output: str | PathLike[str],
-    budget: Budget,
+    budget: MapBudget,
     how: BudgetOptions,
     report: BudgetReport,
     trial_file: Path,
@@ -204,24 +204,24 @@ def _is_written(
     """
     left = budget
     report.filter_bytes = 0
-    outputs = [output, *([how.with_filter] if report.bits and how.with_filter is not None else [])]
+    outputs = [output, *([how.with_filter] if report.filter_bits and how.with_filter is not None else [])]
     try:
-        with whole_paths(outputs) as (aside, *beside):
+        with atomic_paths(outputs) as (aside, *beside):
             for filter_file in beside:
-                report.filter_bytes = write_filter(name, filter_file, report.bits, how.made)
+                report.filter_bytes = write_page_filter(name, filter_file, report.filter_bits, how.built_at)
                 left = replace(budget, size=budget.size - report.filter_bytes)
-            head = header_lines(with_row_bytes(_budgeted(header, budget, report)))
-            trial = _Trial(name, len(header.keys), head, how.memory, trial_file, left)
-            watched(lambda progress: _write(scale, left, trial, aside, report, progress))
+            head = format_header(with_row_bytes(_budget_header(header, budget, report)))
+            trial = _TrialMap(name, len(header.keys), head, how.memory, trial_file, left)
+            run_with_progress(lambda progress: _write_map(scale, left, trial, aside, report, progress))
     except UsageError:
-        if not report.bits:
+        if not report.filter_bits:
             raise
         return False
     return True
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def _errors_naming(name: str) -> Iterator[None]:
     """Say in errors which file they are about."""
     try:
         yield
@@ -229,17 +229,17 @@ def _naming(name: str) -> Iterator[None]:
         raise error if str(error).startswith(name) else InputError(f"{name}: {error}") from error
 
 
-def _weighed(
+def _build_scale(
     name: str,
-    header: Header,
-    budget: Budget,
+    header: UkvsHeader,
+    budget: MapBudget,
     how: BudgetOptions,
     report: BudgetReport,
     asked: Path | None,
-    watch: Watch | None,
+    watch: ProgressCallback | None,
 ) -> "_core.MapScale":
     prior = how.prior
-    terms = (prior.page_discount, prior.host_discount, prior.host, prior.beside, prior.strength)
+    terms = (prior.page_discount, prior.host_discount, prior.host, prior.unknown_host_rate, prior.strength)
 
     def work(progress: Progress) -> "_core.MapScale":
         return _core.MapScale(
@@ -256,34 +256,34 @@ def _weighed(
             progress=progress,
         )
 
-    scale = watched(work, watch)
-    report.add(scale.tally(), name)
-    report.asked, report.missed = scale.missed + scale.hit, scale.missed
+    scale = run_with_progress(work, watch)
+    report.add_line_stats(scale.tally(), name)
+    report.query_count, report.miss_count = scale.missed + scale.hit, scale.missed
     return scale
 
 
-def _bits(name: str, scale: "_core.MapScale", budget: Budget) -> int:
+def _filter_bits(name: str, scale: "_core.MapScale", budget: MapBudget) -> int:
     """Return how many bits of filter for each key leave the fewest wrong answers."""
     if scale.wildcards:
         raise InputError(
             f"{name}: has wildcards, which stand for pages that a filter cannot know of: give the map as it was built "
             "from the index"
         )
-    return divide(budget.size, scale.keys, scale.smallest[0] / 8, lambda size: scale.weigh(size * 8)[1])
+    return choose_filter_bits(budget.size, scale.keys, scale.smallest[0] / 8, lambda size: scale.weigh(size * 8)[1])
 
 
-def _budgeted(header: Header, budget: Budget, report: BudgetReport) -> Header:
+def _budget_header(header: UkvsHeader, budget: MapBudget, report: BudgetReport) -> UkvsHeader:
     """Return the header of the result, which says what it was made to fit."""
     meta: dict[str, object] = {**header.meta, "budget": budget.text()}
-    if report.asked:
-        meta["asked"] = report.asked
-    if report.bits:
-        meta["filter_bits"] = report.bits
+    if report.query_count:
+        meta["asked"] = report.query_count
+    if report.filter_bits:
+        meta["filter_bits"] = report.filter_bits
     return replace(header, meta=meta)
 
 
 @dataclass(slots=True)
-class _Trial:
+class _TrialMap:
     """Writes maps to see how large they become. The last one, and what is in it, is kept."""
 
     source: str
@@ -291,7 +291,7 @@ class _Trial:
     head: bytes
     memory: int | None
     path: Path
-    budget: Budget
+    budget: MapBudget
     rollups: "_core.Rollups | None" = None
     shape: MapShape | None = None
 
@@ -308,27 +308,27 @@ class _Trial:
     def size(self, rollups: "_core.Rollups", progress: Progress) -> int:
         """Return the size of the map in the budget's unit."""
         shape = self.write(rollups, progress)
-        return shape.lines_out if self.budget.unit == "lines" else published_size(self.path, progress)
+        return shape.lines_out if self.budget.unit == "lines" else compressed_size(self.path, progress)
 
 
-def published_size(path: str | PathLike[str], progress: Progress | None = None) -> int:
+def compressed_size(path: str | PathLike[str], progress: Progress | None = None) -> int:
     """Return how many bytes a file has once it is compressed by gzip, the same everywhere."""
     return _core.gzip_size(path, GZIP_LEVEL, progress or Progress())
 
 
-def _write(
-    scale: "_core.MapScale", budget: Budget, trial: _Trial, aside: Path, report: BudgetReport, progress: Progress
+def _write_map(
+    scale: "_core.MapScale", budget: MapBudget, trial: _TrialMap, aside: Path, report: BudgetReport, progress: Progress
 ) -> None:
-    rollups, report.size = fit_size(scale, budget, lambda chosen: trial.size(chosen, progress))
+    rollups, report.size = fit_to_budget(scale, budget, lambda chosen: trial.size(chosen, progress))
     report.shape = trial.shape if trial.rollups is rollups else trial.write(rollups, progress)
     with trial.path.open("rb") as made, aside.open("wb") as file:
         copyfileobj(made, file, 1 << 20)
     # A sum of differences, which rounding leaves a little below nothing.
-    report.expected = max(0.0, rollups.loss) / 2**report.bits
+    report.expected_error_rate = max(0.0, rollups.loss) / 2**report.filter_bits
 
 
-def fit_size(
-    scale: "_core.MapScale", budget: Budget, measure: "Callable[[_core.Rollups], int]"
+def fit_to_budget(
+    scale: "_core.MapScale", budget: MapBudget, measure: "Callable[[_core.Rollups], int]"
 ) -> "tuple[_core.Rollups, int]":
     """Return the roll-ups that use nearly all of the budget and no more, with the size that was measured.
 
@@ -339,21 +339,21 @@ def fit_size(
     limit = float(budget.size * bits)
     low, high = 0.0, float("inf")
     best: tuple[_core.Rollups, int] | None = None
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         rollups = scale.choose(limit)
         size = measure(rollups)
         if size <= budget.size:
             if best is None or size >= best[1]:
                 best = rollups, size
             low = max(low, limit)
-            if rollups.is_all or size >= _NEAR * budget.size or budget.unit == "lines":
+            if rollups.is_all or size >= _MIN_FILL * budget.size or budget.unit == "lines":
                 break
         elif rollups.cost <= scale.smallest[0]:
             raise UsageError(f"a budget of {budget} is too small: the smallest possible is {size:,} {budget.unit}")
         else:
             high = min(high, limit)
         # Never below what the smallest map costs: whether that fits must be seen, not estimated.
-        corrected = max(limit * budget.size / size * (1 + _NEAR) / 2, scale.smallest[0])
+        corrected = max(limit * budget.size / size * (1 + _MIN_FILL) / 2, scale.smallest[0])
         limit = corrected if low < corrected < high else (low + min(high, 2 * limit)) / 2
     if best is None:
         # The estimate never came near it, as may be for maps of a few lines.

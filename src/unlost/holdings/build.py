@@ -10,24 +10,30 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.ukvs import Header, header_lines
+from unlost.formats.ukvs import UkvsHeader, format_header
 from unlost.holdings.compaction import NO_LIMIT, Compaction
 from unlost.holdings.inputs import count_inputs
-from unlost.holdings.map_file import FORMAT_VERSION, map_file, with_row_bytes
-from unlost.holdings.provenance import UNKNOWN_CAPTURES, add_provenance, capture_range, input_digests, oldest_update
-from unlost.holdings.report import Report
-from unlost.holdings.rows import RowOptions
-from unlost.holdings.work import Watch, watched
+from unlost.holdings.map_file import FORMAT_VERSION, atomic_map_file, with_row_bytes
+from unlost.holdings.provenance import (
+    UNKNOWN_CAPTURE_RANGE,
+    add_provenance,
+    capture_range,
+    input_digests,
+    oldest_update_date,
+)
+from unlost.holdings.report import InputReport
+from unlost.holdings.rows import InputOptions
+from unlost.holdings.work import ProgressCallback, run_with_progress
 
-CONTEXT = ("https://git.io/mementomap",)
+MAP_CONTEXT = ("https://git.io/mementomap",)
 """What explains the format, as the second paper has it."""
 
-EXCLUDABLE = ("robots", "sitemaps")
+EXCLUDABLE_PAGES = ("robots", "sitemaps")
 """Pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapOptions(RowOptions):
+class MapOptions(InputOptions):
     """What goes into a map, and how it is made: which rows, and this.
 
     host_weight, path_weight: compact the map with these weights; None for no compaction.
@@ -50,48 +56,48 @@ class MapOptions(RowOptions):
     urir: bool = False
     name: str | None = None
     id: str | None = None
-    made: str | None = None
+    built_at: str | None = None
     allow_empty: bool = False
     sorted: bool = False
 
-    def compacts(self) -> Compaction | None:
+    def effective_compaction(self) -> Compaction | None:
         """Return how the map is compacted, if it is."""
         if self.host_weight is None and self.path_weight is None:
             return self.compaction
-        return (self.compaction or Compaction()).weighing(
+        return (self.compaction or Compaction()).with_weights(
             NO_LIMIT if self.host_weight is None else self.host_weight,
             NO_LIMIT if self.path_weight is None else self.path_weight,
         )
 
-    def header(self) -> Header:
+    def header(self) -> UkvsHeader:
         """Return the header without what depends on the inputs."""
-        compaction = self.compacts()
+        compaction = self.effective_compaction()
         meta: dict[str, object] = {
             "type": "MementoMap",
             "version": FORMAT_VERSION,
             "rules": self.rules,
             **({"name": self.name} if self.name else {}),
             **{name: sorted(wanted) for name in ("status", "mime", "exclude") if (wanted := getattr(self, name))},
-            **(compaction.meta() if compaction else {}),
+            **(compaction.header_meta() if compaction else {}),
         }
         keys = ("surt", "datetime") if self.by_year else ("surt",)
-        return Header(CONTEXT, {"uri": self.id} if self.id else {}, keys, ("frequency",), meta)
+        return UkvsHeader(MAP_CONTEXT, {"uri": self.id} if self.id else {}, keys, ("frequency",), meta)
 
 
-def map_builder(wanted: MapOptions) -> _core.MapBuilder:
+def create_map_builder(options: MapOptions) -> _core.MapBuilder:
     """Return what counts rows as the options have it."""
     return _core.MapBuilder(
-        rules=wanted.rules,
-        queries=wanted.urir,
-        by_year=wanted.by_year,
-        status=wanted.statuses(),
-        mime=wanted.media_types(),
-        exclude=sorted(wanted.exclude),
-        is_sorted=wanted.sorted,
+        rules=options.rules,
+        queries=options.urir,
+        by_year=options.by_year,
+        status=options.statuses(),
+        mime=options.media_types(),
+        exclude=sorted(options.exclude),
+        is_sorted=options.sorted,
         line_limit=MAX_LINE_BYTES,
-        threads=wanted.threads,
-        memory=wanted.memory,
-        block=wanted.block,
+        threads=options.threads,
+        memory=options.memory,
+        block=options.block,
     )
 
 
@@ -99,8 +105,8 @@ def build_map(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
     options: MapOptions | None = None,
-    watch: Watch | None = None,
-) -> Report:
+    on_progress: ProgressCallback | None = None,
+) -> InputReport:
     """Write the map of what the inputs hold, and return what became of their lines.
 
     Inputs may be of any kind that `unlost.holdings.inputs` knows, sorted or not, of any size. The map appears under its
@@ -108,23 +114,23 @@ def build_map(
     empty or has too many bad lines; OSError for an output that cannot be written. Nothing is written then.
     """
     wanted = options or MapOptions()
-    unknown = wanted.exclude - set(EXCLUDABLE)
+    unknown = wanted.exclude - set(EXCLUDABLE_PAGES)
     if unknown:
-        raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
-    compaction = wanted.compacts()
-    report = Report()
-    counter = map_builder(wanted)
+        raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE_PAGES)}")
+    compaction = wanted.effective_compaction()
+    report = InputReport()
+    counter = create_map_builder(wanted)
     header = with_row_bytes(wanted.header())
-    digests = input_digests(inputs) if wanted.made else []
-    maps: list[Header] = []
+    digests = input_digests(inputs) if wanted.built_at else []
+    maps: list[UkvsHeader] = []
     # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption. It is there from
     # the beginning, so that a folder that cannot be written in is found before the work, not behind it.
-    with map_file(output) as aside:
+    with atomic_map_file(output) as aside:
 
         def work(progress: Progress) -> None:
             # The final header is not known yet. Its length is, if captures have dates.
-            guess = header_lines(add_provenance(header, wanted.made, UNKNOWN_CAPTURES, digests))
-            has_begun = compaction is None and counter.begin(aside, guess, _size(inputs))
+            guess = format_header(add_provenance(header, wanted.built_at, UNKNOWN_CAPTURE_RANGE, digests))
+            has_begun = compaction is None and counter.begin(aside, guess, _input_bytes(inputs))
             count_inputs(
                 inputs,
                 counter,
@@ -133,25 +139,25 @@ def build_map(
                 kind=wanted.kind,
                 column=wanted.column,
                 host=wanted.host,
-                map_like=header,
-                maps=maps,
+                expected_header=header,
+                map_headers=maps,
                 allow_partial=wanted.allow_partial,
                 max_bad=wanted.max_bad,
             )
             if not wanted.allow_empty:
                 report.refuse_empty(inputs)
-            made = oldest_update(maps, wanted.made) if wanted.made else None
-            head = header_lines(add_provenance(header, made, capture_range(maps, counter.dates()), digests))
+            made = oldest_update_date(maps, wanted.built_at) if wanted.built_at else None
+            head = format_header(add_provenance(header, made, capture_range(maps, counter.dates()), digests))
             if has_begun:
                 counter.end(head, progress)
             else:
-                report.shape = counter.write(aside, head, compaction.curves() if compaction else None, progress)
+                report.shape = counter.write(aside, head, compaction.to_core() if compaction else None, progress)
 
-        watched(work, watch)
+        run_with_progress(work, on_progress)
     return report
 
 
-def _size(inputs: Sequence[str | PathLike[str]]) -> int:
+def _input_bytes(inputs: Sequence[str | PathLike[str]]) -> int:
     """Return how many bytes there are to read, as far as that is known."""
     sizes = 0
     for name in inputs:

@@ -10,15 +10,15 @@ from unlost import _core
 from unlost.errors import InputError, UriError
 from unlost.formats.frequency import Frequency
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.ukvs import Header, UkvsReader
-from unlost.holdings._map_header import open_map
-from unlost.holdings.expiry import expiry_of
-from unlost.holdings.map_file import refuse_unknown_version, truncation
+from unlost.formats.ukvs import UkvsHeader, UkvsReader
+from unlost.holdings._map_header import open_map_source
+from unlost.holdings.expiry import row_expiry_date
+from unlost.holdings.map_file import refuse_unknown_version, truncation_problem
 from unlost.uri import RULE_SETS, key
 
-_STAR = re.compile(r"[,/]?\*$")
+_WILDCARD_END = re.compile(r"[,/]?\*$")
 
-KINDS = {
+MAP_PROBLEM_KINDS = {
     "bad-wildcard": "a `*` that does not end the key behind `,` or `/`: nothing will ever match it",
     "not-normal": "a key in another form than look-ups have: it will not be found",
     "expired": "an exclusion whose time is over; `unlost map exclude` drops it",
@@ -29,7 +29,7 @@ KINDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class MapCheckResult:
     """What a map is like.
 
     header: as it stands.
@@ -40,7 +40,7 @@ class Checked:
     problems: what is wrong, by kind.
     """
 
-    header: Header
+    header: UkvsHeader
     lines: int
     wildcards: int
     exclusions: int
@@ -53,7 +53,7 @@ class Checked:
 
 def check_map(
     path: str | PathLike[str], today: date | None = None, on_read: Callable[[int], object] | None = None
-) -> Checked:
+) -> MapCheckResult:
     """Read a map to its end and say what is wrong with it.
 
     Raises InputError if the file cannot be read at all, is not a map as far as its first row tells, or is of a later
@@ -62,7 +62,7 @@ def check_map(
     today: what has expired by then is wrong; nothing has if it is not given.
     on_read: is told now and then how many bytes of the file have been read.
     """
-    source = open_map(path)
+    source = open_map_source(path)
     problems = Problems()
     reader = UkvsReader(path, problems, on_read=on_read)
     rules = str(reader.header.meta.get("rules", RULE_SETS[0]))
@@ -85,7 +85,7 @@ def check_map(
         surt = row.keys[0]
         frequency = row.frequency or Frequency()
         if surt == "*":
-            stated = frequency if stated is None else _plus(stated, frequency)
+            stated = frequency if stated is None else _add_frequencies(stated, frequency)
             is_limit &= frequency.mementos is not None and frequency.mementos_bound in ("", "-")
             continue
         lines += 1
@@ -94,40 +94,40 @@ def check_map(
         mementos += frequency.mementos or 0
         resources += frequency.resources or 0
         at_least += frequency.mementos or 0 if frequency.mementos_bound in ("", "+") else 0
-        if day := expiry_of(row):
+        if day := row_expiry_date(row):
             expiring += 1
             first_expiry = min(day, first_expiry or day)
             if today is not None and day <= today:
-                wrong("expired", f"{KINDS['expired']}: {surt[:60]!a}, {day}")
-        if kind := _fault(surt, rules):
-            wrong(kind, f"{KINDS[kind]}: {surt[:60]!a}")
+                wrong("expired", f"{MAP_PROBLEM_KINDS['expired']}: {surt[:60]!a}, {day}")
+        if kind := _key_problem(surt, rules):
+            wrong(kind, f"{MAP_PROBLEM_KINDS[kind]}: {surt[:60]!a}")
     if not lines and stated is None:
-        wrong("no-rows", KINDS["no-rows"])
+        wrong("no-rows", MAP_PROBLEM_KINDS["no-rows"])
     if stated is not None and is_limit and (stated.mementos or 0) < at_least:
-        wrong("bad-total", f"{KINDS['bad-total']}: {stated.mementos} against {at_least}")
+        wrong("bad-total", f"{MAP_PROBLEM_KINDS['bad-total']}: {stated.mementos} against {at_least}")
     total = Frequency(mementos, "", resources or None)
-    return Checked(reader.header, lines, wildcards, exclusions, total, stated, problems, expiring, first_expiry)
+    return MapCheckResult(reader.header, lines, wildcards, exclusions, total, stated, problems, expiring, first_expiry)
 
 
-def _check_source(name: str, header: Header, source: _core.MapSource, problems: Problems) -> None:
+def _check_source(name: str, header: UkvsHeader, source: _core.MapSource, problems: Problems) -> None:
     """Add the problem of a truncated map. Raises InputError for a later version of the format."""
     try:
         refuse_unknown_version(header)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    if message := truncation(header, source):
+    if message := truncation_problem(header, source):
         problems.add(Problem("truncated", name, None, 0, message))
 
 
-def _plus(one: Frequency, other: Frequency) -> Frequency:
+def _add_frequencies(one: Frequency, other: Frequency) -> Frequency:
     """Return what the totals of two years come to; how sure they are is not asked here."""
     resources = (one.resources or 0) + (other.resources or 0)
     return Frequency((one.mementos or 0) + (other.mementos or 0), "", resources or None)
 
 
-def _fault(surt: str, rules: str) -> str | None:
+def _key_problem(surt: str, rules: str) -> str | None:
     """Return what is wrong with a key, if anything: a look-up must be able to come upon it."""
-    node = _STAR.sub("", surt)
+    node = _WILDCARD_END.sub("", surt)
     if "*" in node or (node != surt and surt.endswith("*") and not surt.endswith((",*", "/*"))):
         return "bad-wildcard"
     is_host = ")" not in node

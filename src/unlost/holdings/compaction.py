@@ -11,13 +11,13 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.ukvs import Header, header_lines
+from unlost.formats.ukvs import UkvsHeader, format_header
 from unlost.holdings._map_header import read_map_header
-from unlost.holdings.map_file import map_file, with_row_bytes
-from unlost.holdings.report import Report
-from unlost.holdings.work import Watch, watched
+from unlost.holdings.map_file import atomic_map_file, with_row_bytes
+from unlost.holdings.report import InputReport
+from unlost.holdings.work import ProgressCallback, run_with_progress
 
-_ADDRESS = re.compile(r"(\d+(,\d+){3}|\[.*\])(:\d+)?")  # one label, however many commas there are
+_IP_ADDRESS = re.compile(r"(\d+(,\d+){3}|\[.*\])(:\d+)?")  # one label, however many commas there are
 
 NO_LIMIT = math.inf
 """The weight with which nothing is rolled up."""
@@ -68,7 +68,7 @@ class Compaction:
             # One level has the root apart from its pages all the same.
             option, is_deep = "path-depth", path.count("/") + 1 >= max(self.path_depth, 2)
         else:
-            option, is_deep = "host-depth", host.count(",") + 1 >= self.host_depth and not _ADDRESS.fullmatch(host)
+            option, is_deep = "host-depth", host.count(",") + 1 >= self.host_depth and not _IP_ADDRESS.fullmatch(host)
         if key != "*" and is_deep:
             raise UsageError(
                 f"{key[:60]}: lies too deep to be rolled up: give a larger --{option}, or a wildcard above it"
@@ -82,11 +82,11 @@ class Compaction:
         """Return how many children a path node of so many segments may have; the root has none."""
         return self.path_a * math.pow(depth + 1, -self.path_k) * self.path_weight
 
-    def weighing(self, host_weight: float, path_weight: float) -> Self:
+    def with_weights(self, host_weight: float, path_weight: float) -> Self:
         """Return the same with other weights."""
         return replace(self, host_weight=host_weight, path_weight=path_weight)
 
-    def curves(self) -> "_core.CompactionCurves":
+    def to_core(self) -> "_core.CompactionCurves":
         """Return it as the core takes it."""
         return (
             (self.host_a, self.host_k, self.host_weight, self.host_depth),
@@ -94,13 +94,13 @@ class Compaction:
             [key.encode() for key in self.rollup],
         )
 
-    def meta(self) -> dict[str, object]:
+    def header_meta(self) -> dict[str, object]:
         """Return what a map's header says about it."""
-        weights = {"host": _written(self.host_weight), "path": _written(self.path_weight)}
+        weights = {"host": _weight_to_json(self.host_weight), "path": _weight_to_json(self.path_weight)}
         return {"weights": weights, **({"rolled_up": True} if "*" in self.rollup else {})}
 
 
-def _written(weight: float) -> float | None:
+def _weight_to_json(weight: float) -> float | None:
     return None if math.isinf(weight) else weight
 
 
@@ -108,10 +108,10 @@ def compact_map(
     source: str | PathLike[str],
     output: str | PathLike[str],
     compaction: Compaction | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
     *,
     memory: int | None = None,
-) -> Report:
+) -> InputReport:
     """Write a map with fewer lines that covers every page that the given one covers.
 
     Compacting again with smaller weights gives what compacting once with them would have given. The map appears under
@@ -121,34 +121,34 @@ def compact_map(
     how = compaction or Compaction()
     name = fspath(source)
     header = read_map_header(name)
-    head = header_lines(with_row_bytes(compacted_header(header, how)))
-    report = Report()
+    head = format_header(with_row_bytes(compacted_header(header, how)))
+    report = InputReport()
     try:
         # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
-        with map_file(output) as aside:
+        with atomic_map_file(output) as aside:
 
             def work(progress: Progress) -> None:
                 report.shape, tally = _core.compact_map(
-                    name, len(header.keys), MAX_LINE_BYTES, aside, head, how.curves(), memory, progress
+                    name, len(header.keys), MAX_LINE_BYTES, aside, head, how.to_core(), memory, progress
                 )
-                report.add(tally, name)
+                report.add_line_stats(tally, name)
 
-            watched(work, watch)
+            run_with_progress(work, on_progress)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     return report
 
 
-def compacted_header(header: Header, how: Compaction) -> Header:
+def compacted_header(header: UkvsHeader, compaction: Compaction) -> UkvsHeader:
     """Return the header of the result: the smallest weights count, whichever were applied first."""
-    meta = {**header.meta, **how.meta()}
+    meta = {**header.meta, **compaction.header_meta()}
     before = header.meta.get("weights")
     if isinstance(before, Mapping):
-        pairs = (("host", how.host_weight), ("path", how.path_weight))
-        known = {name: _weight(before.get(name)) for name, _ in pairs}
-        meta["weights"] = {name: _written(min(weight, known[name])) for name, weight in pairs}
+        pairs = (("host", compaction.host_weight), ("path", compaction.path_weight))
+        known = {name: _weight_from_json(before.get(name)) for name, _ in pairs}
+        meta["weights"] = {name: _weight_to_json(min(weight, known[name])) for name, weight in pairs}
     return replace(header, meta=meta)
 
 
-def _weight(value: object) -> float:
+def _weight_from_json(value: object) -> float:
     return float(value) if isinstance(value, int | float) else NO_LIMIT

@@ -16,27 +16,27 @@ from typing import BinaryIO
 from unlost import _core
 from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problems
-from unlost.formats.sorting import RUN_BYTES, sorted_lines
+from unlost.formats.sorting import SORT_RUN_BYTES, sort_lines
 from unlost.formats.textfile import read_lines
-from unlost.formats.ukvs import ROW_BYTES, Header, header_lines
-from unlost.holdings._held_keys import HeldKeys
-from unlost.holdings._map_header import read_map_header, rules_of
+from unlost.formats.ukvs import ROW_BYTES_FIELD, UkvsHeader, format_header
+from unlost.holdings._held_keys import MapKeyIndex
+from unlost.holdings._map_header import read_map_header, header_rules
 from unlost.holdings.build import MapOptions, build_map
-from unlost.holdings.expiry import exclusion, expiry_in
+from unlost.holdings.expiry import format_exclusion, line_expiry_date
 from unlost.holdings.map import Map
-from unlost.holdings.map_file import map_file, with_row_bytes, without_row_bytes
-from unlost.holdings.misses import Asked, Misses, MissKind, MissOptions
-from unlost.holdings.work import Watch
+from unlost.holdings.map_file import atomic_map_file, with_row_bytes, without_row_bytes
+from unlost.holdings.misses import LoggedRequest, MissLogReader, MissLogKind, MissLogOptions
+from unlost.holdings.work import ProgressCallback
 
-DEFAULT_DAYS = 30
+DEFAULT_EXPIRY_DAYS = 30
 """For how long an exclusion is believed: a crawl a month is what most archives promise for what changes seldom."""
 
-DEFAULT_PAGES = 3
+DEFAULT_MIN_PAGES = 3
 """So many pages of a folder must have been missed before all of it is excluded: one or two may be typing errors."""
 
 _BATCH = 20_000  # keys that are looked up at a time
-_STEP = 10_000  # lines between two reports
-_DAMAGE = ("truncated", "corrupt", "cut-line")
+_REPORT_LINES = 10_000  # lines between two reports
+_DAMAGE_KINDS = ("truncated", "corrupt", "cut-line")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,16 +52,16 @@ class ExclusionOptions:
     """
 
     today: date
-    expires: date | int = DEFAULT_DAYS
-    pages: int = DEFAULT_PAGES
+    expires: date | int = DEFAULT_EXPIRY_DAYS
+    pages: int = DEFAULT_MIN_PAGES
     archive: str | None = None
-    kind: MissKind | None = None
+    kind: MissLogKind | None = None
     column: int | None = None
     host: str | None = None
     replay: bool = False
-    memory: int = RUN_BYTES
+    memory: int = SORT_RUN_BYTES
 
-    def expiry(self) -> date:
+    def expiry_date(self) -> date:
         """Return the first day on which exclusions are not believed any more. Raises UsageError if that is no day."""
         try:
             day = self.today + timedelta(days=self.expires) if isinstance(self.expires, int) else self.expires
@@ -71,12 +71,12 @@ class ExclusionOptions:
             raise UsageError(f"{day}: exclusions would have expired by {self.today}: expected a later day")
         return day
 
-    def reading(self, rules: str) -> MissOptions:
+    def log_options(self, rules: str) -> MissLogOptions:
         """Return how the log is read."""
         since = None
         if isinstance(self.expires, int):
             since = date.fromordinal(max(1, self.today.toordinal() - self.expires))
-        return MissOptions(
+        return MissLogOptions(
             rules=rules,
             archive=self.archive,
             since=since,
@@ -123,7 +123,7 @@ def exclude_map(
     options: ExclusionOptions,
     misses: Sequence[str | PathLike[str]] = (),
     index: Sequence[str | PathLike[str]] = (),
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> ExclusionReport:
     """Write a map that also says no to what was asked for and not found, until that expires.
 
@@ -140,44 +140,53 @@ def exclude_map(
     if header.keys != ("surt",):
         found = ascii(", ".join(header.keys))[1:-1][:60]
         raise InputError(f"{name}: has the key fields {found}: exclusions go with maps that have surt alone")
-    expires = options.expiry()
+    expires = options.expiry_date()
     report = ExclusionReport()
-    told = Misses(tuple(misses), options.reading(rules_of(header)), report.problems)
+    told = MissLogReader(tuple(misses), options.log_options(header_rules(header)), report.problems)
     with ExitStack() as stack:
-        aside = stack.enter_context(map_file(output))
+        aside = stack.enter_context(atomic_map_file(output))
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="unlost-")))
         hits, missed, held_map, pruned = (folder / part for part in ("hits.ukvs", "missed", "held.ukvs", "pruned.ukvs"))
-        _sort_out(told, Header(keys=header.keys, meta={"rules": rules_of(header)}), hits, missed, options, watch)
-        report.read, report.unsaid, report.old = told.read, told.unsaid, told.old
+        _separate_hits_and_misses(
+            told, UkvsHeader(keys=header.keys, meta={"rules": header_rules(header)}), hits, missed, options, on_progress
+        )
+        report.read, report.unsaid, report.old = told.read_count, told.inconclusive_count, told.outdated_count
         # Both are what a map is made of: one look-up answers for them.
-        built = build_map([hits, *index], held_map, MapOptions(rules=rules_of(header), allow_empty=True), watch)
+        built = build_map(
+            [hits, *index], held_map, MapOptions(rules=header_rules(header), allow_empty=True), on_progress
+        )
         for kind, count in built.problems.counts.items():
             report.problems.add(built.problems.first[kind], count)
-        held = stack.enter_context(HeldKeys(held_map))
-        _prune(name, header, pruned, held, options.today, report)
-        pages = _excluded(missed, held, Map.open(pruned), report, has_index=bool(index))
-        keys = _with_wildcards(pages, folder / "pages", held, options) if index else (page for page, _ in pages)
-        in_order = sorted_lines((f"{key}\n".encode() for key in keys), options.memory)
+        held = stack.enter_context(MapKeyIndex(held_map))
+        _write_valid_rows(name, header, pruned, held, options.today, report)
+        pages = _pages_to_exclude(missed, held, Map.open(pruned), report, has_index=bool(index))
+        keys = _collapse_to_wildcards(pages, folder / "pages", held, options) if index else (page for page, _ in pages)
+        in_order = sort_lines((f"{key}\n".encode() for key in keys), options.memory)
         with aside.open("wb", buffering=1 << 20) as file:
-            file.write(header_lines(with_row_bytes(header)))
-            _write(pruned, (line.rstrip() for line in in_order), expires, file, report)
+            file.write(format_header(with_row_bytes(header)))
+            _merge_exclusions(pruned, (line.rstrip() for line in in_order), expires, file, report)
     return report
 
 
-def _sort_out(
-    told: Misses, header: Header, hits: Path, missed: Path, options: ExclusionOptions, watch: Watch | None
+def _separate_hits_and_misses(
+    told: MissLogReader,
+    header: UkvsHeader,
+    hits: Path,
+    missed: Path,
+    options: ExclusionOptions,
+    watch: ProgressCallback | None,
 ) -> None:
     """Write the pages that were found as a map, and those that never were, with how they were asked for, as lines."""
 
     def lines() -> Iterator[bytes]:
         for number, asked in enumerate(told):
-            if watch is not None and number % _STEP == 0:
+            if watch is not None and number % _REPORT_LINES == 0:
                 watch(0, number)
-            yield f"{asked.key}\t{_mark(asked)}\n".encode()
+            yield f"{asked.key}\t{_outcome_mark(asked)}\n".encode()
 
     with hits.open("wb") as held_file, missed.open("wb") as missed_file:
-        held_file.write(header_lines(header))
-        for key, group in groupby(sorted_lines(lines(), options.memory), lambda line: line.partition(b"\t")[0]):
+        held_file.write(format_header(header))
+        for key, group in groupby(sort_lines(lines(), options.memory), lambda line: line.partition(b"\t")[0]):
             marks = b"".join(line[len(key) + 1 : -1] for line in group)
             if b"h" in marks:
                 held_file.write(key + b" 1\n")
@@ -185,17 +194,19 @@ def _sort_out(
                 missed_file.write(key + b"\t" + marks + b"\n")
 
 
-def _mark(asked: Asked) -> str:
+def _outcome_mark(asked: LoggedRequest) -> str:
     return "h" if asked.held else "q" if asked.has_query else "m"
 
 
-def _prune(name: str, header: Header, output: Path, held: HeldKeys, today: date, report: ExclusionReport) -> None:
+def _write_valid_rows(
+    name: str, header: UkvsHeader, output: Path, held: MapKeyIndex, today: date, report: ExclusionReport
+) -> None:
     """Write the rows of a map that are still believed, each as it stands. Raises InputError if they are not sorted."""
     last = b""
     start, end = None, 0
     problems = Problems()
     with output.open("wb", buffering=1 << 20) as file:
-        file.write(header_lines(without_row_bytes(header)))
+        file.write(format_header(without_row_bytes(header)))
         for line in read_lines(name, problems):
             text = (line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text).strip()
             if not text or text.startswith(b"!"):
@@ -209,24 +220,24 @@ def _prune(name: str, header: Header, output: Path, held: HeldKeys, today: date,
                     "`unlost map build` puts rows in order"
                 )
             last = key
-            day = expiry_in(text)
+            day = line_expiry_date(text)
             if day is not None and day <= today:
                 report.expired += 1
-            elif day is not None and held.deny(key.decode("utf-8", "replace")):
+            elif day is not None and held.contradicts(key.decode("utf-8", "replace")):
                 report.outweighed += 1
             else:
                 file.write(text + b"\n")
     for kind, count in problems.counts.items():
-        if kind in _DAMAGE:
+        if kind in _DAMAGE_KINDS:
             raise InputError(f"{name}: the compressed file is damaged ({kind}): a part of a map is no map")
         report.problems.add(problems.first[kind], count)
-    declared, found = header.meta.get(ROW_BYTES), end - (start or 0)
+    declared, found = header.meta.get(ROW_BYTES_FIELD), end - (start or 0)
     if isinstance(declared, int) and declared != found:
         raise InputError(f"{name}: {_core.wrong_row_bytes(declared, found)}")
 
 
-def _excluded(
-    missed: Path, held: HeldKeys, holdings: Map, report: ExclusionReport, *, has_index: bool
+def _pages_to_exclude(
+    missed: Path, held: MapKeyIndex, holdings: Map, report: ExclusionReport, *, has_index: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield missed pages to exclude, each with the row that answers for it now: a wildcard, or an exclusion of its own.
 
@@ -239,7 +250,7 @@ def _excluded(
             pages = [page for page, marks in split if has_index or "m" in marks]
             report.queries += len(batch) - len(pages)
             answers = holdings.lookup_keys_many(pages)
-            for page, answer, is_held in zip(pages, answers, held.have(pages), strict=True):
+            for page, answer, is_held in zip(pages, answers, held.contains(pages), strict=True):
                 matched = answer.matched or ""
                 if is_held or (answer.held and not matched.endswith("*")):
                     report.held += 1
@@ -251,8 +262,8 @@ def _excluded(
                         yield page, matched
 
 
-def _with_wildcards(
-    pages: Iterable[tuple[str, str]], aside: Path, held: HeldKeys, options: ExclusionOptions
+def _collapse_to_wildcards(
+    pages: Iterable[tuple[str, str]], aside: Path, held: MapKeyIndex, options: ExclusionOptions
 ) -> Iterator[str]:
     """Yield a wildcard for each subtree of which enough was missed and nothing is held, and the other pages."""
 
@@ -260,21 +271,21 @@ def _with_wildcards(
         with aside.open("wb") as file:
             for page, matched in pages:
                 file.write(f"{page}\t{matched}\n".encode())
-                yield from (f"{folder}\t{page}\n".encode() for folder in _folders(page, matched))
+                yield from (f"{folder}\t{page}\n".encode() for folder in _excludable_folders(page, matched))
 
     empty = set()
-    for folder, below in groupby(sorted_lines(places(), options.memory), lambda line: line.partition(b"\t")[0]):
+    for folder, below in groupby(sort_lines(places(), options.memory), lambda line: line.partition(b"\t")[0]):
         is_enough = next(islice(below, options.pages - 1, None), None) is not None
-        if is_enough and not held.have_below(folder.decode()):
+        if is_enough and not held.contains_below(folder.decode()):
             empty.add(folder.decode())
     with aside.open("rb") as file:
         for line in file:
             page, matched = line.decode().rstrip().split("\t")
-            shallowest = next((folder for folder in _folders(page, matched) if folder in empty), None)
+            shallowest = next((folder for folder in _excludable_folders(page, matched) if folder in empty), None)
             yield page if shallowest is None else f"{shallowest}*"
 
 
-def _folders(page: str, matched: str) -> Iterator[str]:
+def _excludable_folders(page: str, matched: str) -> Iterator[str]:
     """Yield the folders of a page, the shallowest first, whose wildcard would answer before the row that does now.
 
     So none of them has a row of its own, and none that answers more closely is overruled.
@@ -289,14 +300,16 @@ def _folders(page: str, matched: str) -> Iterator[str]:
         yield page[:end]
 
 
-def _write(pruned: Path, additions: Iterator[bytes], expires: date, output: BinaryIO, report: ExclusionReport) -> None:
+def _merge_exclusions(
+    pruned: Path, additions: Iterator[bytes], expires: date, output: BinaryIO, report: ExclusionReport
+) -> None:
     """Write rows and new exclusions, in the order of their bytes."""
     added = next(additions, None)
 
     def add(until: bytes | None) -> None:
         nonlocal added
         while added is not None and (until is None or added < until):
-            output.write(exclusion(added, expires))
+            output.write(format_exclusion(added, expires))
             report.wildcards += added.endswith(b"*")
             report.added += not added.endswith(b"*")
             added = next(additions, None)
@@ -309,10 +322,10 @@ def _write(pruned: Path, additions: Iterator[bytes], expires: date, output: Bina
             add(key)
             if added == key:
                 # Missed once more. What was excluded for good stays so.
-                day = expiry_in(row)
+                day = line_expiry_date(row)
                 if day is not None and day < expires:
                     report.renewed += 1
-                    row = exclusion(key, expires)  # noqa: PLW2901
+                    row = format_exclusion(key, expires)  # noqa: PLW2901
                 added = next(additions, None)
             output.write(row)
     add(None)

@@ -7,15 +7,15 @@ from typing import Literal, Self, get_args
 
 from unlost import _core
 from unlost.errors import InputError, UriError
-from unlost.formats.unread import unread
+from unlost.formats.unread import unreadable_error
 
-KeyKind = Literal["hxpx", "urir"]
-KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)
+FilterKeyKind = Literal["hxpx", "urir"]
+FILTER_KEY_KINDS: tuple[FilterKeyKind, ...] = get_args(FilterKeyKind)
 """What keys are: those of maps, without queries, or with them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class FilterLayer:
     """What a filter, or one of those that were chained, says about itself.
 
     key: what its keys are. rules: by which addresses become keys.
@@ -26,13 +26,13 @@ class Layer:
     status, mime, exclude: which rows were counted, as options have it; empty for all.
     """
 
-    key: KeyKind
+    key: FilterKeyKind
     rules: str
     bits: int
     keys: int
     earliest: str | None
     latest: str | None
-    made: str | None
+    built_at: str | None
     status: frozenset[str] = frozenset()
     mime: frozenset[str] = frozenset()
     exclude: frozenset[str] = frozenset()
@@ -71,10 +71,10 @@ class Filter:
         try:
             self.file = read(self.path)
         except OSError as error:
-            raise unread(self.path, error) from error
+            raise unreadable_error(self.path, error) from error
         except InputError as error:
-            raise self._named(error) from error
-        self.layers = tuple(_layer(layer) for layer in self.file.layers)
+            raise self._add_path(error) from error
+        self.layers = tuple(_parse_layer(layer) for layer in self.file.layers)
         if rules is not None and rules != self.rules:
             raise InputError(f"{self.path}: made by other rules ({self.rules}) than are asked for ({rules})")
 
@@ -98,7 +98,7 @@ class Filter:
         return cls(path, rules, _core.FilterFile.load)
 
     @property
-    def key(self) -> KeyKind:
+    def key(self) -> FilterKeyKind:
         """What its keys are."""
         return self.layers[0].key
 
@@ -128,9 +128,9 @@ class Filter:
         return max((layer.latest for layer in self.layers if layer.latest), default=None)
 
     @property
-    def made(self) -> str | None:
+    def built_at(self) -> str | None:
         """When the newest layer was, 14 digits in UTC; None if whoever made them did not say."""
-        return max((layer.made for layer in self.layers if layer.made), default=None)
+        return max((layer.built_at for layer in self.layers if layer.built_at), default=None)
 
     def lookup(self, uri: str | bytes) -> bool:
         """Return whether the archive holds a page, given by its address or in its place a SURT.
@@ -144,7 +144,7 @@ class Filter:
         except UriError:
             raise
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[bool | UriError]:
         """Return for each address its answer, or the error that `lookup` would have raised for it.
@@ -154,14 +154,14 @@ class Filter:
         try:
             return self.file.lookup_many(uris, threads)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_key(self, key: str | bytes) -> bool:
         """Return the same for a normal key, as `unlost.uri.key` makes it, with its query or without."""
         try:
             return self.file.lookup_key(key)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[bool]:
         """Return for each normal key its answer. A key ends at the first white space.
@@ -171,7 +171,7 @@ class Filter:
         try:
             return self.file.lookup_keys_many(keys, threads)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> list[bool]:
         """Return the same for keys in one text, one at the beginning of each line.
@@ -181,19 +181,19 @@ class Filter:
         try:
             return self.file.lookup_key_lines(lines, threads)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def check(self) -> list[str]:
         """Read everything, and return what is damaged, a sentence for each partition."""
         return self.file.check()
 
-    def _named(self, error: InputError) -> InputError:
+    def _add_path(self, error: InputError) -> InputError:
         return InputError(f"{self.path}: {error}")
 
 
-def _layer(layer: "_core.LayerFields") -> Layer:
+def _parse_layer(layer: "_core.LayerFields") -> FilterLayer:
     kind, rules, bits, keys, dates, made, chosen = layer
     earliest, latest = dates or (None, None)
-    key = KEY_KINDS[KEY_KINDS.index(kind)]
+    key = FILTER_KEY_KINDS[FILTER_KEY_KINDS.index(kind)]
     status, mime, exclude = (frozenset(text.split(",")) if text else frozenset[str]() for text in chosen)
-    return Layer(key, rules, bits, keys, earliest, latest, made, status, mime, exclude)
+    return FilterLayer(key, rules, bits, keys, earliest, latest, made, status, mime, exclude)

@@ -9,27 +9,27 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_path
-from unlost.formats.ukvs import Header
-from unlost.holdings.build import EXCLUDABLE
-from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind
+from unlost.formats.output import atomic_path
+from unlost.formats.ukvs import UkvsHeader
+from unlost.holdings.build import EXCLUDABLE_PAGES
+from unlost.holdings.filter import FILTER_KEY_KINDS, Filter, FilterKeyKind
 from unlost.holdings.inputs import count_inputs
-from unlost.holdings.provenance import updated_at
-from unlost.holdings.report import Report
-from unlost.holdings.rows import RowOptions
-from unlost.holdings.work import Watch, watched
+from unlost.holdings.provenance import map_update_date
+from unlost.holdings.report import InputReport
+from unlost.holdings.rows import InputOptions
+from unlost.holdings.work import ProgressCallback, run_with_progress
 
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 16, 8
 
-_CHOICE = re.compile(r"[!-+./-~-]+")
+_SELECTOR = re.compile(r"[!-+./-~-]+")
 """What can stand between commas in a header."""
 
-_MAX_CHOICES = 10_000
+_MAX_SELECTOR_CHARS = 10_000
 """Characters: a header has room for 64 KiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilterOptions(RowOptions):
+class FilterOptions(InputOptions):
     """What goes into a filter, and how it is made: which rows, and this.
 
     bits: of a fingerprint, 1 to 16; None for 8, or for as many as the filter has that is added to or compacted.
@@ -39,30 +39,30 @@ class FilterOptions(RowOptions):
     """
 
     bits: int | None = None
-    key: KeyKind = "hxpx"
-    made: str | None = None
+    key: FilterKeyKind = "hxpx"
+    built_at: str | None = None
 
-    def check(self) -> None:
+    def validate(self) -> None:
         """Raise UsageError for what no filter can be made by."""
-        if not MIN_BITS <= self.wanted_bits() <= MAX_BITS:
+        if not MIN_BITS <= self.effective_bits() <= MAX_BITS:
             raise UsageError(f"{self.bits} bits: expected {MIN_BITS} to {MAX_BITS}")
-        if self.key not in KEY_KINDS:
-            raise UsageError(f"{self.key}: no kind of keys: expected {' or '.join(KEY_KINDS)}")
-        if self.made is not None:
-            _check_date(self.made)
-        if unknown := self.exclude - set(EXCLUDABLE):
-            raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
+        if self.key not in FILTER_KEY_KINDS:
+            raise UsageError(f"{self.key}: no kind of keys: expected {' or '.join(FILTER_KEY_KINDS)}")
+        if self.built_at is not None:
+            _validate_date(self.built_at)
+        if unknown := self.exclude - set(EXCLUDABLE_PAGES):
+            raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE_PAGES)}")
         for wanted in self.status | self.mime:
-            if not _CHOICE.fullmatch(wanted) or wanted == "-":
+            if not _SELECTOR.fullmatch(wanted) or wanted == "-":
                 raise UsageError(f"{wanted[:40]!a}: cannot be chosen: expected a status such as 200, or a media type")
-        if sum(map(len, self.status | self.mime)) > _MAX_CHOICES:
-            raise UsageError(f"statuses and media types of more than {_MAX_CHOICES} characters: choose fewer")
+        if sum(map(len, self.status | self.mime)) > _MAX_SELECTOR_CHARS:
+            raise UsageError(f"statuses and media types of more than {_MAX_SELECTOR_CHARS} characters: choose fewer")
 
-    def wanted_bits(self) -> int:
+    def effective_bits(self) -> int:
         """Return how many bits a fingerprint has."""
         return DEFAULT_BITS if self.bits is None else self.bits
 
-    def like(self, other: Filter) -> "FilterOptions":
+    def matching(self, other: Filter) -> "FilterOptions":
         """Return the same with a filter's own keys, rules and choice of rows, and its bits if none are given."""
         first = other.layers[0]
         return replace(
@@ -77,7 +77,7 @@ class FilterOptions(RowOptions):
 
 
 @dataclass(slots=True)
-class FilterReport(Report):
+class FilterReport(InputReport):
     """What became of the lines, and what was made of them.
 
     keys: how many there are in what was made; of what was added, those that were not there before.
@@ -92,7 +92,7 @@ def build_filter(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
     options: FilterOptions | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> FilterReport:
     """Write a filter of what the inputs hold, and return what became of their lines.
 
@@ -101,14 +101,14 @@ def build_filter(
     is damaged (unless that is allowed), is empty or has too many bad lines; OSError for an output that cannot be
     written. Nothing is written then.
     """
-    return _write(inputs, output, options or FilterOptions(), None, watch)
+    return _build(inputs, output, options or FilterOptions(), None, on_progress)
 
 
 def add_to_filter(
     path: str | PathLike[str],
     inputs: Sequence[str | PathLike[str]],
     options: FilterOptions | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
     *,
     output: str | PathLike[str] | None = None,
 ) -> FilterReport:
@@ -119,7 +119,9 @@ def add_to_filter(
     the filter is damaged.
     """
     base = Filter.open(path)
-    return _write(inputs, path if output is None else output, (options or FilterOptions()).like(base), base, watch)
+    return _build(
+        inputs, path if output is None else output, (options or FilterOptions()).matching(base), base, on_progress
+    )
 
 
 def compact_filter(
@@ -127,17 +129,17 @@ def compact_filter(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
     options: FilterOptions | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> FilterReport:
     """Write the filter of the inputs in one layer, made as the one at `path` was, whose place it may take.
 
     The inputs must be all that the archive holds now: keys cannot be read out of a filter. Whether they are is not
     checked, but if the report has fewer keys than the filter had, something that was held is not any more.
     """
-    return _write(inputs, output, (options or FilterOptions()).like(Filter.open(path)), None, watch)
+    return _build(inputs, output, (options or FilterOptions()).matching(Filter.open(path)), None, on_progress)
 
 
-def _check_date(digits: str) -> None:
+def _validate_date(digits: str) -> None:
     """Raise UsageError if it is no date of 14 digits."""
     from unlost.dates import to_datetime  # noqa: PLC0415  start-up, and seldom given
 
@@ -147,45 +149,45 @@ def _check_date(digits: str) -> None:
         raise UsageError(str(error)) from error
 
 
-def filter_builder(wanted: FilterOptions) -> _core.FilterBuilder:
+def create_filter_builder(options: FilterOptions) -> _core.FilterBuilder:
     """Return what takes keys as the options have it."""
     return _core.FilterBuilder(
-        rules=wanted.rules,
-        queries=wanted.key == "urir",
-        status=wanted.statuses(),
-        mime=wanted.media_types(),
-        exclude=sorted(wanted.exclude),
+        rules=options.rules,
+        queries=options.key == "urir",
+        status=options.statuses(),
+        mime=options.media_types(),
+        exclude=sorted(options.exclude),
         line_limit=MAX_LINE_BYTES,
-        threads=wanted.threads,
-        memory=wanted.memory,
-        block=wanted.block,
+        threads=options.threads,
+        memory=options.memory,
+        block=options.block,
     )
 
 
-def choices(wanted: FilterOptions) -> list[str | None]:
+def row_selectors(options: FilterOptions) -> list[str | None]:
     """Return which rows are taken, as the header says it."""
-    return [",".join(sorted(each)) or None for each in (wanted.status, wanted.mime, wanted.exclude)]
+    return [",".join(sorted(each)) or None for each in (options.status, options.mime, options.exclude)]
 
 
-def filter_date(wanted: FilterOptions, maps: Iterable[Header]) -> str | None:
+def filter_build_date(options: FilterOptions, maps: Iterable[UkvsHeader]) -> str | None:
     """Return the date for the header of a filter: no later than those of the maps that it is made of."""
-    return min(date for date in (wanted.made, *map(updated_at, maps)) if date) if wanted.made else None
+    return min(date for date in (options.built_at, *map(map_update_date, maps)) if date) if options.built_at else None
 
 
-def _write(
+def _build(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
     wanted: FilterOptions,
     base: Filter | None,
-    watch: Watch | None,
+    watch: ProgressCallback | None,
 ) -> FilterReport:
-    wanted.check()
+    wanted.validate()
     report = FilterReport()
-    builder = filter_builder(wanted)
-    chosen = choices(wanted)
-    maps: list[Header] = []
+    builder = create_filter_builder(wanted)
+    chosen = row_selectors(wanted)
+    maps: list[UkvsHeader] = []
     # The file gets its name in this thread, which sees Ctrl-C, and is there from the beginning, as `build_map` has it.
-    with whole_path(output) as aside:
+    with atomic_path(output) as aside:
 
         def work(progress: Progress) -> None:
             count_inputs(
@@ -196,8 +198,8 @@ def _write(
                 kind=wanted.kind,
                 column=wanted.column,
                 host=wanted.host,
-                map_like=Header(keys=("surt",), meta={"rules": wanted.rules}),
-                maps=maps,
+                expected_header=UkvsHeader(keys=("surt",), meta={"rules": wanted.rules}),
+                map_headers=maps,
                 allow_partial=wanted.allow_partial,
                 max_bad=wanted.max_bad,
             )
@@ -208,10 +210,12 @@ def _write(
         def finish(progress: Progress) -> tuple[int, int]:
             file = base.file if base else None
             try:
-                return builder.write(aside, wanted.wanted_bits(), filter_date(wanted, maps), chosen, file, progress)
+                return builder.write(
+                    aside, wanted.effective_bits(), filter_build_date(wanted, maps), chosen, file, progress
+                )
             except InputError as error:
                 # The only thing that is read here.
                 raise InputError(f"{base.path}: {error}" if base else str(error)) from error
 
-        watched(work, watch)
+        run_with_progress(work, watch)
     return report

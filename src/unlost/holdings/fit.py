@@ -9,12 +9,12 @@ from pathlib import Path
 
 from unlost._core import MapShape
 from unlost.errors import InputError
-from unlost.holdings._map_header import read_map_header, rules_of
+from unlost.holdings._map_header import read_map_header, header_rules
 from unlost.holdings.build import MapOptions, build_map
 from unlost.holdings.compaction import NO_LIMIT, Compaction
-from unlost.holdings.inputs import kind_of
+from unlost.holdings.inputs import detect_input_kind
 
-_ROUNDS = 200
+_SEARCH_ROUNDS = 200
 
 
 def mean_children(shape: MapShape) -> tuple[list[float], list[float]]:
@@ -32,7 +32,7 @@ def _until_zero(means: Sequence[float]) -> list[float]:
     return list(means[: means.index(0.0)] if 0.0 in means else means)
 
 
-def fit_power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+def fit_decay_curve(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return a and k of the curve a·x^-k that fits the points best, by unweighted least squares of y; k is not below 0.
 
     Raises InputError if there are fewer than two points.
@@ -47,9 +47,9 @@ def fit_power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     # Not below 0: cut-offs that grow with the depth would never roll up what is deep.
     low, high = 0.0, 10.0
     golden = (math.sqrt(5) - 1) / 2
-    for _ in range(_ROUNDS):
+    for _ in range(_SEARCH_ROUNDS):
         left, right = high - golden * (high - low), low + golden * (high - low)
-        if _error(points, left) < _error(points, right):
+        if _squared_error(points, left) < _squared_error(points, right):
             high = right
         else:
             low = left
@@ -62,20 +62,20 @@ def _best_a(points: Sequence[tuple[float, float]], k: float) -> float:
     return sum(w * y for w, (_, y) in zip(weights, points, strict=True)) / sum(w * w for w in weights)
 
 
-def _error(points: Sequence[tuple[float, float]], k: float) -> float:
+def _squared_error(points: Sequence[tuple[float, float]], k: float) -> float:
     a = _best_a(points, k)
     return sum((y - a * math.pow(x, -k)) ** 2 for x, y in points)
 
 
-def _options(source: str | PathLike[str], compaction: Compaction) -> MapOptions:
+def _tree_options(source: str | PathLike[str], compaction: Compaction) -> MapOptions:
     """Return how to build from an index, or from a map as it was built itself: only its tree matters here."""
-    if kind_of(source) != "map":
+    if detect_input_kind(source) != "map":
         return MapOptions(compaction=compaction)
     header = read_map_header(source)
-    return MapOptions(compaction=compaction, by_year="datetime" in header.keys, rules=rules_of(header))
+    return MapOptions(compaction=compaction, by_year="datetime" in header.keys, rules=header_rules(header))
 
 
-def fit_index(source: str | PathLike[str], compaction: Compaction) -> Compaction:
+def fit_compaction(source: str | PathLike[str], compaction: Compaction) -> Compaction:
     """Return the compaction with power laws that fit this index or map, as the second paper fitted its own.
 
     Of hosts, the children of second-level domains and deeper nodes are taken, since top-level domains are never rolled
@@ -83,11 +83,11 @@ def fit_index(source: str | PathLike[str], compaction: Compaction) -> Compaction
     """
     nothing = replace(compaction, host_weight=NO_LIMIT, path_weight=NO_LIMIT, rollup=())
     with tempfile.TemporaryDirectory(prefix="unlost-fit-") as folder:
-        shape = build_map([source], Path(folder, "map.ukvs"), _options(source, nothing)).shape
+        shape = build_map([source], Path(folder, "map.ukvs"), _tree_options(source, nothing)).shape
     if shape is None:
         raise InputError(f"{source}: nothing to fit to")
     hosts, paths = mean_children(shape)
     # x is the depth of the parent; of paths, one more.
-    host_a, host_k = fit_power_law([(depth, mean) for depth, mean in enumerate(hosts, 1) if depth > 1])
-    path_a, path_k = fit_power_law(list(enumerate(paths, 1)))
+    host_a, host_k = fit_decay_curve([(depth, mean) for depth, mean in enumerate(hosts, 1) if depth > 1])
+    path_a, path_k = fit_decay_curve(list(enumerate(paths, 1)))
     return replace(compaction, host_a=host_a, host_k=host_k, path_a=path_a, path_k=path_k)

@@ -7,27 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from unlost.errors import InputError, UnsortedError
-from unlost.formats.detection import detect_lines, is_table, refuse_other_formats
+from unlost.formats.detection import detect_line_kind, is_table, reject_unsupported_formats
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import NO_ROOM
+from unlost.formats.output import DISK_FULL_ERRNOS
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.ukvs import Header
-from unlost.formats.unread import refuse_pipe, unread
-from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
-from unlost.holdings.report import Report
+from unlost.formats.ukvs import UkvsHeader
+from unlost.formats.unread import require_rereadable, unreadable_error
+from unlost.holdings._map_header import is_fully_rolled_up, read_map_header, header_rules
+from unlost.holdings.report import InputReport
 
 if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
     from unlost._core import Progress, RowColumns, Tally
-    from unlost.formats.row import Row
+    from unlost.formats.row import IndexRow
 
-Kind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+InputKind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
+INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
 
 _BATCH = 10_000
 
 
-class Counter(Protocol):
+class RowSink(Protocol):
     """What counts: `unlost._core.MapBuilder`, or something that is fed the same way."""
 
     def add_file(
@@ -45,10 +45,10 @@ class Counter(Protocol):
 def refuse_pipes(paths: Iterable[str | PathLike[str]]) -> None:
     """Raise InputError for a pipe, before anybody who reads twice waits for what never comes again."""
     for path in paths:
-        refuse_pipe(path)
+        require_rereadable(path)
 
 
-def kind_of(path: str | PathLike[str], name: str | None = None) -> Kind:
+def detect_input_kind(path: str | PathLike[str], name: str | None = None) -> InputKind:
     """Detect what a file is from its contents; a ZipNum by its ending `.idx`. name: for messages, if not the path.
 
     A pipe is taken for an index, since what is read of it is gone; the core refuses other lines. Raises
@@ -59,16 +59,16 @@ def kind_of(path: str | PathLike[str], name: str | None = None) -> Kind:
         return "index"
     if Path(path).suffix == ".idx":
         return "zipnum"
-    refuse_other_formats(path, name)
+    reject_unsupported_formats(path, name)
     if _may_be_archive(path):
         from unlost.formats import warcindex  # noqa: PLC0415  takes longer than a small map
 
-        if warcindex.is_archive(path):
+        if warcindex.is_archive_file(path):
             return "archive"
-    return detect_lines(path, name)
+    return detect_line_kind(path, name)
 
 
-def refuse_mixed_kinds(kinds: Mapping[str, Kind]) -> None:
+def refuse_mixed_kinds(kinds: Mapping[str, InputKind]) -> None:
     """Raise InputError if some of the files are lists of URLs and others indexes or archive files."""
     lists = [name for name, kind in kinds.items() if kind == "urls"]
     indexes = [name for name, kind in kinds.items() if kind in ("index", "zipnum", "archive")]
@@ -85,21 +85,21 @@ def _may_be_archive(path: str | PathLike[str]) -> bool:
         with Path(path).open("rb") as file:
             head = file.read(4)
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_error(path, error) from error
     return not head.isascii() or head in (b"WARC", b"file") or not all(32 <= byte < 127 for byte in head)
 
 
 def count_inputs(
     paths: Sequence[str | PathLike[str]],
-    counter: Counter,
-    report: Report,
+    sink: RowSink,
+    report: InputReport,
     progress: "Progress",
     *,
-    kind: Kind | None = None,
+    kind: InputKind | None = None,
     column: int | None = None,
     host: str | None = None,
-    map_like: Header,
-    maps: list[Header] | None = None,
+    expected_header: UkvsHeader,
+    map_headers: list[UkvsHeader] | None = None,
     allow_partial: bool = False,
     max_bad: float | None = None,
 ) -> None:
@@ -118,44 +118,48 @@ def count_inputs(
     none is good; and if too many lines are bad. Raises OSError if there is no room for what is written.
     """
     is_detected = kind in (None, "mixed")
-    kinds = _detected(paths, kind, report, allow_partial=allow_partial) if is_detected else [kind] * len(paths)
+    kinds = _detect_kinds(paths, kind, report, allow_partial=allow_partial) if is_detected else [kind] * len(paths)
     for path, found in zip(paths, kinds, strict=True):
         name = fspath(path)
         if found is None:
             continue
-        before = report.good
+        before = report.understood
         problems = report.problems.total
         try:
-            _count(name, found, counter, report, progress, column, host, map_like, len(paths) == 1, maps)
+            _count_file(
+                name, found, sink, report, progress, column, host, expected_header, len(paths) == 1, map_headers
+            )
         except OSError as error:
             # Nobody reads those: they are about what is written meanwhile.
-            if error.errno in NO_ROOM:
+            if error.errno in DISK_FULL_ERRNOS:
                 raise
-            raise unread(name, error) from error
+            raise unreadable_error(name, error) from error
         except InputError as error:
             if str(error).startswith(name):
                 raise
             if isinstance(error, UnsortedError):
                 raise UnsortedError(f"{name}: {error}") from error
             raise InputError(f"{name}: {error}") from error
-        if report.good == before and report.problems.total > problems:
-            raise InputError(f"{name}: no line of it can be read: {_last(report.problems)}: nothing was written")
+        if report.understood == before and report.problems.total > problems:
+            raise InputError(
+                f"{name}: no line of it can be read: {_last_problem(report.problems)}: nothing was written"
+            )
         report.refuse_damage(allow_partial=allow_partial, index=name if found == "index" else None)
     report.refuse_bad(max_bad)
 
 
-def _last(problems: Problems) -> Problem:
+def _last_problem(problems: Problems) -> Problem:
     return list(problems.first.values())[-1]
 
 
-def _detected(
-    paths: Sequence[str | PathLike[str]], kind: Kind | None, report: Report, *, allow_partial: bool
-) -> "list[Kind | None]":
+def _detect_kinds(
+    paths: Sequence[str | PathLike[str]], kind: InputKind | None, report: InputReport, *, allow_partial: bool
+) -> "list[InputKind | None]":
     """Return what each file is, None for one that is skipped because it cannot be read."""
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, InputKind] = {}
     for path in paths:
         try:
-            kinds[fspath(path)] = kind_of(path)
+            kinds[fspath(path)] = detect_input_kind(path)
         except InputError as error:
             if not allow_partial:
                 raise
@@ -165,75 +169,75 @@ def _detected(
     return [kinds.get(fspath(path)) for path in paths]
 
 
-def _count(
+def _count_file(
     name: str,
-    kind: Kind,
-    counter: Counter,
-    report: Report,
+    kind: InputKind,
+    counter: RowSink,
+    report: InputReport,
     progress: "Progress",
     column: int | None,
     host: str | None,
-    map_like: Header,
+    map_like: UkvsHeader,
     is_only: bool,
-    maps: list[Header] | None,
+    maps: list[UkvsHeader] | None,
 ) -> None:
     if kind in ("index", "urls"):
         if kind == "urls" and column is None and Path(name).is_file() and is_table(name):
             raise InputError("a table with tabs: give the column of its URLs with --column")
         at = None if column is None else column - 1
         tally, damage = counter.add_file(name, progress, kind == "urls", at)
-        report.add(tally, name, damage)
-    elif kind == "zipnum" and (parts := _whole_parts(name)) is not None:
+        report.add_line_stats(tally, name, damage)
+    elif kind == "zipnum" and (parts := _contiguous_zipnum_files(name)) is not None:
         for part in parts:
             tally, damage = counter.add_file(part, progress)
-            report.add(tally, part, damage)
+            report.add_line_stats(tally, part, damage)
     elif kind == "map":
-        header = map_header_like(name, map_like)
+        header = read_compatible_map_header(name, map_like)
         # What a map excludes, another input may hold: merging looks at that, counting cannot.
-        report.add(counter.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
+        report.add_line_stats(counter.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
         if maps is not None:
             maps.append(header)
     else:
         if kind == "log":
-            rows = _hits(name, report.problems, host)
+            rows = _access_log_rows(name, report.problems, host)
         else:
-            rows = (_captures if kind == "archive" else _index_rows)(name, report.problems)
+            rows = (_warc_rows if kind == "archive" else _index_rows)(name, report.problems)
         for batch in _batches(rows):
-            report.add(counter.add_rows(batch), name)
+            report.add_line_stats(counter.add_rows(batch), name)
 
 
-def map_header_like(name: str, wanted: Header, *, is_whole: bool = True) -> Header:
+def read_compatible_map_header(name: str, expected_header: UkvsHeader, *, is_whole: bool = True) -> UkvsHeader:
     """Return the header of a map that is counted. Raises InputError if its rows would mean something else.
 
     is_whole: as `read_map_header` has it.
     """
     header = read_map_header(name, is_whole=is_whole)
-    if header.keys != wanted.keys:
-        found, expected = ", ".join(header.keys), ", ".join(wanted.keys)
+    if header.keys != expected_header.keys:
+        found, expected = ", ".join(header.keys), ", ".join(expected_header.keys)
         raise InputError(
             f"has the key fields {found}, not {expected}: `--by year` goes with maps that were made by it, and only "
             "with those"
         )
-    if "rules" in header.meta and rules_of(header) != rules_of(wanted):
+    if "rules" in header.meta and header_rules(header) != header_rules(expected_header):
         raise InputError(
-            f"made by other rules ({rules_of(header)}) than are asked for ({rules_of(wanted)}): give the map's own "
+            f"made by other rules ({header_rules(header)}) than are asked for ({header_rules(expected_header)}): give the map's own "
             "as `--rules`"
         )
-    if is_rolled_up(header):
+    if is_fully_rolled_up(header):
         raise InputError("everything in it was rolled up, so there are no keys to count: `unlost map merge` takes it")
     return header
 
 
-def _whole_parts(name: str) -> list[str] | None:
+def _contiguous_zipnum_files(name: str) -> list[str] | None:
     """Return the files of a ZipNum in the order of their first blocks; None if they are more or less than its blocks.
 
     A file that is exactly the listed blocks in their order is read as it is, which is much faster than block by block.
     """
-    from unlost.formats.zipnum import ZipNum  # noqa: PLC0415
+    from unlost.formats.zipnum import ZipNumIndex  # noqa: PLC0415
 
     ends: dict[Path, int] = {}
     problems = Problems()
-    with ZipNum(name) as index:
+    with ZipNumIndex(name) as index:
         for block in index.blocks(problems=problems):
             if block.offset != ends.get(block.part, 0):
                 return None
@@ -244,12 +248,12 @@ def _whole_parts(name: str) -> list[str] | None:
 
 
 def _index_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
-    from unlost.formats.index import read_rows  # noqa: PLC0415
+    from unlost.formats.index import read_index_rows  # noqa: PLC0415
 
-    return map(row_columns, read_rows(name, problems))
+    return map(to_row_columns, read_index_rows(name, problems))
 
 
-def row_columns(row: "Row") -> "RowColumns":
+def to_row_columns(row: "IndexRow") -> "RowColumns":
     """Return the columns of a row that holdings are counted by."""
     texts = (
         row.key,
@@ -262,10 +266,10 @@ def row_columns(row: "Row") -> "RowColumns":
     return key, url, date, mime, status
 
 
-def _captures(name: str, problems: Problems) -> "Iterator[RowColumns]":
+def _warc_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
     from unlost.formats import warcindex  # noqa: PLC0415
 
-    for capture in warcindex.read_archive(name, problems):
+    for capture in warcindex.read_archive_captures(name, problems):
         status = "" if capture.status is None else str(capture.status)
         yield (
             b"",
@@ -276,7 +280,7 @@ def _captures(name: str, problems: Problems) -> "Iterator[RowColumns]":
         )
 
 
-def _hits(name: str, problems: Problems, host: str | None) -> "Iterator[RowColumns]":
+def _access_log_rows(name: str, problems: Problems, host: str | None) -> "Iterator[RowColumns]":
     from unlost.formats import accesslog  # noqa: PLC0415
 
     for hit in accesslog.read_access_log(name, problems, host=host):

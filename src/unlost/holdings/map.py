@@ -10,8 +10,8 @@ from unlost._core import Answer, Answers
 from unlost.errors import InputError, UriError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
-from unlost.formats.ukvs import ROW_BYTES, Header, UkvsReader
-from unlost.formats.unread import unread
+from unlost.formats.ukvs import ROW_BYTES_FIELD, UkvsHeader, UkvsReader
+from unlost.formats.unread import unreadable_error
 from unlost.holdings._map_header import refuse_bad_header
 from unlost.holdings.map_file import refuse_truncated, refuse_unknown_version
 from unlost.uri import DEFAULT_RULES, RULE_SETS
@@ -45,18 +45,18 @@ class Map:
         self.problems = Problems()
         try:
             source = read(self.path)
-            self.header: Header = UkvsReader(BytesIO(source.header), self.problems, self.path).header
+            self.header: UkvsHeader = UkvsReader(BytesIO(source.header), self.problems, self.path).header
             keys, values = self.header.keys, self.header.values
             refuse_unknown_version(self.header)
             refuse_truncated(self.header, source)
             frequency = len(keys) + values.index("frequency") if "frequency" in values else None
-            declared = self.header.meta.get(ROW_BYTES)
+            declared = self.header.meta.get(ROW_BYTES_FIELD)
             row_bytes = declared if isinstance(declared, int) else None
             self.rows = source.rows(frequency, self.header.meta.get("rolled_up") is True, row_bytes)
         except OSError as error:
-            raise unread(self.path, error) from error
+            raise unreadable_error(self.path, error) from error
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
         refuse_bad_header(self.problems)
         named = self.header.meta.get("rules", DEFAULT_RULES)
         if named not in RULE_SETS:
@@ -100,7 +100,7 @@ class Map:
         except UriError:
             raise
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer | UriError]:
         """Return for each address its answer, or the error that `lookup` would have raised for it.
@@ -112,14 +112,14 @@ class Map:
         try:
             return self.rows.lookup_many(uris, self.rules, threads)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_key(self, key: str | bytes) -> Answer:
         """Return the same for a normal key, as `unlost.uri.key` makes it; its query is cut."""
         try:
             return self.rows.lookup_key(key)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer]:
         """Return for each key its answer. They must be normal, as `unlost.uri.key` makes them; queries are cut.
@@ -129,7 +129,7 @@ class Map:
         try:
             return self.rows.lookup_keys_many(keys, threads)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
     def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> Answers[Answer]:
         """Return the same for keys in one text, one at the beginning of each line.
@@ -139,7 +139,7 @@ class Map:
         try:
             return self.rows.lookup_key_lines(lines, threads)
         except InputError as error:
-            raise self._named(error) from error
+            raise self._add_path(error) from error
 
-    def _named(self, error: InputError) -> InputError:
+    def _add_path(self, error: InputError) -> InputError:
         return InputError(f"{self.path}: {error}")

@@ -10,34 +10,34 @@ from shutil import copyfileobj
 
 from unlost import _core
 from unlost.errors import InputError
-from unlost.formats.output import whole_path
-from unlost.formats.ukvs import ROW_BYTES, Header
+from unlost.formats.output import atomic_path
+from unlost.formats.ukvs import ROW_BYTES_FIELD, UkvsHeader
 
 FORMAT_VERSION = 2
 """Version 2 adds to the header when and from what a map was made, and the size of its rows. Rows have not changed."""
 
-_ROW_BYTES = re.compile(rb'(?<="' + ROW_BYTES.encode() + rb'": ) *\d+(?=\}\n)')
+_ROW_BYTES = re.compile(rb'(?<="' + ROW_BYTES_FIELD.encode() + rb'": ) *\d+(?=\}\n)')
 
 
-def with_row_bytes(header: Header) -> Header:
+def with_row_bytes(header: UkvsHeader) -> UkvsHeader:
     """Return a header of this version that has room for the size of the rows, which `map_file` fills in."""
-    return replace(header, meta={**header.meta, "version": FORMAT_VERSION, ROW_BYTES: 0})
+    return replace(header, meta={**header.meta, "version": FORMAT_VERSION, ROW_BYTES_FIELD: 0})
 
 
-def without_row_bytes(header: Header) -> Header:
+def without_row_bytes(header: UkvsHeader) -> UkvsHeader:
     """Return a header that does not declare the size of the rows."""
-    return replace(header, meta={name: value for name, value in header.meta.items() if name != ROW_BYTES})
+    return replace(header, meta={name: value for name, value in header.meta.items() if name != ROW_BYTES_FIELD})
 
 
 @contextmanager
-def map_file(output: str | PathLike[str]) -> Iterator[Path]:
+def atomic_map_file(output: str | PathLike[str]) -> Iterator[Path]:
     """Give the path of an empty file to write a map to, which gets its name only when the block ends well.
 
     The file must begin with the lines of a header made by `with_row_bytes`. At the end the size of the rows is written
     into it. A pipe or a device, in which nothing can be overwritten, gets the map from a temporary file. Raises OSError
     as `unlost.formats.output.whole_path` does.
     """
-    with whole_path(output) as aside:
+    with atomic_path(output) as aside:
         if aside.is_file():
             yield aside
             write_row_bytes(aside)
@@ -71,7 +71,7 @@ def write_row_bytes(path: Path) -> None:
         file.write(f"{size:>{width}}".encode())
 
 
-def refuse_unknown_version(header: Header) -> None:
+def refuse_unknown_version(header: UkvsHeader) -> None:
     """Raise InputError for a map whose header names a later version of the format: its rows may mean something else."""
     version = header.meta.get("version")
     if header.meta.get("type", "MementoMap") == "MementoMap" and isinstance(version, int) and version > FORMAT_VERSION:
@@ -81,15 +81,15 @@ def refuse_unknown_version(header: Header) -> None:
         )
 
 
-def truncation(header: Header, source: _core.MapSource) -> str | None:
+def truncation_problem(header: UkvsHeader, source: _core.MapSource) -> str | None:
     """Return why the rows of a map are not those that its header was written for; None if there is no sign of it.
 
     The rows of a compressed file are counted when they are read.
     """
-    declared = header.meta.get(ROW_BYTES)
+    declared = header.meta.get(ROW_BYTES_FIELD)
     if declared is not None:
         if not isinstance(declared, int) or declared < 0:
-            return f"expected a number of bytes as `{ROW_BYTES}` of the header, found {ascii(declared)[:40]}"
+            return f"expected a number of bytes as `{ROW_BYTES_FIELD}` of the header, found {ascii(declared)[:40]}"
         found = source.row_bytes
         return None if found in (None, declared) else _core.wrong_row_bytes(declared, found)
     if source.row_bytes == 0 and b"!meta" not in source.header:
@@ -99,7 +99,7 @@ def truncation(header: Header, source: _core.MapSource) -> str | None:
     return None
 
 
-def refuse_truncated(header: Header, source: _core.MapSource) -> None:
+def refuse_truncated(header: UkvsHeader, source: _core.MapSource) -> None:
     """Raise InputError for a map that is truncated: the pages that it lost would not be held."""
-    if problem := truncation(header, source):
+    if problem := truncation_problem(header, source):
         raise InputError(problem)

@@ -9,22 +9,22 @@ from typing import Literal, NamedTuple, get_args
 
 from unlost.errors import UriError, UsageError
 from unlost.formats.accesslog import read_access_log
-from unlost.formats.detection import detect_queries
+from unlost.formats.detection import detect_query_format
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.unread import refuse_pipe
-from unlost.formats.upstream import read_answers
+from unlost.formats.unread import require_rereadable
+from unlost.formats.upstream import read_upstream_log
 from unlost.formats.urllist import read_urls
 from unlost.uri import DEFAULT_RULES, key_many
 
-MissKind = Literal["answers", "log", "urls"]
-MISS_KINDS: tuple[MissKind, ...] = get_args(MissKind)
+MissLogKind = Literal["answers", "log", "urls"]
+MISS_LOG_KINDS: tuple[MissLogKind, ...] = get_args(MissLogKind)
 """Upstream answers, one JSON object a line; an access log; pages that were missed, one a line."""
 
 _BATCH = 10_000
 _NOT_FOUND = 404
 
 
-class Asked(NamedTuple):
+class LoggedRequest(NamedTuple):
     """A page that was asked for. key: its normal key, without query. has_query: it had one. held: it was found."""
 
     key: str
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MissOptions:
+class MissLogOptions:
     """How logs are read.
 
     rules: by which addresses become keys.
@@ -48,14 +48,14 @@ class MissOptions:
     rules: str = DEFAULT_RULES
     archive: str | None = None
     since: date | None = None
-    kind: MissKind | None = None
+    kind: MissLogKind | None = None
     column: int | None = None
     host: str | None = None
     replay: bool = False
 
 
 @dataclass(slots=True)
-class Misses:
+class MissLogReader:
     """Files that tell what was missed; iterating reads them, in bounded memory.
 
     read: answers, hits or addresses so far.
@@ -65,17 +65,17 @@ class Misses:
     """
 
     files: tuple[str | PathLike[str], ...]
-    options: MissOptions
+    options: MissLogOptions
     problems: Problems
-    read: int = 0
-    unsaid: int = 0
-    old: int = 0
+    read_count: int = 0
+    inconclusive_count: int = 0
+    outdated_count: int = 0
 
-    def __iter__(self) -> Iterator[Asked]:
+    def __iter__(self) -> Iterator[LoggedRequest]:
         """Yield what the files tell, in their order. Raises InputError for one that cannot be read at all."""
         for file in self.files:
             name = fspath(file)
-            told = self._told(name, self.options.kind or _kind_of(name))
+            told = self._outcomes(name, self.options.kind or _detect_miss_log_kind(name))
             while batch := list(islice(told, _BATCH)):
                 keys = key_many((uri for uri, _ in batch), self.options.rules)
                 for (uri, held), key in zip(batch, keys, strict=True):
@@ -83,28 +83,28 @@ class Misses:
                         self.problems.add(Problem(key.kind, name, None, 0, f"{key}: {ascii(uri)[:60]}"))
                     else:
                         page, mark, _ = key.partition("?")
-                        yield Asked(page, bool(mark), held)
+                        yield LoggedRequest(page, bool(mark), held)
 
-    def _told(self, name: str, kind: MissKind) -> Iterator[tuple[str | bytes, bool]]:
+    def _outcomes(self, name: str, kind: MissLogKind) -> Iterator[tuple[str | bytes, bool]]:
         """Yield addresses, and whether they were held."""
-        for uri, day, held in self._lines(name, kind):
-            self.read += 1
+        for uri, day, held in self._records(name, kind):
+            self.read_count += 1
             if held is None:
-                self.unsaid += 1
+                self.inconclusive_count += 1
             elif not held and day and self.options.since and day < self.options.since.isoformat():
-                self.old += 1
+                self.outdated_count += 1
             else:
                 yield uri, held
 
-    def _lines(self, name: str, kind: MissKind) -> Iterator[tuple[str | bytes, str, bool | None]]:
+    def _records(self, name: str, kind: MissLogKind) -> Iterator[tuple[str | bytes, str, bool | None]]:
         """Yield addresses, the days on which they were asked for, if known, and whether they were held, if said."""
         if kind == "urls":
-            return self._missed(name)
-        return self._answers(name) if kind == "answers" else self._hits(name)
+            return self._listed_misses(name)
+        return self._upstream_records(name) if kind == "answers" else self._access_log_records(name)
 
-    def _answers(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
+    def _upstream_records(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
         wanted = self.options.archive
-        for answer in read_answers(name, self.problems):
+        for answer in read_upstream_log(name, self.problems):
             if self.options.archive is None and wanted not in (None, answer.archive):
                 raise UsageError(
                     f"{name}: answers of several archives, {wanted[:40]!a} and {answer.archive[:40]!a}: "
@@ -115,21 +115,21 @@ class Misses:
             said = {"hit": True, "miss": False}.get(answer.outcome) if answer.archive == wanted else None
             yield answer.uri, answer.time[:10], said
 
-    def _hits(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
+    def _access_log_records(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
         options = self.options
-        for hit in read_access_log(name, self.problems, host=options.host, archive=options.replay):
+        for hit in read_access_log(name, self.problems, host=options.host, is_archive=options.replay):
             said = None
             if hit.method in ("GET", "HEAD") and hit.status is not None:
                 said = False if hit.status == _NOT_FOUND else True if 200 <= hit.status < 400 else None
             yield hit.uri, f"{hit.datetime[:4]}-{hit.datetime[4:6]}-{hit.datetime[6:8]}", said
 
-    def _missed(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
+    def _listed_misses(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
         for line in read_urls(name, self.problems, column=self.options.column):
             yield line.text, "", False
 
 
-def _kind_of(name: str) -> MissKind:
+def _detect_miss_log_kind(name: str) -> MissLogKind:
     """Detect what a file is from its first lines. Raises InputError if it cannot be read."""
-    refuse_pipe(name)
-    kind = detect_queries(name)
+    require_rereadable(name)
+    kind = detect_query_format(name)
     return "answers" if kind == "json" else kind

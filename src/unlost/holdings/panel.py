@@ -5,10 +5,10 @@ from enum import IntEnum
 
 from unlost import _core
 from unlost.errors import UsageError
-from unlost.holdings.routing import Holdings
+from unlost.holdings.routing import ArchiveHoldings
 
 
-class Finding(IntEnum):
+class HoldingsMatch(IntEnum):
     """What one archive's map and filters say about a page, apart from how old they are."""
 
     UNCOVERED = 0
@@ -33,7 +33,7 @@ class Finding(IntEnum):
     """Something turned out to be damaged: `Holdings.lookup_key` says what."""
 
 
-class Panel:
+class MultiLookup:
     """What is known of several archives, made by the same rules.
 
     rules: by which addresses become keys. size: how many archives there are.
@@ -41,16 +41,16 @@ class Panel:
     It is as safe with threads as what it is made of. Raises UsageError if the rules differ, or if there is nobody.
     """
 
-    def __init__(self, holdings: Sequence[Holdings]) -> None:
+    def __init__(self, holdings: Sequence[ArchiveHoldings]) -> None:
         rules = {each.rules for each in holdings}
         if len(rules) != 1:
             raise UsageError("holdings of one rule set are asked together: expected some, and all of the same")
         self.rules = rules.pop()
         self.size = len(holdings)
-        self._panel = _core.Panel(
+        self._core_lookup = _core.Panel(
             [(each.map.rows if each.map else None, [pages.file for pages in each.filters]) for each in holdings]
         )
 
     def lookup_key(self, key: str) -> bytes:
         """Return for each archive the number of a `Finding`, about a normal key as `unlost.uri.key` makes it."""
-        return self._panel.lookup_key(key)
+        return self._core_lookup.lookup_key(key)

@@ -13,35 +13,35 @@ from typing import BinaryIO
 from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_file, whole_files
+from unlost.formats.output import atomic_file, atomic_files
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.ukvs import header_lines
-from unlost.formats.unread import refuse_pipe
-from unlost.holdings._profile_header import ProfileHeader, same_rules
-from unlost.holdings._profile_lookup import Holding, Profile
-from unlost.holdings._profile_merging import lines_with_parts
+from unlost.formats.ukvs import format_header
+from unlost.formats.unread import require_rereadable
+from unlost.holdings._profile_header import ProfileHeader, require_same_rules
+from unlost.holdings._profile_lookup import ProfileLookupResult, UriKeyProfile
+from unlost.holdings._profile_merging import merge_part_lines
 from unlost.holdings.build import MapOptions
 from unlost.holdings.inputs import count_inputs
-from unlost.holdings.map_file import map_file, with_row_bytes
-from unlost.holdings.report import Report
-from unlost.holdings.work import Watch, watched
+from unlost.holdings.map_file import atomic_map_file, with_row_bytes
+from unlost.holdings.report import InputReport
+from unlost.holdings.work import ProgressCallback, run_with_progress
 from unlost.uri import DEFAULT_RULES, SuffixList
 
 __all__ = [
-    "KINDS",
-    "Holding",
-    "Profile",
+    "PROFILE_PROBLEM_KINDS",
+    "ProfileLookupResult",
+    "UriKeyProfile",
     "ProfileHeader",
-    "ProfileReport",
+    "ProfileCheckResult",
     "build_profiles",
     "check_profile",
-    "counter",
+    "create_profile_counter",
     "merge_profiles",
     "profiles_to_map",
     "write_profiles",
 ]
 
-KINDS = {
+PROFILE_PROBLEM_KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
     "bad-row": "expected a key and an object",
     "bad-frequency": "expected a `frequency` of at most 18 digits",
@@ -55,7 +55,9 @@ KINDS = {
 """What can be wrong with the lines of a profile."""
 
 
-def counter(rules: str = DEFAULT_RULES, *, threads: int | None = None, memory: int | None = None) -> _core.MapBuilder:
+def create_profile_counter(
+    rules: str = DEFAULT_RULES, *, threads: int | None = None, memory: int | None = None
+) -> _core.MapBuilder:
     """Return what counts pages for `write_profiles`: anything that feeds the builder of a map can feed it.
 
     threads, memory (bytes): how the work is done; nothing of it shows in the result.
@@ -76,7 +78,7 @@ def build_profiles(
     threads: int | None = None,
     memory: int | None = None,
     progress: _core.Progress | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> int:
     """Count what inputs hold under the keys of each policy, and return how many captures that are.
 
@@ -89,21 +91,23 @@ def build_profiles(
     (unless that is allowed), or if the inputs are empty.
     """
     progress = progress or _core.Progress()
-    builder = counter(header.rules, threads=threads, memory=memory)
-    report = Report(problems=problems)
+    builder = create_profile_counter(header.rules, threads=threads, memory=memory)
+    report = InputReport(problems=problems)
     map_like = MapOptions(rules=header.rules).header()
     files = list(inputs)
 
     def work(running: _core.Progress) -> None:
-        count_inputs(files, builder, report, running, map_like=map_like, allow_partial=allow_partial, max_bad=max_bad)
+        count_inputs(
+            files, builder, report, running, expected_header=map_like, allow_partial=allow_partial, max_bad=max_bad
+        )
 
-    watched(work, watch, progress)
+    run_with_progress(work, on_progress, progress)
     report.refuse_empty(files)
     write_profiles(builder, outputs, header, suffixes=suffixes, as_json=as_json, progress=progress)
     return report.counted
 
 
-def _keep(
+def _add_problems(
     troubles: Iterable[tuple[str, int, int, int, bytes]], name: str, problems: Problems, kinds: Mapping[str, str]
 ) -> None:
     for kind, count, line, offset, example in troubles:
@@ -129,10 +133,12 @@ def write_profiles(
     progress = progress or _core.Progress()
     suffixes = suffixes or SuffixList(section=header.suffixes)
     headers = {policy: replace(header, policy=policy) for policy in outputs}
-    with whole_files(list(outputs.values())) as files:
-        heads = [each.json_head() if as_json else each.lines() for each in headers.values()]
-        plan = [(policy, _path(file), head) for policy, file, head in zip(outputs, files, heads, strict=True)]
-        watched(lambda _: _core.write_profiles(builder, plan, suffixes, as_json, progress), progress=progress)
+    with atomic_files(list(outputs.values())) as files:
+        heads = [each.to_json_prefix() if as_json else each.to_lines() for each in headers.values()]
+        plan = [
+            (policy, _descriptor_path(file), head) for policy, file, head in zip(outputs, files, heads, strict=True)
+        ]
+        run_with_progress(lambda _: _core.write_profiles(builder, plan, suffixes, as_json, progress), progress=progress)
         if as_json:
             for file in files:
                 if file.seekable():
@@ -140,16 +146,16 @@ def write_profiles(
                 file.write(b"\n}}\n")
 
 
-def _path(file: BinaryIO) -> str:
+def _descriptor_path(file: BinaryIO) -> str:
     """Return a name for an open file that has none yet, or that may be a pipe."""
     return f"/dev/fd/{file.fileno()}"
 
 
-def _headers(sources: Sequence[str | PathLike[str]]) -> dict[str, ProfileHeader]:
+def _read_headers(sources: Sequence[str | PathLike[str]]) -> dict[str, ProfileHeader]:
     if not sources:
         raise InputError("no profiles: nothing to do")
     for path in sources:
-        refuse_pipe(path)
+        require_rereadable(path)
     return {fspath(path): ProfileHeader.read(path) for path in sources}
 
 
@@ -159,7 +165,7 @@ def merge_profiles(
     *,
     name: str | None = None,
     id: str | None = None,  # noqa: A002  named as in the file
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
     """Write the profiles of one policy as one: frequency and spread of each key added, and parts, if they tell them.
@@ -171,22 +177,24 @@ def merge_profiles(
     from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
 
     progress = progress or _core.Progress()
-    headers = _headers(sources)
-    header = ProfileHeader.merged(headers, name, id)
-    head = header.lines()
+    headers = _read_headers(sources)
+    header = ProfileHeader.merge(headers, name, id)
+    head = header.to_lines()
     paths = [fspath(path) for path in sources]
 
     def merge(target: str) -> None:
-        watched(lambda _: _core.merge_profiles(paths, MAX_LINE_BYTES, target, head, progress), watch, progress)
+        run_with_progress(
+            lambda _: _core.merge_profiles(paths, MAX_LINE_BYTES, target, head, progress), on_progress, progress
+        )
 
-    with whole_file(output) as file, TemporaryDirectory(prefix="unlost-merge-") as folder:
+    with atomic_file(output) as file, TemporaryDirectory(prefix="unlost-merge-") as folder:
         if header.by:
             without_parts = Path(folder, "merged")
             without_parts.touch()
             merge(str(without_parts))
-            file.writelines(lines_with_parts(without_parts, paths))
+            file.writelines(merge_part_lines(without_parts, paths))
         else:
-            merge(_path(file))
+            merge(_descriptor_path(file))
 
 
 def profiles_to_map(
@@ -196,7 +204,7 @@ def profiles_to_map(
     name: str | None = None,
     id: str | None = None,  # noqa: A002  named as in the file
     memory: int | None = None,
-    watch: Watch | None = None,
+    on_progress: ProgressCallback | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
     """Write a MementoMap in which every page is held that was counted in one of the profiles, of whatever policies.
@@ -205,20 +213,22 @@ def profiles_to_map(
     as `merge_profiles` does, but for the policies.
     """
     progress = progress or _core.Progress()
-    headers = _headers(sources)
-    rules = same_rules(headers)
+    headers = _read_headers(sources)
+    rules = require_same_rules(headers)
     everything = list(headers.values())
     common = everything[0] if len(everything) == 1 else ProfileHeader("HxPx")
     header = MapOptions(rules=rules, name=name or common.name, id=id or common.id).header()
-    head = header_lines(with_row_bytes(header))
+    head = format_header(with_row_bytes(header))
     plan = [(fspath(path), headers[fspath(path)].policy) for path in sources]
-    with map_file(output) as file:
+    with atomic_map_file(output) as file:
         target = str(file)
-        watched(lambda _: _core.profiles_to_map(plan, MAX_LINE_BYTES, target, head, progress, memory), watch, progress)
+        run_with_progress(
+            lambda _: _core.profiles_to_map(plan, MAX_LINE_BYTES, target, head, progress, memory), on_progress, progress
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileReport:
+class ProfileCheckResult:
     """What a profile comes to.
 
     header: what it says about itself. keys: how many there are. frequency: how many URI-Ms they have together; None if
@@ -237,7 +247,7 @@ class ProfileReport:
         return self.problems.total == 0 and self.frequency is not None
 
 
-def check_profile(path: str | PathLike[str], watch: Watch | None = None) -> ProfileReport:
+def check_profile(path: str | PathLike[str], on_progress: ProgressCallback | None = None) -> ProfileCheckResult:
     """Read a profile to its end and return what is wrong with it.
 
     watch: called now and then with the bytes and lines that were read.
@@ -245,13 +255,13 @@ def check_profile(path: str | PathLike[str], watch: Watch | None = None) -> Prof
     Raises InputError if it is not a profile at all, or is cut off.
     """
     name = fspath(path)
-    refuse_pipe(path)
+    require_rereadable(path)
     header = ProfileHeader.read(path)
     suffixes = SuffixList(section=header.suffixes)
-    keys, frequency, spread, tally = watched(
+    keys, frequency, spread, tally = run_with_progress(
         lambda progress: _core.check_profile(name, header.policy, header.rules, suffixes, MAX_LINE_BYTES, progress),
-        watch,
+        on_progress,
     )
     problems = Problems()
-    _keep(tally[-1], name, problems, KINDS)
-    return ProfileReport(header, keys, frequency, spread, problems)
+    _add_problems(tally[-1], name, problems, PROFILE_PROBLEM_KINDS)
+    return ProfileCheckResult(header, keys, frequency, spread, problems)

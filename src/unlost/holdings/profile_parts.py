@@ -15,39 +15,39 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, get_args
 
 from unlost.errors import InputError, UsageError
-from unlost.formats.index import read_rows
+from unlost.formats.index import read_index_rows
 from unlost.formats.media_types import group_of
-from unlost.formats.output import whole_files
+from unlost.formats.output import atomic_files
 from unlost.formats.problems import Problems
 from unlost.holdings._profile_header import ProfileHeader
-from unlost.holdings.inputs import kind_of, row_columns
-from unlost.holdings.profile import counter, write_profiles
-from unlost.holdings.report import Report
+from unlost.holdings.inputs import detect_input_kind, to_row_columns
+from unlost.holdings.profile import create_profile_counter, write_profiles
+from unlost.holdings.report import InputReport
 from unlost.uri import SuffixList
 
 if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
     from unlost._core import MapBuilder, RowColumns
 
-Field = Literal["year", "mime"]
-FIELDS: tuple[Field, ...] = get_args(Field)
+PartField = Literal["year", "mime"]
+PART_FIELDS: tuple[PartField, ...] = get_args(PartField)
 
-UNKNOWN = "-"
+UNKNOWN_PART = "-"
 """The year or the group of what does not tell."""
 
-MOST_PARTS = 400
+MAX_PROFILE_PARTS = 400
 """Each has a counter of its own. Beyond them, years that are new count as unknown: no archive is that old."""
 
 _BATCH = 5_000  # rows of a part
-_MEMORY = 512 << 20  # bytes, for all counters
+_COUNTER_MEMORY = 512 << 20  # bytes, for all counters
 
 
-def build_parted_profiles(
+def build_profiles_by_part(
     inputs: Iterable[str | PathLike[str]],
     outputs: Mapping[str, str | PathLike[str]],
     header: ProfileHeader,
     problems: Problems,
-    by: Sequence[Field],
+    by: Sequence[PartField],
     *,
     suffixes: SuffixList | None = None,
     allow_partial: bool = False,
@@ -61,13 +61,13 @@ def build_parted_profiles(
     input that is no CDX or CDXJ, UsageError if `by` is empty or has something twice.
     """
     if not by or len(set(by)) != len(by):
-        raise UsageError(f"expected one or both of {', '.join(FIELDS)}, each once")
+        raise UsageError(f"expected one or both of {', '.join(PART_FIELDS)}, each once")
     made = replace(header, others={**header.others, "by": list(by)})
-    report = Report(problems=problems)
-    counters = _Counters(header.rules, by, report, memory or _MEMORY)
+    report = InputReport(problems=problems)
+    counters = _PartCounters(header.rules, by, report, memory or _COUNTER_MEMORY)
     paths = list(inputs)
     for path in paths:
-        kind = kind_of(path)
+        kind = detect_input_kind(path)
         if kind not in ("index", "zipnum"):
             raise InputError(f"{fspath(path)}: has no dates and media types ({kind}): expected a CDX or CDXJ")
         counters.read(fspath(path), problems)
@@ -80,49 +80,49 @@ def build_parted_profiles(
         for number, (part, builder) in enumerate(counters.builders.items()):
             parts[part] = {policy: Path(name, f"{number}-{policy}") for policy in outputs}
             write_profiles(builder, parts[part], header, suffixes=suffixes)
-        files = stack.enter_context(whole_files(list(outputs.values())))
+        files = stack.enter_context(atomic_files(list(outputs.values())))
         for (policy, _), file in zip(outputs.items(), files, strict=True):
-            file.write(replace(made, policy=policy).lines())
-            file.writelines(_joined({part: paths[policy] for part, paths in parts.items()}))
+            file.write(replace(made, policy=policy).to_lines())
+            file.writelines(_merge_part_profiles({part: paths[policy] for part, paths in parts.items()}))
     return report.counted
 
 
-class _Counters:
+class _PartCounters:
     """A counter for each part that occurs."""
 
-    def __init__(self, rules: str, by: Sequence[Field], report: Report, memory: int) -> None:
+    def __init__(self, rules: str, by: Sequence[PartField], report: InputReport, memory: int) -> None:
         self.builders: dict[str, MapBuilder] = {}
         self._rules = rules
         self._by = by
         self._report = report
         self._memory = max(1 << 20, memory // 64)
-        self._waiting: dict[str, list[RowColumns]] = {}
+        self._batches: dict[str, list[RowColumns]] = {}
 
     def read(self, name: str, problems: Problems) -> None:
         """Count the rows of one file."""
-        for row in read_rows(name, problems):
-            year = row.timestamp[:4] if row.timestamp[:4].isdecimal() and row.timestamp.isascii() else UNKNOWN
+        for row in read_index_rows(name, problems):
+            year = row.timestamp[:4] if row.timestamp[:4].isdecimal() and row.timestamp.isascii() else UNKNOWN_PART
             mime = row.fields.get("mime", "")
-            told = {"year": year, "mime": group_of(mime) if mime else UNKNOWN}
+            told = {"year": year, "mime": group_of(mime) if mime else UNKNOWN_PART}
             part = " ".join(told[field] for field in self._by)
-            if part not in self.builders and len(self.builders) >= MOST_PARTS:
-                part = " ".join(UNKNOWN for _ in self._by)
-            batch = self._waiting.setdefault(part, [])
-            batch.append(row_columns(row))
+            if part not in self.builders and len(self.builders) >= MAX_PROFILE_PARTS:
+                part = " ".join(UNKNOWN_PART for _ in self._by)
+            batch = self._batches.setdefault(part, [])
+            batch.append(to_row_columns(row))
             if len(batch) >= _BATCH:
                 self._count(part, name)
-        for part in list(self._waiting):
+        for part in list(self._batches):
             self._count(part, name)
 
     def _count(self, part: str, name: str) -> None:
         if part not in self.builders:
-            self.builders[part] = counter(self._rules, threads=1, memory=self._memory)
-        self._report.add(self.builders[part].add_rows(self._waiting.pop(part)), name)
+            self.builders[part] = create_profile_counter(self._rules, threads=1, memory=self._memory)
+        self._report.add_line_stats(self.builders[part].add_rows(self._batches.pop(part)), name)
 
 
-def _joined(paths: Mapping[str, Path]) -> Iterator[bytes]:
+def _merge_part_profiles(paths: Mapping[str, Path]) -> Iterator[bytes]:
     """Yield the lines of one profile of many, with how much of each key is of which."""
-    sources = [_rows(path, part) for part, path in sorted(paths.items())]
+    sources = [_part_rows(path, part) for part, path in sorted(paths.items())]
     for key, group in groupby(merge(*sources, key=lambda row: row[0]), key=lambda row: row[0]):
         found = [(part, json.loads(rest)) for _, part, rest in group]
         line = {"frequency": sum(each["frequency"] for _, each in found), "spread": 1}
@@ -135,7 +135,7 @@ def _joined(paths: Mapping[str, Path]) -> Iterator[bytes]:
         yield key + b" " + json.dumps({**line, **told, "parts": parts}).encode() + b"\n"
 
 
-def _rows(path: Path, part: str) -> Iterator[tuple[bytes, str, bytes]]:
+def _part_rows(path: Path, part: str) -> Iterator[tuple[bytes, str, bytes]]:
     with path.open("rb") as file:
         for line in file:
             if not line.startswith(b"@"):

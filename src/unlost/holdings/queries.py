@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from unlost import _core
 from unlost._core import Progress
 from unlost.errors import InputError
-from unlost.formats.detection import detect_queries
+from unlost.formats.detection import detect_query_format
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
-from unlost.formats.ukvs import Header, header_lines
-from unlost.formats.unread import refuse_pipe
-from unlost.holdings.inputs import Counter, count_inputs
+from unlost.formats.ukvs import UkvsHeader, format_header
+from unlost.formats.unread import require_rereadable
+from unlost.holdings.inputs import RowSink, count_inputs
 from unlost.holdings.query_kinds import QueryKind
-from unlost.holdings.report import Report
-from unlost.holdings.work import watched
+from unlost.holdings.report import InputReport
+from unlost.holdings.work import run_with_progress
 
 if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
@@ -29,7 +29,7 @@ _BATCH = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryOptions:
+class QueryLogOptions:
     """What files of questions are, where looking at them does not tell.
 
     kind: a list of addresses, an access log, or a log of upstream answers (docs/formats.md).
@@ -46,74 +46,74 @@ def count_queries(
     files: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
     rules: str,
-    options: QueryOptions | None = None,
-) -> Report:
+    options: QueryLogOptions | None = None,
+) -> InputReport:
     """Write a map of what was asked, with how often, and return what became of the lines.
 
     Every line that names a page is a question, whatever was answered. Raises InputError for a file that cannot be read
     at all, or without any question.
     """
     counter = _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES)
-    report = feed_queries(files, counter, rules, options)
+    report = add_queries(files, counter, rules, options)
     Path(output).touch()  # the core writes to a file that is there
-    watched(lambda progress: counter.write(output, header_lines(_like(rules)), None, progress))
+    run_with_progress(lambda progress: counter.write(output, format_header(_header_with_rules(rules)), None, progress))
     return report
 
 
-def feed_queries(
-    files: Sequence[str | PathLike[str]], counter: Counter, rules: str, options: QueryOptions | None = None
-) -> Report:
+def add_queries(
+    files: Sequence[str | PathLike[str]], sink: RowSink, rules: str, options: QueryLogOptions | None = None
+) -> InputReport:
     """Count what was asked with whatever counts, and return what became of the lines. Raises as `count_queries` does.
 
     rules: those of the counter.
     """
-    how = options or QueryOptions()
-    report = Report()
-    header = _like(rules)
+    how = options or QueryLogOptions()
+    report = InputReport()
+    header = _header_with_rules(rules)
 
     def work(progress: Progress) -> None:
         for file in files:
             before = report.counted
-            kind = how.kind or query_kind(file)
+            kind = how.kind or detect_query_kind(file)
             if kind == "upstream":
-                for batch in _answers(fspath(file), report.problems):
-                    report.add(counter.add_rows(batch), fspath(file))
+                for batch in _upstream_rows(fspath(file), report.problems):
+                    report.add_line_stats(sink.add_rows(batch), fspath(file))
             else:
                 count_inputs(
                     [file],
-                    counter,
+                    sink,
                     report,
                     progress,
                     kind=kind,
                     column=how.column,
                     host=how.host,
-                    map_like=header,
+                    expected_header=header,
                     allow_partial=True,  # fewer queries make the map no less correct
                 )
             if report.counted == before:
                 raise InputError(f"{fspath(file)}: no question in it: expected addresses, or lines of a log")
 
-    watched(work)
+    run_with_progress(work)
     return report
 
 
-def _like(rules: str) -> Header:
-    return Header(meta={"rules": rules})
+def _header_with_rules(rules: str) -> UkvsHeader:
+    return UkvsHeader(meta={"rules": rules})
 
 
-def query_kind(file: str | PathLike[str]) -> QueryKind:
+def detect_query_kind(file: str | PathLike[str]) -> QueryKind:
     """Tell what a file of questions is by its first lines. Raises InputError if it cannot be read, or only once."""
-    refuse_pipe(file)
-    kind = detect_queries(file)
+    require_rereadable(file)
+    kind = detect_query_format(file)
     return "upstream" if kind == "json" else kind
 
 
-def _answers(name: str, problems: Problems) -> "Iterator[list[RowColumns]]":
-    from unlost.formats.upstream import read_answers  # noqa: PLC0415  most logs are others
+def _upstream_rows(name: str, problems: Problems) -> "Iterator[list[RowColumns]]":
+    from unlost.formats.upstream import read_upstream_log  # noqa: PLC0415  most logs are others
 
     rows = (
         (b"", answer.uri.encode(), re.sub(r"\D", "", answer.time)[:14].encode(), b"", b"")
-        for answer in read_answers(name, problems)
+        for answer in read_upstream_log(name, problems)
     )
     while batch := list(islice(rows, _BATCH)):
         yield batch

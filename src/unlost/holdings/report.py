@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
     from unlost._core import MapShape, Tally
 
-MESSAGES = {
+LINE_PROBLEM_MESSAGES = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES was left out",
     "bad-row": "expected a key, a date, and columns or an object",
     "bad-header": "expected ` CDX` and one letter for each column",
@@ -26,7 +26,7 @@ MESSAGES = {
 
 
 @dataclass(slots=True)
-class Report:
+class InputReport:
     """Counts of lines, and what could not be read.
 
     lines: that were read.
@@ -46,7 +46,7 @@ class Report:
     problems: Problems = field(default_factory=Problems)
     shape: "MapShape | None" = None
 
-    def add(self, tally: "Tally", name: str, damage: str | None = None) -> None:
+    def add_line_stats(self, tally: "Tally", name: str, damage: str | None = None) -> None:
         """Add what the core counted in one file."""
         lines, counted, foreign, filtered, repaired, problems = tally
         self.lines += lines
@@ -56,13 +56,13 @@ class Report:
         self.repaired += repaired
         for kind, count, line, offset, example in problems:
             found = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
-            message = MESSAGES.get(kind, "no key can be made of it")
+            message = LINE_PROBLEM_MESSAGES.get(kind, "no key can be made of it")
             self.problems.add(Problem(kind, name, line, offset, f"{message}: `{found}`"), count)
         if damage is not None:
-            self.problems.add(Problem(damage, name, lines, 0, MESSAGES[damage]))
+            self.problems.add(Problem(damage, name, lines, 0, LINE_PROBLEM_MESSAGES[damage]))
 
     @property
-    def good(self) -> int:
+    def understood(self) -> int:
         """How many lines were understood, whether they are counted or not."""
         return self.counted + self.foreign + self.filtered
 
@@ -86,7 +86,7 @@ class Report:
 
     def refuse_empty(self, inputs: Sequence[str | PathLike[str]]) -> None:
         """Raise InputError if no line of any input was understood."""
-        if not self.good:
+        if not self.understood:
             reasons = [str(problem) for problem in self.problems.first.values()]
             reasons += [f"{fspath(name)}: nothing in it" for name in inputs]
             raise InputError(f"{next(iter(reasons), 'no inputs')}: nothing was written")
@@ -94,7 +94,7 @@ class Report:
     def refuse_bad(self, max_bad: float | None) -> None:
         """Raise InputError if a larger share of the lines than `max_bad` was bad."""
         bad = self.problems.total
-        if max_bad is not None and bad > max_bad * (self.good + bad):
-            share = f"{bad} of {self.good + bad} lines are bad, more than {max_bad:g} of them"
+        if max_bad is not None and bad > max_bad * (self.understood + bad):
+            share = f"{bad} of {self.understood + bad} lines are bad, more than {max_bad:g} of them"
             first = next(iter(self.problems.first.values()))
             raise InputError(f"{share}: nothing was written; first: {first}")

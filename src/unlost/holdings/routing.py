@@ -10,18 +10,18 @@ from unlost.errors import InputError, UriError, UsageError
 from unlost.holdings.ageing import REBUILD_AFTER_DAYS
 from unlost.holdings.filter import Filter
 from unlost.holdings.map import Answer, Map
-from unlost.holdings.provenance import updated_at
+from unlost.holdings.provenance import map_update_date
 from unlost.uri import key
 
-DEFAULT_MAX_AGE = timedelta(days=REBUILD_AFTER_DAYS)
+DEFAULT_MAX_FILTER_AGE = timedelta(days=REBUILD_AFTER_DAYS)
 """After so long, archives have captured enough that a filter does not know of."""
 
 
-_CLOCKS = timedelta(days=1)
+_CLOCK_SKEW = timedelta(days=1)
 """So far clocks and time zones may be apart."""
 
 
-class Verdict(StrEnum):
+class RoutingDecision(StrEnum):
     """What an aggregator needs to know."""
 
     HELD = "held"
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
     PERHAPS_NEWER = "perhaps newer"
 
 
-class Reason(StrEnum):
+class RoutingReason(StrEnum):
     """Why that is."""
 
     BOTH = "map and filter have it"
@@ -43,7 +43,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class HoldingsResult:
     """What is said about one page.
 
     key: the page's, without its query. verdict, reason: what, and why.
@@ -51,14 +51,14 @@ class Ruling:
     """
 
     key: str
-    verdict: Verdict
-    reason: Reason
-    answer: Answer | None = None
+    decision: RoutingDecision
+    reason: RoutingReason
+    map_result: Answer | None = None
 
     @property
-    def is_worth_asking(self) -> bool:
+    def should_query(self) -> bool:
         """Whether the archive may have the page, so that it should be asked."""
-        return self.verdict is not Verdict.NOT_HELD
+        return self.decision is not RoutingDecision.NOT_HELD
 
 
 def utc_now() -> datetime:
@@ -66,7 +66,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Holdings:
+class ArchiveHoldings:
     """What is known about an archive: a map, filters, or both.
 
     map: what the archive is like, also where it grows; None if there is none.
@@ -100,7 +100,7 @@ class Holdings:
         self,
         map: Map | None,  # noqa: A002  that is its name
         filters: Sequence[Filter] = (),
-        max_age: timedelta = DEFAULT_MAX_AGE,
+        max_age: timedelta = DEFAULT_MAX_FILTER_AGE,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
         parts: list[Map | Filter] = [*([map] if map else []), *filters]
@@ -116,11 +116,11 @@ class Holdings:
         self.rules = parts[0].rules
         self.max_age = max_age
         self._now = now
-        made = [each.made or each.latest for each in self.filters]
+        made = [each.built_at or each.latest for each in self.filters]
         self._dates = [to_datetime(date) if date else None for date in made]
-        self.has_deciding_filters = self._decides()
+        self.has_deciding_filters = self._filters_decide()
 
-    def _decides(self) -> bool:
+    def _filters_decide(self) -> bool:
         """Return whether the filters may deny a page that the map lists.
 
         The keys of a map have no queries: a line stands for a page with all of them, while filters of whole URLs know
@@ -128,11 +128,11 @@ class Holdings:
         """
         if self.map is None or not self.filters or any(each.key != "urir" for each in self.filters):
             return False
-        date = updated_at(self.map.header)
-        filters_made = [to_datetime(each.made) for each in self.filters if each.made]
-        return date is None or all(to_datetime(date) - made <= _CLOCKS for made in filters_made)
+        date = map_update_date(self.map.header)
+        filters_made = [to_datetime(each.built_at) for each in self.filters if each.built_at]
+        return date is None or all(to_datetime(date) - made <= _CLOCK_SKEW for made in filters_made)
 
-    def lookup(self, uri: str | bytes) -> Ruling:
+    def lookup(self, uri: str | bytes) -> HoldingsResult:
         """Return what is said about a page, given by its address or in its place a SURT. Raises UriError.
 
         Raises InputError if it turns out that a file is damaged.
@@ -142,54 +142,54 @@ class Holdings:
             raise ruling
         return ruling
 
-    def lookup_key(self, key: str) -> Ruling:
+    def lookup_key(self, key: str) -> HoldingsResult:
         """Return the same for a normal key, as `unlost.uri.key` makes it by the same rules, with its query.
 
         Whoever asks many archives about one page makes its key once.
         """
         if self.map is None:
-            reason = Reason.FILTER if self._has_key(key) else Reason.FILTERED
-            verdict = Verdict.HELD if reason is Reason.FILTER else Verdict.NOT_HELD
-            return Ruling(key.partition("?")[0], verdict, reason)
+            reason = RoutingReason.FILTER if self._is_key_in_filters(key) else RoutingReason.FILTERED
+            verdict = RoutingDecision.HELD if reason is RoutingReason.FILTER else RoutingDecision.NOT_HELD
+            return HoldingsResult(key.partition("?")[0], verdict, reason)
         answer = self.map.lookup_key(key)
-        had = self._has_key(key) if self.filters and answer.held else None
-        return self._ruling(answer, had, is_old=had is False and self.has_old_filter())
+        had = self._is_key_in_filters(key) if self.filters and answer.held else None
+        return self._decide(answer, had, is_old=had is False and self.has_old_filter())
 
-    def _has_key(self, key: str) -> bool:
+    def _is_key_in_filters(self, key: str) -> bool:
         return any(each.lookup_key(key) for each in self.filters)
 
-    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[Ruling | UriError]:
+    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[HoldingsResult | UriError]:
         """Return for each address its ruling, or the error that `lookup` would have raised for it.
 
         threads: how many may work on it; all processors if not given. The rulings do not depend on it.
         """
         asked = list(uris)
         if self.map is None:
-            return self._by_filters(asked, threads)
+            return self._lookup_in_filters(asked, threads)
         answers = self.map.lookup_many(asked, threads)
         covered = [place for place, answer in enumerate(answers) if isinstance(answer, Answer) and answer.held]
-        had = dict(zip(covered, self._are_had([asked[place] for place in covered], threads), strict=True))
+        had = dict(zip(covered, self._are_in_filters([asked[place] for place in covered], threads), strict=True))
         is_old = self.has_old_filter()
         return [
-            answer if isinstance(answer, UriError) else self._ruling(answer, had.get(place), is_old=is_old)
+            answer if isinstance(answer, UriError) else self._decide(answer, had.get(place), is_old=is_old)
             for place, answer in enumerate(answers)
         ]
 
-    def _by_filters(self, asked: list[str | bytes], threads: int | None) -> list[Ruling | UriError]:
-        rulings: list[Ruling | UriError] = []
-        for uri, had in zip(asked, self._are_had(asked, threads), strict=True):
+    def _lookup_in_filters(self, asked: list[str | bytes], threads: int | None) -> list[HoldingsResult | UriError]:
+        rulings: list[HoldingsResult | UriError] = []
+        for uri, had in zip(asked, self._are_in_filters(asked, threads), strict=True):
             if isinstance(had, UriError):
                 rulings.append(had)
             elif had:
-                rulings.append(Ruling(self._page(uri), Verdict.HELD, Reason.FILTER))
+                rulings.append(HoldingsResult(self._page_key(uri), RoutingDecision.HELD, RoutingReason.FILTER))
             else:
-                rulings.append(Ruling(self._page(uri), Verdict.NOT_HELD, Reason.FILTERED))
+                rulings.append(HoldingsResult(self._page_key(uri), RoutingDecision.NOT_HELD, RoutingReason.FILTERED))
         return rulings
 
-    def _page(self, uri: str | bytes) -> str:
+    def _page_key(self, uri: str | bytes) -> str:
         return key(uri, self.rules).partition("?")[0]
 
-    def _are_had(self, asked: list[str | bytes], threads: int | None) -> list[bool | UriError | None]:
+    def _are_in_filters(self, asked: list[str | bytes], threads: int | None) -> list[bool | UriError | None]:
         """Return for each address whether any filter has it; None if there are no filters."""
         if not self.filters:
             return [None] * len(asked)
@@ -206,20 +206,20 @@ class Holdings:
         """Return whether a filter is too old to deny what a wildcard of the map covers."""
         now = self._now()
         # One capture with a date that is still to come, and indexes have such, would keep a filter young for ever.
-        return any(date is None or not -_CLOCKS <= now - date <= self.max_age for date in self._dates)
+        return any(date is None or not -_CLOCK_SKEW <= now - date <= self.max_age for date in self._dates)
 
-    def _ruling(self, answer: Answer, had: bool | UriError | None, *, is_old: bool) -> Ruling:
+    def _decide(self, answer: Answer, had: bool | UriError | None, *, is_old: bool) -> HoldingsResult:
         if not answer.held:
-            reason = Reason.UNCOVERED if answer.matched is None else Reason.EXCLUDED
-            return Ruling(answer.key, Verdict.NOT_HELD, reason, answer)
+            reason = RoutingReason.UNCOVERED if answer.matched is None else RoutingReason.EXCLUDED
+            return HoldingsResult(answer.key, RoutingDecision.NOT_HELD, reason, answer)
         if had is None or isinstance(had, UriError):  # what the map could read, filters can
-            return Ruling(answer.key, Verdict.HELD, Reason.MAP, answer)
+            return HoldingsResult(answer.key, RoutingDecision.HELD, RoutingReason.MAP, answer)
         if had:
-            return Ruling(answer.key, Verdict.HELD, Reason.BOTH, answer)
+            return HoldingsResult(answer.key, RoutingDecision.HELD, RoutingReason.BOTH, answer)
         is_listed = not (answer.matched or "").endswith("*")
         # An archive has what its map lists; a filter of pages that lacks it is of another day, or of other rows.
         if is_listed and not self.has_deciding_filters:
-            return Ruling(answer.key, Verdict.PERHAPS_NEWER, Reason.LISTED, answer)
+            return HoldingsResult(answer.key, RoutingDecision.PERHAPS_NEWER, RoutingReason.LISTED, answer)
         if is_old and not is_listed:
-            return Ruling(answer.key, Verdict.PERHAPS_NEWER, Reason.OLD_FILTER, answer)
-        return Ruling(answer.key, Verdict.NOT_HELD, Reason.FILTERED, answer)
+            return HoldingsResult(answer.key, RoutingDecision.PERHAPS_NEWER, RoutingReason.OLD_FILTER, answer)
+        return HoldingsResult(answer.key, RoutingDecision.NOT_HELD, RoutingReason.FILTERED, answer)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from unlost.holdings.inputs import Kind
+from unlost.holdings.inputs import InputKind
 from unlost.uri import DEFAULT_RULES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowOptions:
+class InputOptions:
     """What maps, filters and statistics are all told about the rows that they are made of.
 
     status, mime: only rows with one of these; an empty set is all.
@@ -23,7 +23,7 @@ class RowOptions:
     mime: frozenset[str] = frozenset()
     exclude: frozenset[str] = frozenset()
     rules: str = DEFAULT_RULES
-    kind: Kind | None = None
+    kind: InputKind | None = None
     column: int | None = None
     host: str | None = None
     allow_partial: bool = False

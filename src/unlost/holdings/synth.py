@@ -7,18 +7,18 @@ from typing import Protocol
 
 from unlost import _core
 from unlost.errors import InputError, UsageError
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.unread import unread
+from unlost.formats.unread import unreadable_error
 
 MAX_SEED = 2**64 - 1
 MAX_LINES = 10**12
 """More than any archive has; what is above is a slip of the finger."""
 
-_PACKINGS = {".gz": "gzip", ".zst": "zstd"}
+_COMPRESSION_BY_SUFFIX = {".gz": "gzip", ".zst": "zstd"}
 
 
-class Writable(Protocol):
+class BytesWriter(Protocol):
     """A file opened for writing bytes, or anything like it."""
 
     def write(self, data: bytes, /) -> object:
@@ -27,7 +27,7 @@ class Writable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SynthIndexOptions:
     """What index to make.
 
     lines: how many, exactly. seed: another one makes another index of the same shape. urls: a list of addresses, plain,
@@ -61,18 +61,18 @@ class Plan:
                 raise UsageError("largest_host: every key needs a line: expected 1 to the number of lines")
 
 
-def write_index(plan: Plan, path: str | PathLike[str], problems: Problems) -> None:
+def write_synthetic_index(options: SynthIndexOptions, path: str | PathLike[str], problems: Problems) -> None:
     """Write a made-up index as CDXJ, in gzip if the path ends in `.gz`, in zstd for `.zst`.
 
     The file appears whole or not at all. Lines of a list that are no addresses are left out and counted in `problems`.
     Raises InputError if the list cannot be read or has no address, OSError if the file cannot be written.
     """
-    urls = _read_urls(plan, problems)
-    with whole_file(path) as file:
-        _write(plan, urls, file, _PACKINGS.get(Path(path).suffix, "plain"))
+    urls = _read_urls(options, problems)
+    with atomic_file(path) as file:
+        _write_rows(options, urls, file, _COMPRESSION_BY_SUFFIX.get(Path(path).suffix, "plain"))
 
 
-def write_index_to(plan: Plan, file: Writable, problems: Problems) -> None:
+def write_synthetic_index_to(options: SynthIndexOptions, file: BytesWriter, problems: Problems) -> None:
     r"""Write a made-up index to a file that is open, not compressed; for the rest see `write_index`.
 
     >>> from io import BytesIO
@@ -81,21 +81,21 @@ def write_index_to(plan: Plan, file: Writable, problems: Problems) -> None:
     >>> file.getvalue().count(b"\n")
     3
     """
-    _write(plan, _read_urls(plan, problems), file, "plain")
+    _write_rows(options, _read_urls(options, problems), file, "plain")
 
 
-def _write(plan: Plan, urls: _core.SynthUrls | None, file: Writable, packing: str) -> None:
+def _write_rows(plan: SynthIndexOptions, urls: _core.SynthUrls | None, file: BytesWriter, packing: str) -> None:
     _core.write_synthetic_index(file.write, plan.lines, plan.seed, urls, plan.largest_host, plan.shuffled, packing)
 
 
-def _read_urls(plan: Plan, problems: Problems) -> _core.SynthUrls | None:
+def _read_urls(plan: SynthIndexOptions, problems: Problems) -> _core.SynthUrls | None:
     if plan.urls is None:
         return None
     name = fspath(plan.urls)
     try:
         urls = _core.SynthUrls(plan.urls, plan.column)
     except OSError as error:
-        raise unread(name, error) from error
+        raise unreadable_error(name, error) from error
     for kind, count, number, offset, message in urls.refused:
         problems.add(Problem(kind, name, number, offset, message), count)
     if urls.is_empty:

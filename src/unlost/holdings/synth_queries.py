@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from unlost.errors import InputError, UriError, UsageError
-from unlost.formats.output import whole_file
+from unlost.formats.output import atomic_file
 from unlost.formats.problems import Problems
 from unlost.formats.urllist import read_urls
 from unlost.holdings.build import build_map
@@ -28,12 +28,12 @@ MAX_QUERIES = 10**8
 _SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
 _SUFFIXES = ("com", "org", "net", "info", "de", "fr", "pt", "co.uk")
 _BATCH = 100_000
-_TRIES = 40
+_MAX_TRIES = 40
 """For a near-miss or a stranger that happens to be held another is made; an index that holds all of those is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryPlan:
+class SynthQueryOptions:
     """What questions to make up.
 
     count: how many. held, near: shares of them that are for addresses of the index and for pages beside those; the rest
@@ -47,8 +47,8 @@ class QueryPlan:
     held: float = 0.1
     near: float = 0.3
     seed: int = 0
-    hidden: str | PathLike[str] | None = None
-    strangers: str | PathLike[str] | None = None
+    near_urls: str | PathLike[str] | None = None
+    unrelated_urls: str | PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse with UsageError what cannot be made."""
@@ -69,17 +69,17 @@ class QueryPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeQueries:
+class SynthQueryCounts:
     """How many questions of each kind there are."""
 
     held: int
     near: int
-    strangers: int
+    unrelated: int
 
 
-def write_queries(
-    index: Sequence[str | PathLike[str]], plan: QueryPlan, output: Path, problems: Problems
-) -> MadeQueries:
+def write_synthetic_queries(
+    index: Sequence[str | PathLike[str]], options: SynthQueryOptions, output: Path, problems: Problems
+) -> SynthQueryCounts:
     """Write questions, one address a line, in random order, and return how many there are of each kind.
 
     The same index, plan and lists make the same bytes with one version of unlost. Held ones are drawn from the whole
@@ -88,35 +88,37 @@ def write_queries(
     there is no page in the index, or too few in a list.
     """
     refuse_pipes(index)  # each is read twice
-    wanted = plan.counts()
-    rng = random.Random(plan.seed)  # noqa: S311  made-up data, not a secret
+    wanted = options.counts()
+    rng = random.Random(options.seed)  # noqa: S311  made-up data, not a secret
     with TemporaryDirectory(prefix="unlost-queries-") as name:
         pages, addresses = Path(name, "pages.ukvs"), Path(name, "addresses")
         report = build_map(index, pages)
         for kind, count in report.problems.counts.items():
             problems.add(report.problems.first[kind], count)
         build_profiles(index, {"URIR": addresses}, ProfileHeader("URIR"), Problems())
-        keys = _sampled(addresses, wanted[0] + wanted[1], rng)
+        keys = _sample_keys(addresses, wanted[0] + wanted[1], rng)
         if not keys:
             raise InputError(f"{fspath(index[0])}: nothing in it: expected an index")
         holdings = Map.open(pages)
-        held = [unsurt(key) for key in _drawn(keys, wanted[0], rng)]
-        if plan.hidden is not None:
-            near = _left_out(plan.hidden, wanted[1], holdings, rng, problems)
+        held = [unsurt(key) for key in _draw(keys, wanted[0], rng)]
+        if options.near_urls is not None:
+            near = _sample_misses(options.near_urls, wanted[1], holdings, rng, problems)
         else:
-            near = list(_not_held(lambda: _beside(rng.choice(keys), rng), wanted[1], holdings, "near-miss"))
-        if plan.strangers is not None:
-            strangers = _left_out(plan.strangers, wanted[2], holdings, rng, problems)
+            near = list(
+                _generate_misses(lambda: _near_miss_url(rng.choice(keys), rng), wanted[1], holdings, "near-miss")
+            )
+        if options.unrelated_urls is not None:
+            strangers = _sample_misses(options.unrelated_urls, wanted[2], holdings, rng, problems)
         else:
-            strangers = list(_not_held(lambda: _stranger(rng), wanted[2], holdings, "stranger"))
+            strangers = list(_generate_misses(lambda: _unrelated_url(rng), wanted[2], holdings, "stranger"))
     asked = held + near + strangers
     rng.shuffle(asked)
-    with whole_file(output) as file:
+    with atomic_file(output) as file:
         file.writelines(f"{one}\n".encode("utf-8", "surrogateescape") for one in asked)
-    return MadeQueries(len(held), len(near), len(strangers))
+    return SynthQueryCounts(len(held), len(near), len(strangers))
 
 
-def _sampled(addresses: Path, most: int, rng: random.Random) -> list[str]:
+def _sample_keys(addresses: Path, most: int, rng: random.Random) -> list[str]:
     """Return at most so many keys of a profile, all of them as likely, in the order of the file."""
     with addresses.open("rb") as file:
         count = sum(not line.startswith(b"@") for line in file)
@@ -130,7 +132,7 @@ def _sampled(addresses: Path, most: int, rng: random.Random) -> list[str]:
     return [key for key, again in zip(keys, back, strict=True) if key == again]
 
 
-def _drawn(keys: Sequence[str], count: int, rng: random.Random) -> list[str]:
+def _draw(keys: Sequence[str], count: int, rng: random.Random) -> list[str]:
     """Return so many of them: each once while there are enough, then again."""
     found: list[str] = []
     while len(found) < count:
@@ -138,7 +140,7 @@ def _drawn(keys: Sequence[str], count: int, rng: random.Random) -> list[str]:
     return found
 
 
-def _beside(key: str, rng: random.Random) -> str:
+def _near_miss_url(key: str, rng: random.Random) -> str:
     """Return an address beside one that is held: another page of its folder, or one in a folder that nobody knows."""
     page = unsurt(key.partition("?")[0])
     folder, _, last = page.rpartition("/")
@@ -152,7 +154,7 @@ def _beside(key: str, rng: random.Random) -> str:
             return f"{folder}/{_word(rng)}/{last or 'index.html'}"
 
 
-def _stranger(rng: random.Random) -> str:
+def _unrelated_url(rng: random.Random) -> str:
     """Return an address of a host that nobody knows, some folders deep."""
     host = f"{_word(rng)}{_word(rng)}.{rng.choice(_SUFFIXES)}"
     path = "/".join(_word(rng) for _ in range(rng.randrange(4)))
@@ -163,10 +165,10 @@ def _word(rng: random.Random) -> str:
     return "".join(rng.choice(_SYLLABLES) for _ in range(rng.randrange(2, 5)))
 
 
-def _not_held(make: Callable[[], str], count: int, holdings: Map, what: str) -> Iterator[str]:
+def _generate_misses(make: Callable[[], str], count: int, holdings: Map, what: str) -> Iterator[str]:
     """Yield so many made-up addresses of which the index has no capture."""
     left = count
-    tries = _TRIES
+    tries = _MAX_TRIES
     while left and tries:
         made = [make() for _ in range(min(left, _BATCH))]
         before = left
@@ -180,7 +182,7 @@ def _not_held(make: Callable[[], str], count: int, holdings: Map, what: str) -> 
         raise InputError(f"no {what} could be made that is not held: the index holds nearly everything that can be")
 
 
-def _left_out(
+def _sample_misses(
     listed: str | PathLike[str], count: int, holdings: Map, rng: random.Random, problems: Problems
 ) -> list[str]:
     """Return so many different addresses of a list that the index does not hold, each as likely as any other."""

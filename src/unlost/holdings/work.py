@@ -6,15 +6,17 @@ from typing import TypeVar
 
 from unlost._core import Progress
 
-Watch = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Called now and then with the bytes and the lines that have been read."""
 
 T = TypeVar("T")
 
-_SECONDS_BETWEEN_LOOKS = 0.1
+_POLL_SECONDS = 0.1
 
 
-def watched(work: Callable[[Progress], T], watch: Watch | None = None, progress: Progress | None = None) -> T:
+def run_with_progress(
+    work: Callable[[Progress], T], on_progress: ProgressCallback | None = None, progress: Progress | None = None
+) -> T:
     """Return what `work` returns, or raise what it raises.
 
     progress: what the work reports to and is cancelled by, if somebody has one already.
@@ -38,16 +40,16 @@ def watched(work: Callable[[Progress], T], watch: Watch | None = None, progress:
     thread = threading.Thread(target=run, name="unlost-work")
     thread.start()
     try:
-        while not done.wait(_SECONDS_BETWEEN_LOOKS):
-            if watch is not None:
-                watch(reported.bytes, reported.lines)
+        while not done.wait(_POLL_SECONDS):
+            if on_progress is not None:
+                on_progress(reported.bytes, reported.lines)
     except BaseException:
         reported.cancel()
         raise
     finally:
         thread.join()
-    if watch is not None:
-        watch(reported.bytes, reported.lines)
+    if on_progress is not None:
+        on_progress(reported.bytes, reported.lines)
     if failures:
         raise failures[0]
     return results[0]

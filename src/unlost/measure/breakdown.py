@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from unlost.dates import to_datetime
 from unlost.errors import DateError
-from unlost.formats.media_types import UNKNOWN, group_of
-from unlost.measure.comparison import Comparison, Outcome
-from unlost.measure.resource import Columns
+from unlost.formats.media_types import UNKNOWN_TYPE, group_of
+from unlost.measure.comparison import Comparison, ComparisonOutcome
+from unlost.measure.resource import ResourceColumns
 from unlost.uri.naming import path_depth
 
-_MOST_TYPES = 40  # rows of types: there are about so many that mean anything, and headers can have any
-_MOST_LETTERS = 80  # of a type
-_DEEPEST = 10  # the last row of depths
+_MAX_TYPES = 40  # rows of types: there are about so many that mean anything, and headers can have any
+_MAX_LABEL_LENGTH = 80  # of a type
+_MAX_DEPTH = 10  # the last row of depths
 
 _DAY = 86_400  # seconds
 _AGES = ((7, "under a week"), (30, "a week to a month"), (365, "a month to a year"), (5 * 365, "1 to 5 years"))
@@ -25,7 +25,7 @@ _OLDER = "over 5 years"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BreakdownRow:
     """Resources of the original that have something in common, and what became of them.
 
     similar: of the changed. held: of the missing. migrated, canonical: of those that came back: in another format, or
@@ -62,7 +62,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class BreakdownTable:
     """Rows by one property. What was added is in none: the original has nothing of it.
 
     name: one word, for programs. title: for people. has_formats: whether it tells canonical and migrated ones apart.
@@ -70,22 +70,22 @@ class Table:
 
     name: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[BreakdownRow, ...]
     has_formats: bool = False
 
 
 _GROUPS = ("HTML", "images", "other")
-_DEPTHS = (*(str(depth) for depth in range(_DEEPEST)), f"{_DEEPEST} or more")
+_DEPTHS = (*(str(depth) for depth in range(_MAX_DEPTH)), f"{_MAX_DEPTH} or more")
 _QUERIES = ("without ?", "with ?")
-_ALL_AGES = (*(label for _, label in _AGES), _OLDER, UNKNOWN)
+_ALL_AGES = (*(label for _, label in _AGES), _OLDER, UNKNOWN_TYPE)
 
-_Fate = tuple[Outcome, bool, bool, bool | None]
+_OutcomeKey = tuple[ComparisonOutcome, bool, bool, bool | None]
 """What became of a resource: its outcome, whether it is similar, held, migrated. There are few different ones."""
 
-_SAME: _Fate = (Outcome.IDENTICAL, False, False, False)
+_IDENTICAL: _OutcomeKey = (ComparisonOutcome.IDENTICAL, False, False, False)
 
 
-class _Kind(NamedTuple):
+class _ResourceGroup(NamedTuple):
     """What tables tell resources apart by."""
 
     mime: str | None
@@ -94,42 +94,44 @@ class _Kind(NamedTuple):
     age: str
 
 
-def breakdowns(comparison: Comparison) -> tuple[Table, ...]:
+def breakdowns(comparison: Comparison) -> tuple[BreakdownTable, ...]:
     """Return the tables: by group of types, type, depth, query and age."""
     columns = comparison.original.columns()
     fates = {each.name: (each.outcome, each.similar, each.held, each.migrated) for each in comparison.different}
-    labels = zip(columns.mimes, map(_depth, columns.names), map(_query, columns.uris), ages_of(columns), strict=True)
+    labels = zip(columns.mimes, map(_depth, columns.names), map(_query, columns.uris), age_labels(columns), strict=True)
     # There are far fewer kinds than resources, so all tables are made from these.
-    counted = Counter(zip(labels, (fates.get(name, _SAME) for name in columns.names), strict=True))
-    kinds = [(_Kind(*kind), fate, count) for (kind, fate), count in counted.items()]
+    counted = Counter(zip(labels, (fates.get(name, _IDENTICAL) for name in columns.names), strict=True))
+    kinds = [(_ResourceGroup(*kind), fate, count) for (kind, fate), count in counted.items()]
 
-    def rows(label: Callable[[_Kind], str]) -> dict[str, Row]:
-        return _rows((label(kind), fate, count) for kind, fate, count in kinds)
+    def rows(label: Callable[[_ResourceGroup], str]) -> dict[str, BreakdownRow]:
+        return _group_rows((label(kind), fate, count) for kind, fate, count in kinds)
 
     return (
-        Table("group", "HTML, images, other", _in_order(rows(lambda kind: group_of(_mime(kind))), _GROUPS), True),
-        Table("type", "Media type", _most_frequent(rows(lambda kind: _mime(kind)[:_MOST_LETTERS])), True),
-        Table("depth", "Depth of the path", _in_order(rows(lambda kind: kind.depth), _DEPTHS)),
-        Table("query", "Query", _in_order(rows(lambda kind: kind.query), _QUERIES)),
-        Table("age", "Age", _in_order(rows(lambda kind: kind.age), _ALL_AGES)),
+        BreakdownTable(
+            "group", "HTML, images, other", _in_order(rows(lambda kind: group_of(_mime(kind))), _GROUPS), True
+        ),
+        BreakdownTable("type", "Media type", _most_frequent(rows(lambda kind: _mime(kind)[:_MAX_LABEL_LENGTH])), True),
+        BreakdownTable("depth", "Depth of the path", _in_order(rows(lambda kind: kind.depth), _DEPTHS)),
+        BreakdownTable("query", "Query", _in_order(rows(lambda kind: kind.query), _QUERIES)),
+        BreakdownTable("age", "Age", _in_order(rows(lambda kind: kind.age), _ALL_AGES)),
     )
 
 
-def _rows(labelled: Iterable[tuple[str, _Fate, int]]) -> dict[str, Row]:
+def _group_rows(labelled: Iterable[tuple[str, _OutcomeKey, int]]) -> dict[str, BreakdownRow]:
     """Return the rows by their labels. Equal ones are counted first, and then added: most are."""
-    counted: Counter[tuple[str, _Fate]] = Counter()
+    counted: Counter[tuple[str, _OutcomeKey]] = Counter()
     for label, fate, count in labelled:
         counted[label, fate] += count
-    found: dict[str, Row] = {}
+    found: dict[str, BreakdownRow] = {}
     for (label, fate), count in counted.items():
-        found[label] = _sum(found.get(label, Row(label)), _row_of(fate, count))
+        found[label] = _add_rows(found.get(label, BreakdownRow(label)), _make_row(fate, count))
     return found
 
 
-def _row_of(fate: _Fate, count: int) -> Row:
+def _make_row(fate: _OutcomeKey, count: int) -> BreakdownRow:
     outcome, similar, held, migrated = fate
-    is_back = outcome is not Outcome.MISSING
-    return Row(
+    is_back = outcome is not ComparisonOutcome.MISSING
+    return BreakdownRow(
         "",
         **{outcome.value: count},
         similar=count if similar else 0,
@@ -139,7 +141,7 @@ def _row_of(fate: _Fate, count: int) -> Row:
     )
 
 
-def _sum(first: Row, second: Row) -> Row:
+def _add_rows(first: BreakdownRow, second: BreakdownRow) -> BreakdownRow:
     """Return both as one row, with the label of the first."""
     return replace(first, **{name: getattr(first, name) + getattr(second, name) for name in _COUNTED})
 
@@ -147,40 +149,40 @@ def _sum(first: Row, second: Row) -> Row:
 _COUNTED = ("identical", "changed", "similar", "missing", "held", "canonical", "migrated")
 
 
-def _in_order(rows: Mapping[str, Row], order: Iterable[str]) -> tuple[Row, ...]:
+def _in_order(rows: Mapping[str, BreakdownRow], order: Iterable[str]) -> tuple[BreakdownRow, ...]:
     """Return the rows that have anything in them."""
     return tuple(rows[label] for label in order if label in rows)
 
 
-def _most_frequent(rows: Mapping[str, Row]) -> tuple[Row, ...]:
+def _most_frequent(rows: Mapping[str, BreakdownRow]) -> tuple[BreakdownRow, ...]:
     """Return the rows, the most frequent first; rare ones are one row if there are very many."""
     ordered = sorted(rows.values(), key=lambda row: (-row.original, row.label))
-    shown, rest = ordered[:_MOST_TYPES], ordered[_MOST_TYPES:]
+    shown, rest = ordered[:_MAX_TYPES], ordered[_MAX_TYPES:]
     if rest:
-        shown.append(reduce(_sum, rest, Row(f"{len(rest):,} other types")))
+        shown.append(reduce(_add_rows, rest, BreakdownRow(f"{len(rest):,} other types")))
     return tuple(shown)
 
 
 def _depth(name: str) -> str:
-    return _DEPTHS[min(path_depth(name), _DEEPEST)]
+    return _DEPTHS[min(path_depth(name), _MAX_DEPTH)]
 
 
 def _query(uri: str) -> str:
     return "with ?" if "?" in uri.partition("#")[0] else "without ?"
 
 
-def _mime(kind: _Kind) -> str:
-    return kind.mime or UNKNOWN
+def _mime(kind: _ResourceGroup) -> str:
+    return kind.mime or UNKNOWN_TYPE
 
 
-def ages_of(columns: Columns) -> list[str]:
+def age_labels(columns: ResourceColumns) -> list[str]:
     """Return in words how old each resource of a site was when that was last looked at.
 
     That is the latest date of a copy in it; in a folder, where there are none, the latest change. Ages are counted from
     the older of a resource's copy and its last change; `unknown` without either.
     """
-    seen = list(map(_moment, columns.datetimes))
-    changed = list(map(_moment, columns.modified))
+    seen = list(map(_date_seconds, columns.datetimes))
+    changed = list(map(_date_seconds, columns.modified))
     last = max(filter(None, seen), default=None) or max(filter(None, changed), default=None)
     return [_age(one or other, other or one, last) for one, other in zip(seen, changed, strict=True)]
 
@@ -188,11 +190,11 @@ def ages_of(columns: Columns) -> list[str]:
 def _age(seen: int | None, changed: int | None, last: int | None) -> str:
     """Return in words how long before the last moment the first of two was."""
     if seen is None or changed is None or last is None:
-        return UNKNOWN
+        return UNKNOWN_TYPE
     return _ALL_AGES[bisect_right(_LIMITS, last - min(seen, changed))]
 
 
-def _moment(digits: int) -> int | None:
+def _date_seconds(digits: int) -> int | None:
     """Return a number of 14 digits as seconds, which are never 0; None for what is no date: servers write anything."""
     minute, second = divmod(digits, 100)
     seconds = _seconds(minute)

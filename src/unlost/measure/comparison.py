@@ -12,19 +12,19 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from unlost.formats.media_types import is_textual
-from unlost.measure.difference import Counts, Difference, Level, levels, weighed
-from unlost.measure.kinds import is_other_format, likely_type, type_of
+from unlost.measure.difference import ResourceCounts, SiteDifference, SuccessLevel, success_levels, weigh_difference
+from unlost.measure.kinds import is_other_format, likely_type, declared_type
 from unlost.measure.penalty_rules import PenaltyRules
-from unlost.measure.resource import Resource, Resources, Site
+from unlost.measure.resource import SiteResource, SiteResources, Site
 
-SIMILAR = 0.75
+SIMILARITY_THRESHOLD = 0.75
 """From which share of shingles on two texts are almost identical: what the measure was defined with."""
 
 _THREADS = 4  # at most: each may have a large body in memory
-_AHEAD = 8  # pairs waiting for each thread, so that none is idle and few are in memory
+_QUEUED_PER_THREAD = 8  # pairs waiting for each thread, so that none is idle and few are in memory
 
 
-class Outcome(StrEnum):
+class ComparisonOutcome(StrEnum):
     """What became of a resource."""
 
     IDENTICAL = "identical"
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
+class TextSimilarity:
     """How much text two versions have in common.
 
     share: of all 10-word shingles of both, from 0 to 1; None if that cannot be told.
@@ -48,29 +48,29 @@ class Likeness:
     partial: bool = False
 
 
-class Compared(NamedTuple):
+class ComparedResource(NamedTuple):
     """What became of one resource: a named tuple, as a `Resource` is.
 
     original, recovered: it, in each of the two sites; None where it is not.
     textual: whether it is text, PDF, PostScript or an Office document.
-    likeness: of a changed textual one; None of all others.
+    similarity: of a changed textual one; None of all others.
     similar: whether that is enough for almost identical.
     migrated: of what came back: in another format than the original (True), in the same (False), not known (None).
     held: whether it is missing although an archive is known to hold it.
     """
 
     name: str
-    outcome: Outcome
-    original: Resource | None
-    recovered: Resource | None
+    outcome: ComparisonOutcome
+    original: SiteResource | None
+    recovered: SiteResource | None
     textual: bool = False
-    likeness: Likeness | None = None
+    similarity: TextSimilarity | None = None
     similar: bool = False
     migrated: bool | None = None
     held: bool = False
 
     @property
-    def resource(self) -> Resource:
+    def resource(self) -> SiteResource:
         """The original, else what was added."""
         found = self.original or self.recovered
         assert found is not None, "it is in one of the two"  # noqa: S101
@@ -84,7 +84,7 @@ class Compared(NamedTuple):
     @property
     def mime(self) -> str:
         """Its media type, as the original has it; `unknown` if nobody told one."""
-        return type_of(self.resource)
+        return declared_type(self.resource)
 
 
 @dataclass(frozen=True)
@@ -98,26 +98,28 @@ class Comparison:
     requests: how many it took to recover the site; None if nobody counted.
     """
 
-    original: Resources
-    recovered: Resources
+    original: SiteResources
+    recovered: SiteResources
     identical: Collection[str]
-    different: tuple[Compared, ...]
-    similar_at: float = SIMILAR
+    different: tuple[ComparedResource, ...]
+    similar_at: float = SIMILARITY_THRESHOLD
     requests: int | None = None
 
-    def resources(self) -> Iterator[Compared]:
+    def resources(self) -> Iterator[ComparedResource]:
         """Yield all of them, by name."""
-        identical = (_matched(name, self.original[name], self.recovered[name]) for name in sorted(self.identical))
+        identical = (
+            _match_resource(name, self.original[name], self.recovered[name]) for name in sorted(self.identical)
+        )
         return merge(identical, self.different, key=attrgetter("name"))
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> ResourceCounts:
         """How many are identical, changed, missing, added."""
-        found = dict.fromkeys(Outcome, 0)
+        found = dict.fromkeys(ComparisonOutcome, 0)
         for each in self.different:
             found[each.outcome] += 1
-        found[Outcome.IDENTICAL] = len(self.identical)
-        return Counts(**{outcome.value: count for outcome, count in found.items()})
+        found[ComparisonOutcome.IDENTICAL] = len(self.identical)
+        return ResourceCounts(**{outcome.value: count for outcome, count in found.items()})
 
     @cached_property
     def similar(self) -> int:
@@ -127,7 +129,7 @@ class Comparison:
     @cached_property
     def changed_texts(self) -> int:
         """How many of the changed ones are textual."""
-        return sum(each.textual and each.outcome is Outcome.CHANGED for each in self.different)
+        return sum(each.textual and each.outcome is ComparisonOutcome.CHANGED for each in self.different)
 
     @cached_property
     def held(self) -> int:
@@ -137,7 +139,7 @@ class Comparison:
     @cached_property
     def migrated(self) -> int:
         """How many of the original's came back in another format."""
-        return sum(each.migrated is True and each.outcome is Outcome.CHANGED for each in self.different)
+        return sum(each.migrated is True and each.outcome is ComparisonOutcome.CHANGED for each in self.different)
 
     @property
     def almost_identical(self) -> float | None:
@@ -145,14 +147,14 @@ class Comparison:
         return self.similar / self.changed_texts if self.changed_texts else None
 
     @property
-    def difference(self) -> Difference:
+    def difference(self) -> SiteDifference:
         """The difference vector, nothing weighed."""
-        return Difference.of(self.counts)
+        return SiteDifference.of(self.counts)
 
     @property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[SuccessLevel, ...]:
         """The five levels of success."""
-        return levels(self.counts, self.similar, self.held)
+        return success_levels(self.counts, self.similar, self.held)
 
     @property
     def efficiency(self) -> float | None:
@@ -169,31 +171,36 @@ class Comparison:
         """Texts that could not be compared: how many, by the reason, with the first address of each."""
         found: dict[str, tuple[int, str]] = {}
         for each in self.different:
-            if each.likeness is not None and each.likeness.reason is not None:
-                count, first = found.get(each.likeness.reason, (0, each.uri))
-                found[each.likeness.reason] = (count + 1, first)
+            if each.similarity is not None and each.similarity.reason is not None:
+                count, first = found.get(each.similarity.reason, (0, each.uri))
+                found[each.similarity.reason] = (count + 1, first)
         return dict(sorted(found.items()))
 
     @property
     def partial(self) -> int:
         """How many texts were so long that only their beginnings were compared."""
-        return sum(each.likeness is not None and each.likeness.partial for each in self.different)
+        return sum(each.similarity is not None and each.similarity.partial for each in self.different)
 
-    def weighed(self, rules: PenaltyRules) -> Difference:
+    def weigh(self, rules: PenaltyRules) -> SiteDifference:
         """Return the difference vector with the penalties that the rules have for each resource."""
-        weights: dict[Outcome, list[float]] = {outcome: [] for outcome in Outcome}
+        weights: dict[ComparisonOutcome, list[float]] = {outcome: [] for outcome in ComparisonOutcome}
         for each in self.different:
-            penalties = rules.of(each.mime, each.uri)
+            penalties = rules.penalties_for(each.mime, each.uri)
             weights[each.outcome].append(float(getattr(penalties, each.outcome.value)))
-        return weighed(weights[Outcome.CHANGED], weights[Outcome.MISSING], weights[Outcome.ADDED], self.counts)
+        return weigh_difference(
+            weights[ComparisonOutcome.CHANGED],
+            weights[ComparisonOutcome.MISSING],
+            weights[ComparisonOutcome.ADDED],
+            self.counts,
+        )
 
 
-def compare(
+def compare_sites(
     original: Site,
     recovered: Site,
-    likeness: Callable[[Resource, Resource], Likeness],
+    similarity: Callable[[SiteResource, SiteResource], TextSimilarity],
     *,
-    similar_at: float = SIMILAR,
+    similar_at: float = SIMILARITY_THRESHOLD,
     on_pair: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Match two sites by the names of their resources; return what became of each.
@@ -206,51 +213,53 @@ def compare(
     versions = _versions(second)
     identical = {name for name, version in _versions(first).items() if versions.get(name) == version}
     different = [
-        _matched(name, first.get(name), second.get(name), recovered.listed)
+        _match_resource(name, first.get(name), second.get(name), recovered.listed)
         for name in sorted({*first, *second} - identical)
     ]
-    pairs = [at for at, each in enumerate(different) if each.textual and each.outcome is Outcome.CHANGED]
-    for done, (at, found) in enumerate(_each_in_order(likeness, different, pairs), start=1):
-        different[at] = _with_likeness(different[at], found, similar_at)
+    pairs = [at for at, each in enumerate(different) if each.textual and each.outcome is ComparisonOutcome.CHANGED]
+    for done, (at, found) in enumerate(_compute_in_order(similarity, different, pairs), start=1):
+        different[at] = _with_similarity(different[at], found, similar_at)
         if on_pair is not None:
             on_pair(done, len(pairs))
     return Comparison(first, second, identical, tuple(different), similar_at, recovered.requests)
 
 
-def _versions(resources: Resources) -> dict[str, tuple[bytes, int]]:
+def _versions(resources: SiteResources) -> dict[str, tuple[bytes, int]]:
     """Return for each name what two copies have in common if and only if they are identical."""
     columns = resources.columns()
     return dict(zip(columns.names, zip(columns.digests, columns.sizes, strict=True), strict=True))
 
 
-def _matched(
-    name: str, first: Resource | None, second: Resource | None, listed: Collection[str] = frozenset()
-) -> Compared:
+def _match_resource(
+    name: str, first: SiteResource | None, second: SiteResource | None, listed: Collection[str] = frozenset()
+) -> ComparedResource:
     """Return what became of a resource. listed: the names of what archives are known to hold."""
     if first is None or second is None:
         found = first or second
         textual = found is not None and is_textual(likely_type(found))
         if second is None:
-            return Compared(name, Outcome.MISSING, first, None, textual, held=name in listed)
-        return Compared(name, Outcome.ADDED, None, second, textual, migrated=second.migrated)
+            return ComparedResource(name, ComparisonOutcome.MISSING, first, None, textual, held=name in listed)
+        return ComparedResource(name, ComparisonOutcome.ADDED, None, second, textual, migrated=second.migrated)
     textual = is_textual(likely_type(first)) or (first.mime is None and is_textual(likely_type(second)))
     if first.digest == second.digest and first.size == second.size:
-        return Compared(name, Outcome.IDENTICAL, first, second, textual, migrated=False)
+        return ComparedResource(name, ComparisonOutcome.IDENTICAL, first, second, textual, migrated=False)
     migrated = is_other_format(first, second) if second.migrated is None else second.migrated
-    return Compared(name, Outcome.CHANGED, first, second, textual, migrated=migrated)
+    return ComparedResource(name, ComparisonOutcome.CHANGED, first, second, textual, migrated=migrated)
 
 
-def _with_likeness(each: Compared, found: Likeness, similar_at: float) -> Compared:
+def _with_similarity(each: ComparedResource, found: TextSimilarity, similar_at: float) -> ComparedResource:
     similar = found.share is not None and found.share >= similar_at
-    return each._replace(likeness=found, similar=similar)
+    return each._replace(similarity=found, similar=similar)
 
 
-def _each_in_order(
-    likeness: Callable[[Resource, Resource], Likeness], different: list[Compared], pairs: list[int]
-) -> Iterator[tuple[int, Likeness]]:
+def _compute_in_order(
+    likeness: Callable[[SiteResource, SiteResource], TextSimilarity],
+    different: list[ComparedResource],
+    pairs: list[int],
+) -> Iterator[tuple[int, TextSimilarity]]:
     """Yield what was found for each pair, in order, looked at by some threads."""
     threads = min(_THREADS, os.cpu_count() or 1)
-    waiting: deque[tuple[int, Future[Likeness]]] = deque()
+    waiting: deque[tuple[int, Future[TextSimilarity]]] = deque()
     pool = ThreadPoolExecutor(threads, "compare")
     is_done = False
     try:
@@ -259,7 +268,7 @@ def _each_in_order(
             assert first is not None, "a changed one is in both"  # noqa: S101
             assert second is not None, "a changed one is in both"  # noqa: S101
             waiting.append((at, pool.submit(likeness, first, second)))
-            if len(waiting) >= threads * _AHEAD:
+            if len(waiting) >= threads * _QUEUED_PER_THREAD:
                 done, future = waiting.popleft()
                 yield done, future.result()
         while waiting:

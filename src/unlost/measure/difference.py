@@ -7,7 +7,7 @@ from unlost.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ResourceCounts:
     """How many resources came back as they were, came back changed, did not come back, and were not in the original."""
 
     identical: int = 0
@@ -60,7 +60,7 @@ class Penalties:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SiteDifference:
     """The difference vector: shares of the original's resources that are changed and missing, of the recovered added.
 
     Each is between 0 and 1. A perfect recovery has (0, 0, 0), a site that is lost (0, 1, 0).
@@ -71,7 +71,7 @@ class Difference:
     added: float
 
     @classmethod
-    def of(cls, counts: Counts, penalties: Penalties = Penalties()) -> "Difference":  # noqa: B008  frozen
+    def of(cls, counts: ResourceCounts, penalties: Penalties = Penalties()) -> "SiteDifference":  # noqa: B008  frozen
         """Return the vector of these counts, weighed as a whole; a share of nothing is 0.
 
         >>> Difference.of(Counts(identical=2, changed=2, missing=2, added=1))
@@ -93,7 +93,9 @@ def _share(count: float, of: int) -> float:
     return count / of if of else 0.0
 
 
-def weighed(changed: list[float], missing: list[float], added: list[float], counts: Counts) -> Difference:
+def weigh_difference(
+    changed: list[float], missing: list[float], added: list[float], counts: ResourceCounts
+) -> SiteDifference:
     """Return the difference vector of resources that are weighed one by one: a penalty for each that is not identical.
 
     changed, missing, added: the penalties, in any order, as many as there are such resources. counts: of all.
@@ -102,7 +104,7 @@ def weighed(changed: list[float], missing: list[float], added: list[float], coun
     0.625
     """
     # The sum of many weights is made exactly, so that their order changes nothing.
-    return Difference(
+    return SiteDifference(
         _share(math.fsum(changed), counts.original),
         _share(math.fsum(missing), counts.original),
         _share(math.fsum(added), counts.recovered),
@@ -110,7 +112,7 @@ def weighed(changed: list[float], missing: list[float], added: list[float], coun
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class SuccessLevel:
     """One of the five general levels of success, the strictest first.
 
     name: `s1` to `s5`. penalties: of the level. difference: what they leave of the vector; its sum is the success.
@@ -118,7 +120,7 @@ class Level:
 
     name: str
     penalties: Penalties
-    difference: Difference
+    difference: SiteDifference
 
     @property
     def success(self) -> float:
@@ -126,12 +128,12 @@ class Level:
         return self.difference.success
 
 
-ALL = Penalties(1, 1, 1)
-NOT_ADDED = Penalties(1, 1, 0)
+ALL_PENALTIES = Penalties(1, 1, 1)
+IGNORE_ADDED = Penalties(1, 1, 0)
 ONLY_MISSING = Penalties(0, 1, 0)
 
 
-def levels(counts: Counts, similar: int, held: int) -> tuple[Level, ...]:
+def success_levels(counts: ResourceCounts, similar: int, held: int) -> tuple[SuccessLevel, ...]:
     """Return the five levels; none of them is higher than the one before.
 
     similar: how many of the changed ones have almost the same text; from the third level on they are as good as
@@ -143,6 +145,6 @@ def levels(counts: Counts, similar: int, held: int) -> tuple[Level, ...]:
     """
     relaxed = replace(counts, identical=counts.identical + similar, changed=counts.changed - similar)
     had = replace(counts, identical=counts.identical + held, missing=counts.missing - held)
-    rows = [("s1", ALL, counts), ("s2", NOT_ADDED, counts), ("s3", NOT_ADDED, relaxed)]
+    rows = [("s1", ALL_PENALTIES, counts), ("s2", IGNORE_ADDED, counts), ("s3", IGNORE_ADDED, relaxed)]
     rows += [("s4", ONLY_MISSING, counts), ("s5", ONLY_MISSING, had)]
-    return tuple(Level(name, penalties, Difference.of(of, penalties)) for name, penalties, of in rows)
+    return tuple(SuccessLevel(name, penalties, SiteDifference.of(of, penalties)) for name, penalties, of in rows)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from unlost.formats.problems import Problems
 
 
-class Resource(NamedTuple):
+class SiteResource(NamedTuple):
     """A page, or a part of one, as a site has it. What a source does not tell is None.
 
     A named tuple, since sites have very many: it is made four times as fast as a frozen dataclass.
@@ -35,11 +35,11 @@ class Resource(NamedTuple):
     place: object
 
 
-NONE = -1
+NO_DATE = -1
 """In columns, in the place of a date that nobody knows."""
 
 
-class Columns(NamedTuple):
+class ResourceColumns(NamedTuple):
     """What is asked of all resources of a site, in the same order in each column: no objects are made for it.
 
     datetimes, modified: numbers of 14 digits, or `NONE`. The rest is as in a `Resource`.
@@ -54,16 +54,16 @@ class Columns(NamedTuple):
     modified: Sequence[int]
 
 
-class Resources(Mapping[str, Resource]):
+class SiteResources(Mapping[str, SiteResource]):
     """The resources of a site by name; of several copies of one, the one that counts."""
 
     @abstractmethod
-    def columns(self) -> Columns:
+    def columns(self) -> ResourceColumns:
         """Return all of them as columns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ResourceBody:
     """The bytes of a resource, all codings undone.
 
     content: as many of them as were asked for.
@@ -73,7 +73,7 @@ class Body:
 
     content: bytes
     charset: str | None
-    cut: bool
+    is_truncated: bool
 
 
 class Site(Protocol):
@@ -86,13 +86,13 @@ class Site(Protocol):
     problems: what could not be read.
     """
 
-    resources: Resources
+    resources: SiteResources
     listed: frozenset[str]
     requests: int | None
-    left_out: Mapping[str, int]
+    skipped: Mapping[str, int]
     problems: Problems
 
-    def body(self, resource: Resource, most: int) -> Body:
+    def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
         """Return the body of one of its resources, at most so many bytes. May be called from several threads.
 
         Raises InputError if it cannot be read any more, OSError if the file cannot.

@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-EXACT = 50
+MAX_EXACT_PAIRS = 50
 """Up to so many pairs that differ, every way to give them signs is counted; beyond, the normal distribution is near."""
 
 _DIGITS = 12  # of differences: what differs by less is equal, and was only counted in another order
 
 
 @dataclass(frozen=True, slots=True)
-class SignedRanks:
+class SignedRankResult:
     """What the test found.
 
     pairs: how many differ; equal ones say nothing. above: the sum of the ranks of pairs whose first is larger; below:
@@ -25,7 +25,7 @@ class SignedRanks:
     p: float
 
 
-def signed_ranks(first: Sequence[float], second: Sequence[float]) -> SignedRanks:
+def wilcoxon_signed_rank(first: Sequence[float], second: Sequence[float]) -> SignedRankResult:
     """Compare two measurements of the same things, in the same order; the test is for both sides.
 
     Equal differences share their ranks. Raises ValueError if there are not as many of one as of the other.
@@ -40,8 +40,8 @@ def signed_ranks(first: Sequence[float], second: Sequence[float]) -> SignedRanks
     ranks = _doubled_ranks([abs(each) for each in differences])
     above = sum(rank for each, rank in zip(differences, ranks, strict=True) if each > 0)
     below = sum(ranks) - above
-    p = (_exact if len(ranks) <= EXACT else _normal)(ranks, min(above, below))
-    return SignedRanks(len(ranks), above / 2, below / 2, p)
+    p = (_exact_p_value if len(ranks) <= MAX_EXACT_PAIRS else _normal_p_value)(ranks, min(above, below))
+    return SignedRankResult(len(ranks), above / 2, below / 2, p)
 
 
 def _doubled_ranks(sizes: Sequence[float]) -> list[int]:
@@ -54,7 +54,7 @@ def _doubled_ranks(sizes: Sequence[float]) -> list[int]:
     return [ranks[size] for size in sizes]
 
 
-def _exact(ranks: Sequence[int], least: int) -> float:
+def _exact_p_value(ranks: Sequence[int], least: int) -> float:
     """Return the share of all ways to give signs whose smaller sum is not above the one that was found."""
     ways = [1] + [0] * sum(ranks)
     for rank in ranks:
@@ -63,7 +63,7 @@ def _exact(ranks: Sequence[int], least: int) -> float:
     return min(1.0, 2 * sum(ways[: least + 1]) / (1 << len(ranks)))
 
 
-def _normal(ranks: Sequence[int], least: int) -> float:
+def _normal_p_value(ranks: Sequence[int], least: int) -> float:
     """Return the same by the normal distribution, corrected for ties and for whole numbers."""
     mean = sum(ranks) / 2
     deviation = math.sqrt(sum(rank * rank for rank in ranks)) / 2  # with shared ranks, the correction for ties is in it

@@ -1,10 +1,10 @@
 """What a comparison says, in sentences that need no explanation."""
 
 from unlost.measure.comparison import Comparison
-from unlost.measure.difference import Counts
-from unlost.shown.words import counted
+from unlost.measure.difference import ResourceCounts
+from unlost.shown.words import format_count
 
-LEVELS = {
+LEVEL_TEXTS = {
     "s1": "Everything that differs is minded: changed, missing and added alike.",
     "s2": "Changed and missing are minded, added is not.",
     "s3": "The same, but a text that is almost identical counts as unchanged.",
@@ -13,7 +13,7 @@ LEVELS = {
 }
 """What each level of success means."""
 
-UNREAD = {
+UNREAD_REASONS = {
     "damaged": "the document is damaged",
     "encrypted": "the document is encrypted",
     "no-ghostscript": "PostScript is read through Ghostscript, which is not installed",
@@ -26,7 +26,7 @@ UNREAD = {
 """Why two texts could not be compared, by the reason."""
 
 
-NO_RESOURCE = {
+SKIP_REASONS = {
     "beside-hosts": ("file beside the folders of hosts", "files beside the folders of hosts"),
     "cut": ("copy that breaks off", "copies that break off"),
     "error": ("error", "errors"),
@@ -45,18 +45,18 @@ NO_RESOURCE = {
 """What is no resource of a site, by the reason: one, and several."""
 
 
-def not_counted(reason: str, count: int) -> str:
+def describe_skipped(reason: str, count: int) -> str:
     """Return what was left out of a site, in words; other records of archive files are called by their types.
 
     >>> not_counted("redirect", 3), not_counted("cut", 1), not_counted("request", 2)
     ('3 redirects', '1 copy that breaks off', '2 records of the type request')
     """
-    if reason not in NO_RESOURCE:
-        return f"{counted(count, 'record')} of the type {reason}"
-    return f"{count:,} {NO_RESOURCE[reason][count != 1]}"
+    if reason not in SKIP_REASONS:
+        return f"{format_count(count, 'record')} of the type {reason}"
+    return f"{count:,} {SKIP_REASONS[reason][count != 1]}"
 
 
-def headline(counts: Counts) -> str:
+def comparison_headline(counts: ResourceCounts) -> str:
     """Return what everybody wants to know first.
 
     >>> headline(Counts(identical=20, changed=48, missing=32, added=1))
@@ -66,7 +66,7 @@ def headline(counts: Counts) -> str:
     >>> headline(Counts(missing=7, added=2))
     'None of 7 resources came back. 2 more were added.'
     """
-    text = f"{f'{counts.back:,}' if counts.back else 'None'} of {counted(counts.original, 'resource')} came back"
+    text = f"{f'{counts.back:,}' if counts.back else 'None'} of {format_count(counts.original, 'resource')} came back"
     if not counts.original:
         text = "The original has no resources"
     elif counts.back and not counts.changed:
@@ -82,12 +82,12 @@ def headline(counts: Counts) -> str:
     return text + "."
 
 
-def remarks(comparison: Comparison) -> list[str]:
+def comparison_remarks(comparison: Comparison) -> list[str]:
     """Return the sentences that follow: about texts, what is held, formats and requests, as far as there is any."""
     found = []
     percent = f"{comparison.similar_at * 100:.4g}"
     if comparison.changed_texts:
-        share = f"{comparison.similar:,} of {counted(comparison.changed_texts, 'changed text')}"
+        share = f"{comparison.similar:,} of {format_count(comparison.changed_texts, 'changed text')}"
         are = "is" if comparison.similar == 1 or comparison.changed_texts == 1 else "are"
         found.append(f"{share} {are} almost identical (at least {percent} % of what they say is the same).")
     if comparison.migrated:
@@ -97,7 +97,7 @@ def remarks(comparison: Comparison) -> list[str]:
         found.append(f"{count:,} of the missing {'is' if count == 1 else 'are'} known to be in an archive.")
     if comparison.efficiency is not None and comparison.efficiency_without_added is not None:
         found.append(
-            f"{counted(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources for each, "
+            f"{format_count(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources for each, "
             f"{comparison.efficiency_without_added:.2f} without added ones."
         )
     return found

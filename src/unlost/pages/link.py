@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Use(StrEnum):
+class LinkKind(StrEnum):
     """What a link is for."""
 
     PAGE = "page"
@@ -24,4 +24,4 @@ class Link:
     """
 
     uri: str
-    use: Use
+    kind: LinkKind

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from unlost import _core
-from unlost.pages.link import Link, Use
-from unlost.pages.told import readable
+from unlost.pages.link import Link, LinkKind
+from unlost.pages.told import replace_surrogates
 
-_USES = {use.value: use for use in Use}
+_LINK_KINDS = {use.value: use for use in LinkKind}
 
 
 @dataclass(frozen=True, slots=True)
-class FoundLinks:
+class LinkScan:
     """What was found in a body, and what was not.
 
     links: each address with a use once, in the order of appearance.
@@ -19,17 +19,19 @@ class FoundLinks:
     """
 
     links: list[Link]
-    left_out: int
+    omitted: int
     cut: bool
 
 
-def find_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> FoundLinks:
+def scan_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> LinkScan:
     """Return the links of a body like `links`, and whether that is all of them."""
-    found, left_out, cut = _core.find_links(body, readable(mime), readable(base), readable(charset))
-    return FoundLinks([Link(uri, _USES[use]) for uri, use in found], left_out, cut)
+    found, left_out, cut = _core.find_links(
+        body, replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset)
+    )
+    return LinkScan([Link(uri, _LINK_KINDS[use]) for uri, use in found], left_out, cut)
 
 
-def links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> list[Link]:
+def extract_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> list[Link]:
     """Return the links of a body, each address with a use once, in the order of appearance.
 
     body: HTML, XHTML, SVG, CSS, a sitemap, RSS, Atom, `robots.txt` or a list of addresses `sitemap.txt`; gzipped or
@@ -48,4 +50,4 @@ def links(body: bytes, mime: str | None, base: str, charset: str | None = None) 
     [Link(uri='http://a.example/b.html', use=<Use.PAGE: 'page'>),
      Link(uri='http://a.example/d/c.png', use=<Use.REQUISITE: 'requisite'>)]
     """
-    return find_links(body, mime, base, charset).links
+    return scan_links(body, mime, base, charset).links

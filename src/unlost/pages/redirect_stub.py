@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
 from unlost import _core
-from unlost.pages.text import text_of
-from unlost.pages.told import readable
+from unlost.pages.text import extract_text
+from unlost.pages.told import replace_surrogates
 
-_BYTES = 32 << 10  # of a stub, with the navigation of its site
-_LETTERS = 500  # of its text
-_DELAY_SECONDS = 10
-_AT_ONCE_SECONDS = 1  # a page that is meant to be seen first takes longer
+_MAX_BYTES = 32 << 10  # of a stub, with the navigation of its site
+_MAX_TEXT_LENGTH = 500  # of its text
+_MAX_DELAY_SECONDS = 10
+_IMMEDIATE_SECONDS = 1  # a page that is meant to be seen first takes longer
 # A page that only scripts redirect may be an application, or break out of frames: a stub is shorter.
-_SCRIPTED_BYTES = 4 << 10
-_SCRIPTED_LETTERS = 200
-_SCRIPT_LETTERS = 1_500
+_MAX_SCRIPTED_BYTES = 4 << 10
+_MAX_SCRIPTED_TEXT_LENGTH = 200
+_MAX_SCRIPT_LENGTH = 1_500
 _CHARSET = re.compile(rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _DELAY = re.compile(r"\s*(\d{1,9})")
 _NAVIGATION = re.compile(
@@ -33,12 +33,12 @@ _TAG = re.compile(
     r"""<!--.*?(?:-->|\Z)|<(/?)([a-z][a-z0-9:-]*)((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>""", re.IGNORECASE | re.DOTALL
 )
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?""")
-_SHOWN = frozenset(("img", "picture", "video", "audio", "object", "embed", "canvas", "iframe", "applet"))
-_USED = frozenset(("form", "input", "frameset", "frame"))
+_MEDIA_ELEMENTS = frozenset(("img", "picture", "video", "audio", "object", "embed", "canvas", "iframe", "applet"))
+_INTERACTIVE_ELEMENTS = frozenset(("form", "input", "frameset", "frame"))
 
 
 @dataclass
-class _Parts:
+class _StubFeatures:
     """What of a page tells whether it is a stub. delay: of its refresh, in seconds."""
 
     delay: int = 0
@@ -49,7 +49,7 @@ class _Parts:
     elements: set[str] = field(default_factory=set)
 
 
-class _Reader:
+class _StubParser:
     """Reads the parts. What is inside `<noscript>` counts for browsers without scripts only, if the page has any.
 
     Tags are read by a pattern: time grows with the length, which is not so of Python's own parser.
@@ -60,9 +60,9 @@ class _Reader:
         self._lower = text.lower()
         self._in_noscript = False
         self._fallback: tuple[int, str] | None = None
-        self._parts = _Parts()
+        self._features = _StubFeatures()
 
-    def read(self) -> _Parts:
+    def parse(self) -> _StubFeatures:
         """Return the parts of the page."""
         place = 0
         while (found := _TAG.search(self._text, place)) is not None:
@@ -71,41 +71,41 @@ class _Reader:
             if found[1]:
                 self._in_noscript &= name != "noscript"
             elif name in ("script", "title"):
-                place = self._raw(name, place)
+                place = self._take_raw_text(name, place)
             elif name:
-                self._start(name, found[3])
-        if self._fallback is not None and self._parts.refresh is None and _navigation(self._parts.script):
-            self._parts.delay, self._parts.refresh = self._fallback
-        return self._parts
+                self._take_start_tag(name, found[3])
+        if self._fallback is not None and self._features.refresh is None and _find_navigation(self._features.script):
+            self._features.delay, self._features.refresh = self._fallback
+        return self._features
 
-    def _raw(self, name: str, place: int) -> int:
+    def _take_raw_text(self, name: str, place: int) -> int:
         """Take the text of an element; return where it ends."""
         end = self._lower.find(f"</{name}", place)
         end = len(self._text) if end < 0 else end
         if name == "script":
-            self._parts.script += self._text[place:end]
+            self._features.script += self._text[place:end]
         else:
-            self._parts.title += self._text[place:end]
+            self._features.title += self._text[place:end]
         return end
 
-    def _start(self, name: str, attributes: str) -> None:
+    def _take_start_tag(self, name: str, attributes: str) -> None:
         if name == "noscript":
             self._in_noscript = True
         elif name == "base":
-            self._parts.base = self._parts.base or _attributes(attributes).get("href")
+            self._features.base = self._features.base or _parse_attributes(attributes).get("href")
         elif name == "meta":
-            given = _attributes(attributes)
+            given = _parse_attributes(attributes)
             is_refresh = given.get("http-equiv", "").strip().lower() == "refresh"
-            found = _refresh(given.get("content", "")) if is_refresh else None
+            found = _parse_refresh(given.get("content", "")) if is_refresh else None
             if found is not None and self._in_noscript:
                 self._fallback = self._fallback or found
-            elif found is not None and self._parts.refresh is None:
-                self._parts.delay, self._parts.refresh = found
+            elif found is not None and self._features.refresh is None:
+                self._features.delay, self._features.refresh = found
         elif not self._in_noscript:
-            self._parts.elements.add(name)
+            self._features.elements.add(name)
 
 
-def _attributes(written: str) -> dict[str, str]:
+def _parse_attributes(written: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for match in _ATTRIBUTE.finditer(written):
         found.setdefault(match[1].lower(), html.unescape(match[2] or match[3] or match[4] or ""))
@@ -124,44 +124,44 @@ def redirect_stub_target(body: bytes, mime: str | None, uri: str, charset: str |
     >>> redirect_stub_target(page, "text/html", "http://a.example/old.html")
     'http://a.example/new/'
     """
-    lower = body[:_BYTES].lower()
-    if len(body) > _BYTES or not (b"refresh" in lower or b"location" in lower):
+    lower = body[:_MAX_BYTES].lower()
+    if len(body) > _MAX_BYTES or not (b"refresh" in lower or b"location" in lower):
         return None
-    read = text_of(body, readable(mime), readable(uri), readable(charset))
-    if read is None or (letters := len("".join(read.text.split()))) > _LETTERS:
+    read = extract_text(body, replace_surrogates(mime), replace_surrogates(uri), replace_surrogates(charset))
+    if read is None or (letters := len("".join(read.text.split()))) > _MAX_TEXT_LENGTH:
         return None
-    parts = _Reader(_decoded(body, charset)).read()
-    if parts.elements & _USED:
+    parts = _StubParser(_decode_body(body, charset)).parse()
+    if parts.elements & _INTERACTIVE_ELEMENTS:
         return None
     if parts.refresh is not None:
-        is_meant_to_be_seen = parts.delay > _AT_ONCE_SECONDS and parts.elements & _SHOWN
-        written = None if parts.delay > _DELAY_SECONDS or is_meant_to_be_seen else parts.refresh
+        is_meant_to_be_seen = parts.delay > _IMMEDIATE_SECONDS and parts.elements & _MEDIA_ELEMENTS
+        written = None if parts.delay > _MAX_DELAY_SECONDS or is_meant_to_be_seen else parts.refresh
     else:
-        is_short = len(body) <= _SCRIPTED_BYTES and len(parts.script) <= _SCRIPT_LETTERS
-        is_stub = is_short and letters <= _SCRIPTED_LETTERS and not parts.elements & _SHOWN
-        written = _navigation(parts.script) if is_stub else None
-    target = None if written is None else _resolved(uri, parts.base, written)
+        is_short = len(body) <= _MAX_SCRIPTED_BYTES and len(parts.script) <= _MAX_SCRIPT_LENGTH
+        is_stub = is_short and letters <= _MAX_SCRIPTED_TEXT_LENGTH and not parts.elements & _MEDIA_ELEMENTS
+        written = _find_navigation(parts.script) if is_stub else None
+    target = None if written is None else _resolve_url(uri, parts.base, written)
     if target is None:
         return None
     has_text = letters > len("".join(parts.title.split()))
-    return None if has_text and _is_same(target, uri) else target
+    return None if has_text and _is_same_page(target, uri) else target
 
 
-def _refresh(content: str) -> tuple[int, str] | None:
-    delay, span = _DELAY.match(content), _core.refresh_address(readable(content))
+def _parse_refresh(content: str) -> tuple[int, str] | None:
+    delay, span = _DELAY.match(content), _core.refresh_address(replace_surrogates(content))
     if span is None:
         return None
-    target = readable(content).encode()[slice(*span)].decode("utf-8", "replace").strip()
+    target = replace_surrogates(content).encode()[slice(*span)].decode("utf-8", "replace").strip()
     return (int(delay[1]) if delay else 0, target) if target else None
 
 
-def _navigation(script: str) -> str | None:
+def _find_navigation(script: str) -> str | None:
     """Return what a script navigates to whatever the visitor has and does."""
-    found = _NAVIGATION.search(script[:_SCRIPT_LETTERS])
+    found = _NAVIGATION.search(script[:_MAX_SCRIPT_LENGTH])
     return None if found is None or _CONDITION.search(script) else found[2].strip()
 
 
-def _resolved(uri: str, base: str | None, written: str) -> str | None:
+def _resolve_url(uri: str, base: str | None, written: str) -> str | None:
     try:
         target = urljoin(urljoin(uri, (base or "").strip()), written)
         parts = urlsplit(target)
@@ -170,7 +170,7 @@ def _resolved(uri: str, base: str | None, written: str) -> str | None:
     return target if parts.scheme in ("http", "https") and parts.hostname else None
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same_page(one: str, other: str) -> bool:
     """Return whether two URLs are one page, apart from scheme, `www.` and fragment."""
 
     def place(uri: str) -> str:
@@ -180,7 +180,7 @@ def _is_same(one: str, other: str) -> bool:
     return place(one) == place(other)
 
 
-def _decoded(body: bytes, charset: str | None) -> str:
+def _decode_body(body: bytes, charset: str | None) -> str:
     found = _CHARSET.search(body, 0, 4096)
     name = charset or (found[1].decode("ascii", "replace") if found else "utf-8")
     try:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from unlost import _core
-from unlost.pages.link import Use
-from unlost.pages.told import readable
+from unlost.pages.link import LinkKind
+from unlost.pages.told import replace_surrogates
 
-_USES = (Use.PAGE, Use.REQUISITE, Use.LIST)
+_KINDS_BY_NUMBER = (LinkKind.PAGE, LinkKind.REQUISITE, LinkKind.LIST)
 
 
-class Rewritten(NamedTuple):
+class RewriteResult(NamedTuple):
     """A body with other links, and what was done to it.
 
     body: the very bytes that were given, if nothing was to change.
@@ -28,16 +28,16 @@ class Rewritten(NamedTuple):
 
     body: bytes
     changed: int
-    left: int
+    skipped: int
     transcoded_from: str | None
     charset: str | None
-    unpacked: bool
-    csp: bool
-    cut: bool
+    is_decompressed: bool
+    has_csp: bool
+    is_truncated: bool
     groups: Sequence[int] = ()
 
 
-class Directory:
+class LinkDirectory:
     """What links become on all pages of a site, so that each address is asked for once, not on every page.
 
     most: bytes of memory that it takes; what comes when it is full is asked for on each page.
@@ -51,10 +51,10 @@ class Directory:
 
     __slots__ = ("core",)
 
-    def __init__(self, most: int) -> None:
-        self.core = _core.LinkDirectory(most)
+    def __init__(self, max_bytes: int) -> None:
+        self.core = _core.LinkDirectory(max_bytes)
 
-    def add(self, uri: str, use: Use, address: str | None, group: int = 0) -> None:
+    def add(self, uri: str, kind: LinkKind, target: str | None, group: int = 0) -> None:
         """Remember what an address becomes; of what is known already, the first counts.
 
         address: of a file, relative to the top of the site, with no colon before its first slash; None leaves the bytes
@@ -63,23 +63,23 @@ class Directory:
 
         Raises UsageError for an address as `rewrite` does.
         """
-        self.core.add(uri, use, address, group)
+        self.core.add(uri, kind, target, group)
 
 
-def rewrite(
+def rewrite_links(
     body: bytes,
     mime: str | None,
     base: str,
     charset: str | None,
-    replace: Callable[[str, Use], str | None],
+    replace: Callable[[str, LinkKind], str | None],
     *,
     drop_base: bool = False,
     drop_integrity: bool = False,
     drop_csp: bool = False,
     replace_candidate: Callable[[str], str | None] | None = None,
-    directory: Directory | None = None,
+    directory: LinkDirectory | None = None,
     page: str = "",
-) -> Rewritten:
+) -> RewriteResult:
     """Return HTML, XHTML, SVG or CSS with other addresses in the places of those that `links` finds in it.
 
     body, mime, base, charset: as for `unlost.pages.links.links`, which finds the same. Anything else, also sitemaps and
@@ -112,13 +112,15 @@ def rewrite(
     drops = (drop_base, drop_integrity, drop_csp)
     folder = page[: page.rfind("/") + 1]
     known = None if directory is None else directory.core
-    mime, base, charset = readable(mime), readable(base), readable(charset)
-    return Rewritten(
-        *_core.rewrite_links(body, mime, base, charset, drops, _USES, replace, replace_candidate, known, folder)
+    mime, base, charset = replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset)
+    return RewriteResult(
+        *_core.rewrite_links(
+            body, mime, base, charset, drops, _KINDS_BY_NUMBER, replace, replace_candidate, known, folder
+        )
     )
 
 
-def script_candidates(body: bytes, base: str) -> list[str]:
+def find_urls_in_script(body: bytes, base: str) -> list[str]:
     r"""Return addresses that a script may ask for, each once, in the order of appearance; at most 10,000.
 
     body: JavaScript or JSON, as a file or out of a page.
@@ -132,4 +134,4 @@ def script_candidates(body: bytes, base: str) -> list[str]:
     >>> script_candidates(b"a('img/a.png'); b('/img/' + name); c('https:\\/\\/b.example\\/')", "http://a.example/d/")
     ['http://a.example/d/img/a.png', 'https://b.example/']
     """
-    return _core.script_candidates(body, readable(base))
+    return _core.script_candidates(body, replace_surrogates(base))

@@ -3,17 +3,19 @@
 import re
 
 from unlost import _core
-from unlost.pages.rewriting import script_candidates
-from unlost.pages.told import readable
+from unlost.pages.rewriting import find_urls_in_script
+from unlost.pages.told import replace_surrogates
 
-MOST = 10_000
+MAX_SCRIPT_URLS = 10_000
 """URLs of one body: more are data, not a program."""
 
 _SCRIPT = re.compile(r"(java|ecma)script|json", re.IGNORECASE)
 _SCRIPT_FILE = re.compile(r"\.(m?js|json)$", re.IGNORECASE)
 
 
-def candidates(body: bytes, mime: str | None, uri: str, *, is_html: bool, charset: str | None = None) -> list[str]:
+def find_script_urls(
+    body: bytes, mime: str | None, uri: str, *, is_html: bool, charset: str | None = None
+) -> list[str]:
     r"""Return URLs that scripts may request, each once, in the order of appearance; at most `MOST`.
 
     body: a page, or a file of JavaScript or JSON; in anything else nothing is found. mime: as it was told.
@@ -30,7 +32,9 @@ def candidates(body: bytes, mime: str | None, uri: str, *, is_html: bool, charse
     """
     if is_html:
         told = mime if "html" in (mime or "").lower() else "text/html"
-        return _core.page_candidates(body, readable(told), readable(uri), readable(charset))[:MOST]
+        return _core.page_candidates(
+            body, replace_surrogates(told), replace_surrogates(uri), replace_surrogates(charset)
+        )[:MAX_SCRIPT_URLS]
     if _SCRIPT.search(mime or "") or _SCRIPT_FILE.search(re.split("[?#]", uri, maxsplit=1)[0]):
-        return script_candidates(body, uri)[:MOST]
+        return find_urls_in_script(body, uri)[:MAX_SCRIPT_URLS]
     return []

@@ -6,7 +6,7 @@ from unlost import _core
 from unlost.errors import UsageError
 
 
-def resemblance(first: str, second: str, size: int = 10) -> float:
+def text_resemblance(first: str, second: str, size: int = 10) -> float:
     """Return how much of two texts is shared, from 0.0 to 1.0: shared shingles divided by all shingles.
 
     A shingle is a run of `size` words; of a text of fewer words, all of them. However often it occurs, it counts once.

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from unlost import _core
-from unlost.pages.told import readable
+from unlost.pages.told import replace_surrogates
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ExtractedText:
     """The text of a body.
 
     text: without markup.
@@ -18,7 +18,7 @@ class Text:
     cut: bool
 
 
-def text_of(body: bytes, mime: str | None, base: str, charset: str | None = None) -> Text | None:
+def extract_text(body: bytes, mime: str | None, base: str, charset: str | None = None) -> ExtractedText | None:
     r"""Return the text of a body; None if it is of a kind that has none, such as an image or a PDF.
 
     body: HTML, XHTML, SVG or any other XML, whose markup is removed; or CSS, JavaScript, JSON or any other `text/*`,
@@ -34,5 +34,5 @@ def text_of(body: bytes, mime: str | None, base: str, charset: str | None = None
     Text(text='A\nunlost & found 1 2', cut=False)
     >>> text_of(b"GIF89a", "image/gif", "http://a.example/a.gif")
     """
-    read = _core.page_text(body, readable(mime), readable(base), readable(charset))
-    return None if read is None else Text(*read)
+    read = _core.page_text(body, replace_surrogates(mime), replace_surrogates(base), replace_surrogates(charset))
+    return None if read is None else ExtractedText(*read)

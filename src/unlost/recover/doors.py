@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, NotNowError
 
-UNLISTED = "unlisted"
+LISTING_INCOMPLETE = "unlisted"
 """Why an archive is closed that gave no whole list."""
 
-_FAILURES = 5  # in a row, after which an archive is left alone
-_REST_SECONDS = 600.0  # for which it is
+_MAX_FAILURES = 5  # in a row, after which an archive is left alone
+_SUSPENSION_SECONDS = 600.0  # for which it is
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class Suspension:
     """Why an archive is not asked.
 
     until: when it may be again, seconds since 1970.
@@ -25,34 +25,34 @@ class Closing:
     message: str
 
 
-class Doors:
+class CircuitBreakers:
     """The archives that are closed, by id."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures: dict[str, int] = {}
-        self.closed: dict[str, Closing] = {}
+        self.suspended: dict[str, Suspension] = {}
 
-    def failed(self, archive: str, error: ArchiveError) -> bool:
+    def record_failure(self, archive: str, error: ArchiveError) -> bool:
         """Take note of an error; return whether the archive is closed by it, or was before."""
-        before = self.closed.get(archive)
-        if before is not None and before.reason == UNLISTED:
+        before = self.suspended.get(archive)
+        if before is not None and before.reason == LISTING_INCOMPLETE:
             return True  # what was on its way does not change that its list is wanted first
         if isinstance(error, NotNowError):
-            self.closed[archive] = Closing(error.until, error.reason, str(error))
+            self.suspended[archive] = Suspension(error.until, error.reason, str(error))
             return True
         self._failures[archive] = self._failures.get(archive, 0) + 1
-        if self._failures[archive] < _FAILURES:
+        if self._failures[archive] < _MAX_FAILURES:
             return False
-        message = f"{archive}: {_FAILURES} failures in a row, the last: {error}"
-        self.closed[archive] = Closing(self._clock.now() + _REST_SECONDS, "failing", message)
+        message = f"{archive}: {_MAX_FAILURES} failures in a row, the last: {error}"
+        self.suspended[archive] = Suspension(self._clock.now() + _SUSPENSION_SECONDS, "failing", message)
         return True
 
-    def answered(self, archive: str) -> None:
+    def record_success(self, archive: str) -> None:
         """Forget its failures."""
         self._failures.pop(archive, None)
 
-    def reopen(self, archive: str) -> None:
+    def half_open(self, archive: str) -> None:
         """Ask it again. One more failure closes it again."""
-        self.closed.pop(archive, None)
-        self._failures[archive] = _FAILURES - 1
+        self.suspended.pop(archive, None)
+        self._failures[archive] = _MAX_FAILURES - 1

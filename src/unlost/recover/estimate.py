@@ -4,16 +4,16 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from unlost.archives.archive import Archive, Work
-from unlost.recover.scope import Scope
-from unlost.recover.serving import Serving
-from unlost.recover.state.resources import Standing
-from unlost.recover.state.state import State
-from unlost.recover.steps import AskFor, Fetch
+from unlost.archives.archive import Archive, RequestKind
+from unlost.recover.scope import RecoveryScope
+from unlost.recover.serving import ResourceFetcher
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.state import RecoveryState
+from unlost.recover.steps import QueryCaptures, FetchCapture
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class ArchiveCost:
     """What one archive will be asked, at most.
 
     lists: of single pages, where it has no list of all. copies: to fetch.
@@ -22,20 +22,20 @@ class Cost:
     """
 
     archive: str
-    lists: int
-    copies: int
+    capture_queries: int
+    fetches: int
     days: int
     seconds: float
 
 
-def costs(
+def estimate_costs(
     archives: Mapping[str, Archive],
-    scope: Scope,
-    serving: Serving,
-    state: State,
+    scope: RecoveryScope,
+    fetcher: ResourceFetcher,
+    state: RecoveryState,
     share: float,
-    most: int | None = None,
-) -> list[Cost]:
+    max_resources: int | None = None,
+) -> list[ArchiveCost]:
     """Return what is left to ask of each archive, at most, if everything that is listed in scope is wanted.
 
     Of captures with the same bytes, one is fetched. What pages link to that no list has cannot be known.
@@ -45,38 +45,38 @@ def costs(
     copies = dict.fromkeys(archives, 0)
     seen: set[str] = set()
     looked_at = 0
-    for part in state.resources.parts(Standing.LISTED, Standing.QUEUED):
-        if most is not None and looked_at >= most:
+    for part in state.resources.batches(ResourceStatus.LISTED, ResourceStatus.QUEUED):
+        if max_resources is not None and looked_at >= max_resources:
             break
         looked_at += len(part)
         for resource in part:
-            if not scope.admits(resource.uri, resource.use, 0):
+            if not scope.admits(resource.uri, resource.link_kind, 0):
                 continue
-            step = serving.step(resource)
-            if isinstance(step, AskFor):
+            step = fetcher.next_step(resource)
+            if isinstance(step, QueryCaptures):
                 lists[step.archive] += 1
-            elif isinstance(step, Fetch):
+            elif isinstance(step, FetchCapture):
                 digest = step.listed.capture.digest
                 if digest is None or digest not in seen:
                     copies[step.archive] += 1
                 if digest is not None:
                     seen.add(digest)
     counts = state.resources.counts()
-    factor = max(1.0, (counts[Standing.LISTED] + counts[Standing.QUEUED]) / looked_at) if looked_at else 1.0
+    factor = max(1.0, (counts[ResourceStatus.LISTED] + counts[ResourceStatus.QUEUED]) / looked_at) if looked_at else 1.0
     return [
-        _cost(archive, math.ceil(lists[name] * factor), math.ceil(copies[name] * factor), share)
+        _archive_cost(archive, math.ceil(lists[name] * factor), math.ceil(copies[name] * factor), share)
         for name, archive in archives.items()
     ]
 
 
-def _cost(archive: Archive, lists: int, copies: int, share: float) -> Cost:
-    return Cost(
+def _archive_cost(archive: Archive, lists: int, copies: int, share: float) -> ArchiveCost:
+    return ArchiveCost(
         archive.id, lists, copies, _days(archive, lists, copies, share), _seconds(archive, lists, copies, share)
     )
 
 
 def _seconds(archive: Archive, lists: int, copies: int, share: float) -> float:
-    asked = {Work.INDEX: lists, Work.REPLAY: copies}
+    asked = {RequestKind.INDEX: lists, RequestKind.REPLAY: copies}
     found = (
         sum(asked.get(work, 0) for work in limit.works) * limit.seconds / max(1.0, limit.requests * share)
         for limit in archive.limits
@@ -85,7 +85,7 @@ def _seconds(archive: Archive, lists: int, copies: int, share: float) -> float:
 
 
 def _days(archive: Archive, lists: int, copies: int, share: float) -> int:
-    asked = {Work.INDEX: lists, Work.REPLAY: copies}
+    asked = {RequestKind.INDEX: lists, RequestKind.REPLAY: copies}
     days = [
         math.ceil(sum(asked.get(work, 0) for work in quota.works) / max(1, int(quota.requests * share)))
         for quota in archive.quotas

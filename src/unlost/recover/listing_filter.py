@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from unlost.crawl.calendars import is_endless
-from unlost.crawl.traps import endless_path
+from unlost.crawl.calendars import is_endless_calendar
+from unlost.crawl.traps import endless_path_reason
 from unlost.recover.choice import EMPTY_DIGESTS
-from unlost.recover.state.resources import Resource
-from unlost.recover.state.state import State
+from unlost.recover.state.resources import RecoveryResource
+from unlost.recover.state.state import RecoveryState
 
 OUT_OF_SCOPE = "out-of-scope"
 NOT_LINKED = "not-linked"
@@ -18,7 +18,7 @@ DUPLICATE = "duplicate"
 NO_CONTENT = "no-content"
 """Archives have only error responses, redirects to other sites, or responses without a body."""
 
-LEFT_OUT = {
+SKIP_REASONS = {
     OUT_OF_SCOPE: "out of the scope of this recovery",
     NOT_LINKED: "no link leads to them within --depth",
     TRAP: "crawl traps (--include-left-out fetches them)",
@@ -44,26 +44,26 @@ class ListingFilter:
     this_year: calendars may be captured a little ahead of it.
     """
 
-    def __init__(self, state: State, this_year: int) -> None:
+    def __init__(self, state: RecoveryState, this_year: int) -> None:
         self._state = state
         self._this_year = this_year
         self._first: dict[int, int] = {}
 
-    def reasons(self, resources: Sequence[Resource]) -> dict[int, str]:
+    def skip_reasons(self, resources: Sequence[RecoveryResource]) -> dict[int, str]:
         """Return why some of these resources are left out, by id; the others are to be fetched."""
         found: dict[int, str] = {}
         for each in resources:
-            if endless_path(each.name) is not None:
+            if endless_path_reason(each.name) is not None:
                 found[each.id] = TRAP
-            elif is_endless(each.name, self._this_year):
+            elif is_endless_calendar(each.name, self._this_year):
                 found[each.id] = CALENDAR
         return found | self._duplicates([each for each in resources if each.id not in found])
 
-    def _duplicates(self, resources: Sequence[Resource]) -> dict[int, str]:
+    def _duplicates(self, resources: Sequence[RecoveryResource]) -> dict[int, str]:
         """Find resources all of whose successful captures have the bytes of a URL without what changes by the visit."""
-        plain = {each.id: without_visit(each.name) for each in resources if "?" in each.name}
+        plain = {each.id: strip_tracking(each.name) for each in resources if "?" in each.name}
         suspects = {each.id: plain[each.id] for each in resources if plain.get(each.id, each.name) != each.name}
-        known = self._state.resources.ids(set(suspects.values()))
+        known = self._state.resources.find_ids(set(suspects.values()))
         found = {}
         for number, name in suspects.items():
             # Without such a URL, the first that has these parameters stays.
@@ -77,7 +77,7 @@ class ListingFilter:
         return bool(digests[number]) and digests[number] - EMPTY_DIGESTS <= digests[other] - EMPTY_DIGESTS != set()
 
 
-def without_visit(name: str) -> str:
+def strip_tracking(name: str) -> str:
     """Return a resource's name without tracking parameters and without values that look like session ids.
 
     >>> without_visit("example.com/a?id=7&utm_source=mail"), without_visit("example.com/a?s=9f86d081884c7d65")
@@ -86,10 +86,10 @@ def without_visit(name: str) -> str:
     path, mark, query = name.partition("?")
     if not mark:
         return name
-    kept = [each for each in query.split("&") if not _is_of_visit(each)]
+    kept = [each for each in query.split("&") if not _is_tracking_parameter(each)]
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 
-def _is_of_visit(parameter: str) -> bool:
+def _is_tracking_parameter(parameter: str) -> bool:
     field, _, value = parameter.partition("=")
     return _TRACKING.fullmatch(field) is not None or _TOKEN.fullmatch(value) is not None

@@ -9,11 +9,11 @@ from typing import BinaryIO
 from urllib.parse import urljoin
 
 from unlost import uri as addresses
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.repository import StoredCopy
-from unlost.archives.spelling import asked
-from unlost.crawl.polite import PoliteVisitor
-from unlost.crawl.visitor import Answer, Request
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.repository import FetchedCapture
+from unlost.archives.spelling import normalize_input_url
+from unlost.crawl.polite import PoliteFetcher
+from unlost.crawl.visitor import FetchResponse, FetchRequest
 from unlost.errors import (
     ExcludedError,
     FailedError,
@@ -25,24 +25,24 @@ from unlost.errors import (
     UriError,
 )
 from unlost.formats.capture import Capture
-from unlost.uri.naming import name_of
+from unlost.uri.naming import page_name
 
-LIVE = Archive("live", "Live site", Kind.LIVE, deep=False)
+LIVE_ARCHIVE = Archive("live", "Live site", ArchiveKind.LIVE, deep=False)
 """The entry of the live web; its id is that of every capture from there."""
 
-PATIENCE_SECONDS = 60.0
+MAX_WAIT_SECONDS = 60.0
 """How long a host may make the recovery wait by 429 or 503; the archives are queried meanwhile."""
 
-MAX_BYTES = 1 << 28
+MAX_LIVE_BODY_BYTES = 1 << 28
 """The largest body that is read: as much as of an archive's capture."""
 
-_MAX_HELD = 64  # responses that were listed and not fetched yet; one that was dropped is requested again
-_REDIRECTS = 5  # from one spelling of a URL to another: to https, to `www`, to the final slash
+_MAX_CACHED_RESPONSES = 64  # responses that were listed and not fetched yet; one that was dropped is requested again
+_MAX_REDIRECTS = 5  # from one spelling of a URL to another: to https, to `www`, to the final slash
 _FORBIDDEN = (401, 403, 451)
 _CHUNK = 1 << 20
 
 
-class LiveSite:
+class LiveSiteClient:
     """Requests pages from the live web: a `Repository`.
 
     It has no listing. The list of captures of a URL is the response to one request for it, which `fetch` then returns.
@@ -52,10 +52,10 @@ class LiveSite:
     visitor: sends the requests; it obeys robots.txt, the delay between requests, and Retry-After.
     """
 
-    def __init__(self, visitor: PoliteVisitor, archive: Archive = LIVE) -> None:
+    def __init__(self, visitor: PoliteFetcher, archive: Archive = LIVE_ARCHIVE) -> None:
         self._visitor = visitor
         self._archive = archive
-        self._held: OrderedDict[str, StoredCopy] = OrderedDict()
+        self._cached: OrderedDict[str, FetchedCapture] = OrderedDict()
 
     @property
     def archive(self) -> Archive:
@@ -70,10 +70,10 @@ class LiveSite:
         copy = await self._request(uri)
         if copy is None:
             return
-        self._hold(copy)
+        self._cache(copy)
         yield copy.capture
 
-    async def under(
+    async def list_prefix(
         self,
         prefix: str,
         first: str | None = None,  # noqa: ARG002  as the protocol has it
@@ -83,16 +83,16 @@ class LiveSite:
         raise UnsupportedError(f"the live site has no listing of {prefix[:80]}", self._archive.id)
         yield  # makes this a generator
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return the response that was listed, or request it again. Raises as `captures` does."""
-        held = self._held.pop(capture.uri, None)
+        held = self._cached.pop(capture.uri, None)
         return held if held is not None else await self._request(capture.uri)
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:  # noqa: ARG002  there is only now
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:  # noqa: ARG002  there is only now
         """Return what the site responds now. Raises as `captures` does."""
         return await self._request(uri)
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Return the current time if the site has the page. Raises as `captures` does."""
         copy = await self._request(uri)
         if copy is None:
@@ -100,26 +100,26 @@ class LiveSite:
         copy.body.close()
         return copy.capture.datetime
 
-    def _hold(self, copy: StoredCopy) -> None:
-        before = self._held.pop(copy.capture.uri, None)
+    def _cache(self, copy: FetchedCapture) -> None:
+        before = self._cached.pop(copy.capture.uri, None)
         if before is not None:
             before.body.close()
-        self._held[copy.capture.uri] = copy
-        if len(self._held) > _MAX_HELD:
-            self._held.popitem(last=False)[1].body.close()
+        self._cached[copy.capture.uri] = copy
+        if len(self._cached) > _MAX_CACHED_RESPONSES:
+            self._cached.popitem(last=False)[1].body.close()
 
-    async def _request(self, uri: str) -> StoredCopy | None:
-        answer = await self._visit(asked(uri))
+    async def _request(self, uri: str) -> FetchedCapture | None:
+        answer = await self._visit(normalize_input_url(uri))
         seen = {answer.uri}
         # A redirect to another spelling of the URL is the same page.
-        while (target := _redirect_of(answer)) and _is_same(target, uri) and target not in seen:
+        while (target := _redirect_target(answer)) and _is_same_resource(target, uri) and target not in seen:
             answer.body.close()
-            if len(seen) > _REDIRECTS:
-                raise FailedError(f"more than {_REDIRECTS} redirects", self._archive.id, "redirects")
+            if len(seen) > _MAX_REDIRECTS:
+                raise FailedError(f"more than {_MAX_REDIRECTS} redirects", self._archive.id, "redirects")
             answer = await self._visit(target)
             seen |= {target, answer.uri}
         if 200 <= answer.status < 400:
-            return await self._copy(answer)
+            return await self._stored_capture(answer)
         answer.body.close()
         if answer.status in _FORBIDDEN:
             raise ExcludedError(f"the live site responds with status {answer.status}", self._archive.id)
@@ -127,36 +127,36 @@ class LiveSite:
             raise FailedError(f"status {answer.status}", self._archive.id, "status")
         return None
 
-    async def _visit(self, url: str) -> Answer:
+    async def _visit(self, url: str) -> FetchResponse:
         try:
-            return await self._visitor.visit(Request(url, max_bytes=MAX_BYTES))
+            return await self._visitor.fetch(FetchRequest(url, max_bytes=MAX_LIVE_BODY_BYTES))
         except SiteWaitError as error:
             raise NotNowError(str(error), self._archive.id, error.until, error.kind) from error
         except RobotsError as error:
-            if error.is_for_now:
+            if error.is_temporary:
                 raise FailedError(str(error), self._archive.id, "unreachable") from error
             raise ExcludedError(str(error), self._archive.id) from error
         except SiteError as error:
             raise FailedError(str(error), self._archive.id, error.kind) from error
 
-    async def _copy(self, answer: Answer) -> StoredCopy:
+    async def _stored_capture(self, answer: FetchResponse) -> FetchedCapture:
         mime = (answer.header("content-type") or "").partition(";")[0].strip().lower() or None
         capture = Capture(
             uri=answer.uri,
             key=addresses.key(answer.uri),
-            datetime=answer.moment,
+            datetime=answer.requested_at,
             status=answer.status,
             mime=mime,
             digest=await asyncio.to_thread(_digest, answer.body),
             length=answer.size,
-            redirect=_redirect_of(answer),
+            redirect=_redirect_target(answer),
             archive=self._archive.id,
             migrated=False,
         )
-        return StoredCopy(capture, answer.headers, answer.body, answer.truncated, answer.uri)
+        return FetchedCapture(capture, answer.headers, answer.body, answer.truncated, answer.uri)
 
 
-def _redirect_of(answer: Answer) -> str | None:
+def _redirect_target(answer: FetchResponse) -> str | None:
     location = answer.header("location") if 300 <= answer.status < 400 else None
     if not location:
         return None
@@ -166,9 +166,9 @@ def _redirect_of(answer: Answer) -> str | None:
         return location
 
 
-def _is_same(one: str, other: str) -> bool:
+def _is_same_resource(one: str, other: str) -> bool:
     try:
-        return name_of(one) == name_of(other)
+        return page_name(one) == page_name(other)
     except UriError:
         return False
 

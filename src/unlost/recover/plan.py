@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Policy(StrEnum):
+class RecoverPolicy(StrEnum):
     """How the resources of a site are found."""
 
     NAIVE = "naive"
@@ -20,22 +20,22 @@ class Policy(StrEnum):
     @property
     def uses_listings(self) -> bool:
         """Whether everything listed is fetched."""
-        return self in (Policy.EXHAUSTIVE, Policy.COMPLETE)
+        return self in (RecoverPolicy.EXHAUSTIVE, RecoverPolicy.COMPLETE)
 
 
-CHOICES = (Policy.NAIVE, Policy.KNOWLEDGEABLE, Policy.EXHAUSTIVE)
+SELECTABLE_POLICIES = (RecoverPolicy.NAIVE, RecoverPolicy.KNOWLEDGEABLE, RecoverPolicy.EXHAUSTIVE)
 """The policies of the study, which can be chosen by name. COMPLETE applies where none is."""
 
-LARGE = 20_000
+CONFIRMATION_THRESHOLD = 20_000
 """Listed resources that are fetched without a confirmation. More take hours at the rates that archives allow."""
 
-REQUISITE_FILES = 5_000
-REQUISITE_BYTES = 1 << 30
+MAX_REQUISITE_FILES = 5_000
+MAX_REQUISITE_BYTES = 1 << 30
 """How much is fetched from other hosts, unless a plan says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RecoverOptions:
     """What somebody wants back.
 
     url: where to begin; its folder is the scope, unless something else is said.
@@ -69,11 +69,11 @@ class Plan:
     exclude: tuple[str, ...] = ()
     ignore_case: bool = False
     page_requisites: bool = True
-    requisite_files: int = REQUISITE_FILES
-    requisite_bytes: int = REQUISITE_BYTES
+    requisite_files: int = MAX_REQUISITE_FILES
+    requisite_bytes: int = MAX_REQUISITE_BYTES
     requisite_lookups: int = 1
     include_left_out: bool = False
-    policy: Policy = Policy.COMPLETE
+    policy: RecoverPolicy = RecoverPolicy.COMPLETE
     at: str | None = None
     first: str | None = None
     last: str | None = None
@@ -82,33 +82,33 @@ class Plan:
     drop_rejected: bool = False
 
 
-_SWITCHES = (
+_BOOLEAN_OPTIONS = (
     "page", "subdomains", "ignore_case", "page_requisites", "include_left_out", "most_recent", "all_versions",
     "drop_rejected",
 )  # fmt: skip
 
 
-def plan_of(values: object) -> Plan:
+def parse_options(values: object) -> RecoverOptions:
     """Return the plan that was stored as JSON; nothing in it is trusted. Raises ValueError, KeyError, TypeError.
 
     Version 0.1.0 had other names for two options, and other defaults, which are kept.
     """
     if not isinstance(values, dict) or not isinstance(values["url"], str):
         raise TypeError
-    values = _renamed(values)
-    if any(not isinstance(values.get(name, False), bool) for name in _SWITCHES):
+    values = _migrate_options(values)
+    if any(not isinstance(values.get(name, False), bool) for name in _BOOLEAN_OPTIONS):
         raise TypeError
     texts = {name: tuple(map(str, values[name])) for name in ("urls", "include", "exclude")}
-    return Plan(**{**values, **texts, "policy": Policy(values["policy"])})
+    return RecoverOptions(**{**values, **texts, "policy": RecoverPolicy(values["policy"])})
 
 
-def is_of_first_version(values: object) -> bool:
+def has_first_version_options(values: object) -> bool:
     """Return whether a stored plan is one of version 0.1.0, whose defaults were others."""
     return isinstance(values, dict) and "requisites" in values
 
 
-def _renamed(values: dict[str, Any]) -> dict[str, Any]:
-    if not is_of_first_version(values):
+def _migrate_options(values: dict[str, Any]) -> dict[str, Any]:
+    if not has_first_version_options(values):
         return values
     kept, needed = values.get("keep_rejected", False), values["requisites"]
     if not isinstance(kept, bool) or not isinstance(needed, bool):

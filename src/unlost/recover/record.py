@@ -6,7 +6,7 @@ from unlost.formats.capture import Capture
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecoveryRecord:
     """A record in a WARC of the recovery.
 
     capture: what came back: address, date, status, type and redirect of the copy itself, its archive and its URI-M.

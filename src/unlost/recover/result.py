@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from unlost.recover.doors import Closing
-from unlost.recover.state.resources import Standing
+from unlost.recover.doors import Suspension
+from unlost.recover.state.resources import ResourceStatus
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RecoveryRunResult:
     """How a run ended.
 
     counts: resources by standing. closed: archives that are not asked for now, and why.
@@ -25,13 +25,13 @@ class Result:
     other_host_lookups: queries for resources of other hosts, over all runs.
     """
 
-    counts: Mapping[Standing, int]
-    closed: Mapping[str, Closing]
+    counts: Mapping[ResourceStatus, int]
+    suspended: Mapping[str, Suspension]
     unlisted: Mapping[str, str]
     failed: int
-    trapped: Mapping[str, int]
+    skipped_links: Mapping[str, int]
     is_stopped: bool
-    is_enough: bool
+    has_reached_limit: bool
     doubtful: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
     unlistable: Mapping[str, str] = field(default_factory=dict)
@@ -42,4 +42,6 @@ class Result:
     @property
     def is_done(self) -> bool:
         """Return whether there is nothing left to do."""
-        return not (self.counts[Standing.QUEUED] or self.closed or self.unlisted or self.failed or self.unconfirmed)
+        return not (
+            self.counts[ResourceStatus.QUEUED] or self.suspended or self.unlisted or self.failed or self.unconfirmed
+        )

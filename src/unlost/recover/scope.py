@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from unlost.crawl.bounds import Picking, cut, folder_of, host_of, is_below, is_in_folder, is_ip
+from unlost.crawl.bounds import UrlFilter, split_url, folder_url, host_of_name, is_subdomain, is_name_in_folder, is_ip
 from unlost.errors import UriError
-from unlost.pages.link import Use
-from unlost.recover.plan import Plan
-from unlost.uri.naming import name_of
+from unlost.pages.link import LinkKind
+from unlost.recover.plan import RecoverOptions
+from unlost.uri.naming import page_name
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RecoveryScope:
     """The bounds of a recovery, as a plan sets them; `Scope.of` makes it.
 
     prefixes: what to ask listers for, as `Repository.under` takes it; empty if only pages were named.
@@ -21,16 +21,16 @@ class Scope:
     hosts: the hosts of those.
     """
 
-    plan: Plan
+    options: RecoverOptions
     prefixes: tuple[str, ...]
     host: str
     folder: str | None
     named: frozenset[str]
     hosts: frozenset[str]
-    _picking: Picking
+    _url_filter: UrlFilter
 
     @classmethod
-    def of(cls, plan: Plan) -> "Scope":
+    def of(cls, options: RecoverOptions) -> "RecoveryScope":
         """Return the scope of a plan.
 
         The folder is that of the address, as `folder_of` has it. Subdomains are all hosts below the start's own,
@@ -39,20 +39,20 @@ class Scope:
 
         Raises UriError for an address that is none, UsageError for an expression that is none.
         """
-        folder = folder_of(plan.url)
-        host, slash, path = _name(plan, folder).partition("/")
-        named = frozenset(_name(plan, uri) for uri in (plan.url, *plan.urls))
+        folder = folder_url(options.url)
+        host, slash, path = _name(options, folder).partition("/")
+        named = frozenset(_name(options, uri) for uri in (options.url, *options.urls))
         return cls(
-            plan,
-            _prefixes(plan, host, folder),
+            options,
+            _prefixes(options, host, folder),
             host,
             host + slash + path if path else None,
             named,
-            frozenset(map(host_of, named)),
-            Picking.of(plan.include, plan.exclude, ignore_case=plan.ignore_case),
+            frozenset(map(host_of_name, named)),
+            UrlFilter.compile(options.include, options.exclude, ignore_case=options.ignore_case),
         )
 
-    def admits(self, uri: str, use: Use, hops: int) -> bool:
+    def admits(self, uri: str, use: LinkKind, hops: int) -> bool:
         """Return whether an address is wanted that was found as a link of this use.
 
         hops: how many links away from a beginning it is.
@@ -63,62 +63,62 @@ class Scope:
         than http and https are never wanted.
         """
         try:
-            name = _name(self.plan, uri)
+            name = _name(self.options, uri)
         except UriError:
             return False
         if name in self.named:
             return True
-        if use is not Use.REQUISITE and (self.plan.page or not self._is_near(hops)):
+        if use is not LinkKind.REQUISITE and (self.options.page or not self._is_within_depth(hops)):
             return False
-        return self._has_place(name, use) and self._picking.picks(uri, is_list=use is Use.LIST)
+        return self._is_inside(name, use) and self._url_filter.matches(uri, is_sitemap=use is LinkKind.LIST)
 
     def is_own(self, uri: str) -> bool:
         """Return whether an address is on one of the site's hosts, in whatever folder: not elsewhere."""
         try:
-            return self._has_host(host_of(_name(self.plan, uri)))
+            return self._has_host(host_of_name(_name(self.options, uri)))
         except UriError:
             return False
 
-    def beginnings(self) -> tuple[tuple[str, Use], ...]:
+    def seeds(self) -> tuple[tuple[str, LinkKind], ...]:
         """Return the addresses to begin from, with their use, in order; each page once.
 
         The start, the further addresses, and, unless only pages were named, the site's `robots.txt` and `sitemap.xml`.
         """
-        pages: dict[str, tuple[str, Use]] = {}
-        for uri in (self.plan.url, *self.plan.urls):
-            pages.setdefault(_name(self.plan, uri), ("".join(cut(uri)), Use.PAGE))
-        if self.plan.page:
+        pages: dict[str, tuple[str, LinkKind]] = {}
+        for uri in (self.options.url, *self.options.urls):
+            pages.setdefault(_name(self.options, uri), ("".join(split_url(uri)), LinkKind.PAGE))
+        if self.options.page:
             return tuple(pages.values())
-        place = cut(self.plan.url)[0]
-        return (*pages.values(), (f"{place}/robots.txt", Use.LIST), (f"{place}/sitemap.xml", Use.LIST))
+        place = split_url(self.options.url)[0]
+        return (*pages.values(), (f"{place}/robots.txt", LinkKind.LIST), (f"{place}/sitemap.xml", LinkKind.LIST))
 
-    def _is_near(self, hops: int) -> bool:
-        return self.plan.depth is None or hops <= self.plan.depth
+    def _is_within_depth(self, hops: int) -> bool:
+        return self.options.depth is None or hops <= self.options.depth
 
-    def _has_place(self, name: str, use: Use) -> bool:
-        host = host_of(name)
-        if use is not Use.PAGE:
-            return self._has_host(host) or (use is Use.REQUISITE and self.plan.page_requisites)
+    def _is_inside(self, name: str, use: LinkKind) -> bool:
+        host = host_of_name(name)
+        if use is not LinkKind.PAGE:
+            return self._has_host(host) or (use is LinkKind.REQUISITE and self.options.page_requisites)
         if host != self.host:
             return self._is_below(host)
-        return self.folder is None or is_in_folder(name, self.folder)
+        return self.folder is None or is_name_in_folder(name, self.folder)
 
     def _has_host(self, host: str) -> bool:
         return host == self.host or host in self.hosts or self._is_below(host)
 
     def _is_below(self, host: str) -> bool:
-        return self.plan.subdomains and is_below(host, self.host)
+        return self.options.subdomains and is_subdomain(host, self.host)
 
 
-def _name(plan: Plan, uri: str) -> str:
-    return name_of(uri, ignore_case=plan.ignore_case)
+def _name(options: RecoverOptions, uri: str) -> str:
+    return page_name(uri, ignore_case=options.ignore_case)
 
 
-def _prefixes(plan: Plan, host: str, folder: str) -> tuple[str, ...]:
+def _prefixes(options: RecoverOptions, host: str, folder: str) -> tuple[str, ...]:
     """Return what to ask for: the folder in the spelling that it was given in, by which archives know it."""
-    if plan.page:
+    if options.page:
         return ()
-    if plan.subdomains and not is_ip(host):
+    if options.subdomains and not is_ip(host):
         return (f"*.{urlsplit(f'//{host}').hostname}",)
-    path = cut(folder)[1]
+    path = split_url(folder)[1]
     return (f"http://{host}" + ("" if path.strip("/") == "" else path),)

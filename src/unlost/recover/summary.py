@@ -6,13 +6,13 @@ from typing import Protocol
 from urllib.parse import quote
 
 from unlost import dates
-from unlost.recover.state.ended import Ended
+from unlost.recover.state.ended import FinishedResource
 
 MISSING = "MISSING"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SummaryRow:
     """One resource.
 
     when: it was recovered, or found missing, 14 digits. others: archives that list it, too, with their last dates.
@@ -27,11 +27,11 @@ class Entry:
     datetime: str | None
     others: tuple[tuple[str, str], ...]
 
-    def line(self) -> str:
+    def to_tsv(self) -> str:
         """Return its fields with tabs between them; of a missing one, the time, the address and `MISSING`."""
         when = dates.to_iso(self.when)
         if self.archive is None:
-            return "\t".join((when, plain(self.uri), MISSING))
+            return "\t".join((when, escape_unprintable(self.uri), MISSING))
         others = ",".join(f"{archive}:{datetime}" for archive, datetime in self.others)
         fields = (
             when,
@@ -42,40 +42,40 @@ class Entry:
             self.datetime or "-",
             others,
         )
-        return "\t".join(map(plain, fields))
+        return "\t".join(map(escape_unprintable, fields))
 
 
-class Readable(Protocol):
+class FinishedResources(Protocol):
     """The state of a recovery, held by its owner or read by somebody else."""
 
-    def ended(self) -> Iterator[Ended]:
+    def finished_resources(self) -> Iterator[FinishedResource]:
         """Yield what was recovered, and what is missing."""
 
 
-def entries(state: Readable) -> Iterator[Entry]:
+def summary_rows(state: FinishedResources) -> Iterator[SummaryRow]:
     """Yield all resources that are recovered or missing, in the order in which they were found."""
-    return map(entry_of, state.ended())
+    return map(summary_row, state.finished_resources())
 
 
-def entry_of(ended: Ended) -> Entry:
+def summary_row(ended: FinishedResource) -> SummaryRow:
     """Return the summary of one."""
     chosen = ended.chosen
     if chosen is None:
-        return Entry(ended.when, ended.uri, None, None, None, None, ended.holders)
+        return SummaryRow(ended.finished_at, ended.uri, None, None, None, None, ended.holders)
     others = tuple(each for each in ended.holders if each[0] != (chosen.archive or ""))
     place = f"warc/{chosen.file}:{chosen.offset}"
     uri = chosen.uri if ended.substitute is None else ended.uri
-    return Entry(chosen.recovered, uri, chosen.mime, place, chosen.archive, chosen.datetime, others)
+    return SummaryRow(chosen.recovered, uri, chosen.mime, place, chosen.archive, chosen.datetime, others)
 
 
-def plain(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     """Return a text without what would break a line into fields, or make a terminal act."""
     if text.isprintable():  # a fifth of the time, and almost always
         return text
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+    return "".join(char if char.isprintable() else _percent_encode(char) for char in text)
 
 
-def _escaped(char: str) -> str:
+def _percent_encode(char: str) -> str:
     try:
         return quote(char, errors="surrogateescape")
     except UnicodeEncodeError:  # half of a letter that was never bytes

@@ -2,5 +2,5 @@
 
 from collections.abc import Callable, Mapping
 
-Tell = Callable[[str, Mapping[str, object]], None]
+EventCallback = Callable[[str, Mapping[str, object]], None]
 """Gets a word for what happened, and what there is to say about it; docs/recover.md lists them."""

@@ -7,25 +7,25 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from unlost.archives.repository import StoredCopy
+from unlost.archives.repository import FetchedCapture
 from unlost.clock import Clock
 from unlost.errors import ArchiveFileError, InputError
 from unlost.formats.capture import Capture
-from unlost.formats.warc_writing.digests import digests_of
+from unlost.formats.warc_writing.digests import payload_and_block_digests
 from unlost.formats.warc_writing.folder import WarcFolder
-from unlost.formats.warc_writing.http_head import http_head
-from unlost.formats.warc_writing.kept_record import ForeignError
-from unlost.formats.warc_writing.members import LEVEL, packed
-from unlost.formats.warc_writing.payload import Payload, level_for
-from unlost.formats.warc_writing.records import END
-from unlost.formats.warc_writing.volumes import Volumes
+from unlost.formats.warc_writing.http_head import format_http_head
+from unlost.formats.warc_writing.kept_record import ForeignRecordError
+from unlost.formats.warc_writing.members import TEXT_COMPRESSION_LEVEL, compress_member
+from unlost.formats.warc_writing.payload import Payload, compression_level
+from unlost.formats.warc_writing.records import RECORD_END
+from unlost.formats.warc_writing.volumes import WarcSegments
 from unlost.recover import warc_records
-from unlost.recover.adoption import check_known, records_behind
-from unlost.recover.kept_copies import open_copy, original_of
-from unlost.recover.record import Record
+from unlost.recover.adoption import check_known_files, read_records_after
+from unlost.recover.kept_copies import open_capture, find_original
+from unlost.recover.record import RecoveryRecord
 
 
-class Warcs:
+class WarcStore:
     """The WARCs of one recovery: a folder with `unlost-00001.warc.gz`, …; one is open at a time.
 
     docs/recovery-files.md says what is in them. Copies are stored by one thread at a time, of one process: the lock of
@@ -40,12 +40,12 @@ class Warcs:
     """
 
     def __init__(self, folder: Path, clock: Clock, software: str, *, max_bytes: int = 1 << 30) -> None:
-        self.cut = 0
+        self.truncated_bytes = 0
         self._folder = WarcFolder(folder)
-        self._volumes = Volumes(self._folder, clock, software, max_bytes)
+        self._volumes = WarcSegments(self._folder, clock, software, max_bytes)
         self._is_ready = False
 
-    def adopt(self, known: Mapping[str, int]) -> Iterator[Record]:
+    def replay_unknown_records(self, known: Mapping[str, int]) -> Iterator[RecoveryRecord]:
         """Yield every whole record that the state does not know, in order; then cut off what is torn at the end.
 
         known: for each file, by its final name, up to which byte the state knows its records: offset and size of its
@@ -55,41 +55,41 @@ class Warcs:
         of it, damaged although it was ended, or not of a recovery.
         """
         self.close()
-        self._folder.make()
-        files = self._folder.files()
-        check_known(self._folder, [name for name, _ in files], known)
+        self._folder.create()
+        files = self._folder.list_segments()
+        check_known_files(self._folder, [name for name, _ in files], known)
         for name, is_open in files:
             end = known.get(name, 0)
             has_copies = end > 0
-            with self._folder.reading(name) as file, self._ours(name):
-                for record, end in records_behind(file, name, end):  # noqa: B007, B020  the last end is wanted
+            with self._folder.open_to_read(name) as file, self._explain_foreign_file(name):
+                for record, end in read_records_after(file, name, end):  # noqa: B007, B020  the last end is wanted
                     if record is not None:
                         has_copies = True
                         yield record
                 size = os.fstat(file).st_size
-            self._volumes.pass_by(name)
+            self._volumes.skip_to(name)
             if is_open:
-                self.cut += self._volumes.go_on(name, end, has_copies=has_copies)
+                self.truncated_bytes += self._volumes.resume(name, end, has_captures=has_copies)
             elif end < size:
-                raise self._damaged(name, end)
+                raise self._damaged_error(name, end)
         self._is_ready = True
 
     @contextmanager
-    def _ours(self, name: str) -> Iterator[None]:
+    def _explain_foreign_file(self, name: str) -> Iterator[None]:
         """Say which file was not written here."""
         try:
             yield
-        except ForeignError:
+        except ForeignRecordError:
             message = "not a WARC of this recovery: move it away, and the same command goes on"
             raise ArchiveFileError(f"{self._folder.path / name}: {message}") from None
 
-    def _damaged(self, name: str, place: int) -> InputError:
+    def _damaged_error(self, name: str, place: int) -> InputError:
         return ArchiveFileError(
             f"{self._folder.path / name}: damaged at byte {place}: put back the whole file, or move it away and delete "
             "state.sqlite: what it had is then asked for again"
         )
 
-    def store(self, copy: StoredCopy, listed: Capture | None) -> Record:
+    def store(self, copy: FetchedCapture, listed: Capture | None) -> RecoveryRecord:
         """Keep a copy, and return where. Its body is read to its end, and left at its beginning.
 
         listed: what the archive's index says of it.
@@ -100,26 +100,26 @@ class Warcs:
         body = Payload(copy.body)
         length = body.length
         told = copy.capture
-        head, left_out = http_head(told.status, copy.headers, length, told.mime, told.redirect)
-        digest, block = digests_of(head, body.pieces())
+        head, left_out = format_http_head(told.status, copy.headers, length, told.mime, told.redirect)
+        digest, block = payload_and_block_digests(head, body.pieces())
         capture = replace(told, digest=digest, length=length, revisit=False, revisit_of=None)
-        record = self._new(capture, listed.digest if listed else None, copy.source, copy.truncated)
+        record = self._new_record(capture, listed.digest if listed else None, copy.source, copy.truncated)
         number = warc_records.record_id(record)
-        begin = warc_records.response_head(record, number, block, len(head) + length) + head
-        text = chain([begin], body.pieces(), [END])
-        about = warc_records.metadata(record, number, left_out)
-        kept = self._append(record, text, len(begin) + length, level_for(capture.mime), about)
+        begin = warc_records.response_header(record, number, block, len(head) + length) + head
+        text = chain([begin], body.pieces(), [RECORD_END])
+        about = warc_records.metadata_record(record, number, left_out)
+        kept = self._append(record, text, len(begin) + length, compression_level(capture.mime), about)
         copy.body.seek(0)
         return kept
 
-    def store_same(self, capture: Capture, of: Record) -> Record:
+    def store_revisit(self, capture: Capture, original_record: RecoveryRecord) -> RecoveryRecord:
         """Keep a capture whose body is known, from an index, to be that of a record here; return where.
 
         What the index does not tell of it is taken to be as in that record. Raises as `store` does, and
         ArchiveFileError if the record is not there any more.
         """
-        before = of.capture
-        original = original_of(self._folder, of)
+        before = original_record.capture
+        original = find_original(self._folder, original_record)
         status = before.status if capture.status is None else capture.status
         same = replace(
             capture,
@@ -131,38 +131,44 @@ class Warcs:
             revisit=True,
             revisit_of=before.revisit_of or (before.uri, before.datetime),
         )
-        record = self._new(same, capture.digest, of.source, of.truncated)
+        record = self._new_record(same, capture.digest, original_record.source, original_record.truncated)
         # A head of its own only where the index knows better: that of the original has all headers.
         is_as_before = (status, same.mime, same.redirect) == (before.status, before.mime, before.redirect)
-        head = b"" if is_as_before else http_head(status, (), None, same.mime, same.redirect)[0]
+        head = b"" if is_as_before else format_http_head(status, (), None, same.mime, same.redirect)[0]
         number = warc_records.record_id(record)
-        text = warc_records.revisit_head(record, number, original, digests_of(head, ())[1], len(head))
-        text += head + END
-        return self._append(record, [text], len(text), LEVEL, warc_records.metadata(record, number, 0))
+        text = warc_records.revisit_header(record, number, original, payload_and_block_digests(head, ())[1], len(head))
+        text += head + RECORD_END
+        return self._append(
+            record, [text], len(text), TEXT_COMPRESSION_LEVEL, warc_records.metadata_record(record, number, 0)
+        )
 
-    def _new(self, capture: Capture, listed_digest: str | None, source: str | None, truncated: str | None) -> Record:
+    def _new_record(
+        self, capture: Capture, listed_digest: str | None, source: str | None, truncated: str | None
+    ) -> RecoveryRecord:
         """Return a record that has no place yet."""
-        return Record(capture, listed_digest, source, truncated, self._volumes.now(), "", 0, 0)
+        return RecoveryRecord(capture, listed_digest, source, truncated, self._volumes.now(), "", 0, 0)
 
-    def _append(self, record: Record, text: Iterable[bytes], size: int, level: int, about: bytes) -> Record:
+    def _append(
+        self, record: RecoveryRecord, text: Iterable[bytes], size: int, level: int, about: bytes
+    ) -> RecoveryRecord:
         """Append a record of so many bytes, and the one about it, as one; return it with its place."""
         if not self._is_ready:
             raise RuntimeError("exhaust `adopt` before anything is stored")
-        members = chain(packed(text, size, level), packed([about], len(about)))
+        members = chain(compress_member(text, size, level), compress_member([about], len(about)))
         file, offset, kept = self._volumes.append(members, size + len(about))
         return replace(record, file=file, offset=offset, size=kept)
 
-    def open(self, record: Record) -> StoredCopy:
+    def open(self, record: RecoveryRecord) -> FetchedCapture:
         """Return what was stored; of a revisit, with the body of the record that it refers to.
 
         Its headers come as they are kept: docs/recovery-files.md says what cannot be. Raises ArchiveFileError, or
         another InputError, if the record is not there any more, or not as it was.
         """
-        return open_copy(self._folder, record)
+        return open_capture(self._folder, record)
 
-    def size_of(self, name: str) -> int:
+    def file_size(self, name: str) -> int:
         """Return how many bytes a file has, by its final name. Raises InputError if it is not there."""
-        with self._folder.reading(name) as file:
+        with self._folder.open_to_read(name) as file:
             return os.fstat(file).st_size
 
     def sync(self) -> None:

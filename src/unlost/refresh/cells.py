@@ -8,7 +8,7 @@ from unlost._core import project_cell, visit_cell
 from unlost.errors import InputError
 from unlost.refresh.visit import Visit
 
-STATES: Final = (
+CELL_STATES: Final = (
     ("date", ("changed", "same", "missing", "now", "back", "half")),
     ("tag", ("changed", "same", "missing", "weak", "alike", "half")),
     ("length", ("changed", "same", "missing")),
@@ -23,7 +23,7 @@ in their spelling only; dates that are the moment of the answer or go back; `Con
 `Cache-Control`, `Expires` and `Age`."""
 
 ALL_INDICATORS: Final = frozenset(INDICATORS)
-COUNT: Final = 6 * 6 * 3 * 3 * 4
+CELL_COUNT: Final = 6 * 6 * 3 * 3 * 4
 
 _GROUP_STATES: Final = (
     ("changed", "same", "missing"),  # date
@@ -32,10 +32,10 @@ _GROUP_STATES: Final = (
     ("stale", "kept"),  # whether a cache says that it is the same
     ("sized", "resized"),  # whether the length changed
 )
-GROUPS: Final = 3 * 3 * 3 * 2 * 2
+GROUP_COUNT: Final = 3 * 3 * 3 * 2 * 2
 
 
-def bits_of(indicators: frozenset[str]) -> int:
+def indicator_bits(indicators: frozenset[str]) -> int:
     """Return indicators as the core takes them.
 
     >>> bits_of(frozenset(["tags", "length"]))
@@ -44,27 +44,27 @@ def bits_of(indicators: frozenset[str]) -> int:
     return sum(1 << at for at, name in enumerate(INDICATORS) if name in indicators)
 
 
-@lru_cache(maxsize=COUNT)
-def cell_name(cell: int) -> str:
+@lru_cache(maxsize=CELL_COUNT)
+def format_cell(cell: int) -> str:
     """Return the states of a cell, between dots.
 
     >>> cell_name(0), cell_name(COUNT - 1)
     ('changed.changed.changed.changed.silent', 'half.half.missing.missing.aged')
     """
-    return _name(cell, [states for _, states in STATES])
+    return _format_states(cell, [states for _, states in CELL_STATES])
 
 
-@lru_cache(maxsize=GROUPS)
-def group_name(group: int) -> str:
+@lru_cache(maxsize=GROUP_COUNT)
+def format_group(group: int) -> str:
     """Return the states of a group, between dots.
 
     >>> group_name(0), group_name(GROUPS - 1)
     ('changed.changed.changed.stale.sized', 'missing.missing.missing.kept.resized')
     """
-    return _name(group, _GROUP_STATES)
+    return _format_states(group, _GROUP_STATES)
 
 
-def _name(number: int, indicators: Sequence[Sequence[str]]) -> str:
+def _format_states(number: int, indicators: Sequence[Sequence[str]]) -> str:
     names = []
     for states in reversed(indicators):
         number, state = divmod(number, len(states))
@@ -72,31 +72,31 @@ def _name(number: int, indicators: Sequence[Sequence[str]]) -> str:
     return ".".join(reversed(names))
 
 
-def group_number(name: str) -> int:
+def parse_group(name: str) -> int:
     """Return the number of a group. Raises InputError."""
-    return _number(name, _GROUP_STATES)
+    return _parse_states(name, _GROUP_STATES)
 
 
-def cell_number(name: str) -> int:
+def parse_cell(name: str) -> int:
     """Return the number of a cell. Raises InputError.
 
     >>> cell_number("half.half.missing.missing.aged") == COUNT - 1
     True
     """
-    return _number(name, [states for _, states in STATES])
+    return _parse_states(name, [states for _, states in CELL_STATES])
 
 
-def _number(name: str, indicators: Sequence[Sequence[str]]) -> int:
+def _parse_states(name: str, indicators: Sequence[Sequence[str]]) -> int:
     try:
         number = 0
         for word, states in zip(name.split("."), indicators, strict=True):
             number = number * len(states) + states.index(word)
     except ValueError:
-        raise InputError(f"expected states such as {_name(0, indicators)}, found `{name[:60]}`") from None
+        raise InputError(f"expected states such as {_format_states(0, indicators)}, found `{name[:60]}`") from None
     return number
 
 
-def cell_of(last: Visit, this: Visit) -> int:
+def compute_cell(last: Visit, this: Visit) -> int:
     """Return the cell of two visits to a page, the first of which is the last whose body is held.
 
     >>> before, now = Visit("http://a.example/", etag='"1"', time=0), Visit("http://a.example/", etag='W/"1"', time=9)
@@ -107,7 +107,7 @@ def cell_of(last: Visit, this: Visit) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def projected(cell: int, bits: int) -> tuple[int, int, int]:
+def project_to_indicators(cell: int, bits: int) -> tuple[int, int, int]:
     """Return the cell with these indicators alone, the one of the nine of `unlost.refresh.matrix`, and its group.
 
     In a group, what a host did before tells what it will do.

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from itertools import islice
 
 from unlost._core import VisitHistory, VisitPairing
-from unlost.refresh.intervals import Clustered, Interval, wilson
-from unlost.refresh.matrix import Matrix
-from unlost.refresh.scheduling import ChangeRate, change_rate
-from unlost.refresh.visit import Row, Visit
+from unlost.refresh.intervals import ClusteredShare, ConfidenceInterval, wilson_interval
+from unlost.refresh.matrix import DecisionMatrix
+from unlost.refresh.scheduling import ChangeRate, estimate_change_rate
+from unlost.refresh.visit import VisitRow, Visit
 
-_AT_ONCE = 4096
-_TIMES = 500  # hosts are drawn anew: the ends of 95 % then lie on the 12 outermost draws
-FEWEST_HOSTS = 20  # with fewer, some kinds of hosts are not there, and a host has nobody to be compared with
+_BATCH_SIZE = 4096
+_BOOTSTRAP_SAMPLES = 500  # hosts are drawn anew: the ends of 95 % then lie on the 12 outermost draws
+MIN_HOSTS = 20  # with fewer, some kinds of hosts are not there, and a host has nobody to be compared with
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostHistory:
     """What a log has of one host.
 
     name: with its port, in lower case.
@@ -30,10 +30,10 @@ class Host:
     tagged: int
     dated: int
     server: str | None
-    matrix: Matrix
+    matrix: DecisionMatrix
 
 
-class History:
+class ChangeHistory:
     """The pairs of a log. Made by `Reading.finish` of `unlost.refresh.reading`, or `of` visits.
 
     tally: what became of the visits, by name: `successful`, `not_modified`, `failed`, `without_digest` (skipped),
@@ -48,21 +48,21 @@ class History:
         self.tally = dict(core.tally())
 
     @classmethod
-    def of(cls, visits: Iterable[Visit]) -> "History":
+    def from_visits(cls, visits: Iterable[Visit]) -> "ChangeHistory":
         """Return the history of visits, in whatever order.
 
         >>> same = [Visit("http://a.example/", "x", etag='"1"', time=time) for time in (0, 5, 9)]
         >>> History.of(same).matrix().unchanged
         (0, 0, 0, 0, 0, 0, 0, 2, 0)
         """
-        return cls.of_rows(visit.row for visit in visits)
+        return cls.from_rows(visit.row for visit in visits)
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Row]) -> "History":
+    def from_rows(cls, rows: Iterable[VisitRow]) -> "ChangeHistory":
         """Return the same of rows."""
         pairing = VisitPairing()
         rest = iter(rows)
-        while batch := list(islice(rest, _AT_ONCE)):
+        while batch := list(islice(rest, _BATCH_SIZE)):
             pairing.add_rows(batch)
         return cls(pairing.finish())
 
@@ -73,44 +73,50 @@ class History:
             self.tally[name] for name in ("successful", "not_modified", "failed", "without_digest", "without_host")
         )
 
-    def matrix(self, *, by_text: bool = False) -> Matrix:
+    def matrix(self, *, by_text: bool = False) -> DecisionMatrix:
         """Return the decision matrix."""
-        return Matrix.of(self.core.matrix(by_text))
+        return DecisionMatrix.from_pairs(self.core.matrix(by_text))
 
-    def hosts(self, *, by_text: bool = False) -> Iterator[Host]:
+    def hosts(self, *, by_text: bool = False) -> Iterator[HostHistory]:
         """Yield all hosts, in the order in which they came first."""
-        for first in range(0, self.tally["hosts"], _AT_ONCE):
-            for name, visits, tagged, dated, server, cells in self.core.hosts(first, first + _AT_ONCE, by_text):
-                yield Host(name, visits, tagged, dated, server, Matrix.of(cells))
+        for first in range(0, self.tally["hosts"], _BATCH_SIZE):
+            for name, visits, tagged, dated, server, cells in self.core.hosts(first, first + _BATCH_SIZE, by_text):
+                yield HostHistory(name, visits, tagged, dated, server, DecisionMatrix.from_pairs(cells))
 
-    def seen(self, bits: int, since: int, *, by_text: bool = False) -> Iterator[tuple[str, dict[int, tuple[int, int]]]]:
+    def host_changes(
+        self, bits: int, since: int, *, by_text: bool = False
+    ) -> Iterator[tuple[str, dict[int, tuple[int, int]]]]:
         """Yield what each host with pairs did, as a policy has it: of pairs before a time only those that changed.
 
         bits: indicators, as `unlost.refresh.cells.bits_of` has them. since: seconds since 1970.
         """
-        for first in range(0, self.tally["hosts"], _AT_ONCE):
-            for name, groups in self.core.seen(first, first + _AT_ONCE, by_text, bits, since):
+        for first in range(0, self.tally["hosts"], _BATCH_SIZE):
+            for name, groups in self.core.seen(first, first + _BATCH_SIZE, by_text, bits, since):
                 if groups:
                     yield name, dict(groups)
 
-    def rates(self, *, by_text: bool = False) -> Iterator[ChangeRate | None]:
+    def change_rates(self, *, by_text: bool = False) -> Iterator[ChangeRate | None]:
         """Yield how often the pages of each host change, in the order of `hosts`; None where no page was seen twice."""
         for number in range(self.tally["hosts"]):
-            yield change_rate(self.core.intervals(number, by_text))
+            yield estimate_change_rate(self.core.intervals(number, by_text))
 
-    def resampled(
-        self, schemes: Iterable[int], seed: int, *, by_text: bool = False, times: int = _TIMES
-    ) -> list[Interval]:
+    def bootstrap_reliability(
+        self, schemes: Iterable[int], seed: int, *, by_text: bool = False, samples: int = _BOOTSTRAP_SAMPLES
+    ) -> list[ConfidenceInterval]:
         """Return between which shares the reliability of schemes lies if other hosts are visited: a bootstrap by host.
 
         With fewer than 20 hosts, which tell nothing of others, it is as if pages were independent.
         """
         found = []
-        for one in self.core.resample(by_text, list(schemes), times, seed):
+        for one in self.core.resample(by_text, list(schemes), samples, seed):
             part, whole, part_squared, product, whole_squared, hosts, deviations = one
-            missed = Clustered(part, whole, part_squared, product, whole_squared, hosts)
-            span = missed.by_draws(deviations) if hosts >= FEWEST_HOSTS else wilson(missed.part, missed.whole)
-            found.append(Interval(1 - span.high, 1 - span.low))
+            missed = ClusteredShare(part, whole, part_squared, product, whole_squared, hosts)
+            span = (
+                missed.bootstrap_interval(deviations)
+                if hosts >= MIN_HOSTS
+                else wilson_interval(missed.part, missed.whole)
+            )
+            found.append(ConfidenceInterval(1 - span.high, 1 - span.low))
         return found
 
     def tags_by_server(self) -> list[tuple[str | None, tuple[int, int, int]]]:

@@ -13,25 +13,28 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unlost.refresh.cells import ALL_INDICATORS, COUNT, GROUPS, bits_of, projected
-from unlost.refresh.history import FEWEST_HOSTS, History
-from unlost.refresh.intervals import Clustered, Interval
-from unlost.refresh.matrix import CELLS
-from unlost.refresh.policy import Policy, Stated
-from unlost.refresh.schemes import ALL, choose, judge_all
+from unlost.refresh.cells import ALL_INDICATORS, CELL_COUNT, GROUP_COUNT, indicator_bits, project_to_indicators
+from unlost.refresh.history import MIN_HOSTS, ChangeHistory
+from unlost.refresh.intervals import ClusteredShare, ConfidenceInterval
+from unlost.refresh.matrix import MATRIX_CELLS
+from unlost.refresh.policy import Policy, PolicyEstimate
+from unlost.refresh.schemes import DOWNLOAD_ALL, choose_scheme, score_all_schemes
 
 _FOLDS = 5
-_PARTS = 32  # of the log, each tried with the others known: about a visit each, for as many visits
-_DRAWN = 1.0  # pairs that the mean of a wider class is worth against its own: one of each, as if seen once before
-_STRENGTHS = (0.2, 50.0)  # between these, what hosts have in common is worth so many visits: never nothing, never all
+_LOG_PARTS = 32  # of the log, each tried with the others known: about a visit each, for as many visits
+_SHRINKAGE = 1.0  # pairs that the mean of a wider class is worth against its own: one of each, as if seen once before
+_STRENGTH_BOUNDS = (
+    0.2,
+    50.0,
+)  # between these, what hosts have in common is worth so many visits: never nothing, never all
 _UNKNOWN_STRENGTH = 5.0  # where no page changed, and nobody can tell how much hosts differ
-_STEP = 8  # steps an octave, as the core divides probabilities
+_STEPS_PER_OCTAVE = 8  # steps an octave, as the core divides probabilities
 _UNKNOWN_EFFECT = 2.0  # as if misses came in pairs
-_HOSTS_TO_TELL = 5  # with a miss, before they tell how much misses of one host go together
+_MIN_HOSTS_WITH_MISSES = 5  # with a miss, before they tell how much misses of one host go together
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LearningOptions:
     """What a policy is to be like.
 
     reliability: the share of changes that must not be missed, surely. by_text: whether changes are those of text.
@@ -42,46 +45,46 @@ class Wanted:
     reliability: float = 0.999
     by_text: bool = False
     indicators: frozenset[str] = ALL_INDICATORS
-    hosts: bool = True
-    audit: float = 0.01
+    by_host: bool = True
+    audit_share: float = 0.01
 
 
-def learn(history: History, wanted: Wanted | None = None) -> Policy:
+def learn_policy(history: ChangeHistory, options: LearningOptions | None = None) -> Policy:
     """Return the most useful policy whose reliability is at least the one wanted, with 97.5 % confidence.
 
     If there is none, the policy downloads everything, and `stated` is None.
     """
-    wanted = wanted or Wanted()
-    bits = bits_of(wanted.indicators)
-    folds = _FOLDS if history.tally["hosts"] >= FEWEST_HOSTS else 1
-    counts = history.core.cells(wanted.by_text, bits, folds)
-    everything = _sums(counts)
+    options = options or LearningOptions()
+    bits = indicator_bits(options.indicators)
+    folds = _FOLDS if history.tally["hosts"] >= MIN_HOSTS else 1
+    counts = history.core.cells(options.by_text, bits, folds)
+    everything = _sum_folds(counts)
     if folds == 1:
-        means = [_means(everything, bits)]
+        means = [_cell_probabilities(everything, bits)]
     else:
-        means = [_means(_sums(counts[:fold] + counts[fold + 1 :]), bits) for fold in range(folds)]
-    strengths = _strengths(history, wanted)
-    splits = history.core.splits(_PARTS)
-    replay = history.core.replay([_filled(mean) for mean in means], strengths, bits, wanted.by_text, splits)
-    step, stated = _chosen(replay, wanted.reliability)
-    best = choose(judge_all(history.matrix(by_text=wanted.by_text)), wanted.reliability)
+        means = [_cell_probabilities(_sum_folds(counts[:fold] + counts[fold + 1 :]), bits) for fold in range(folds)]
+    strengths = _prior_strengths(history, options)
+    splits = history.core.splits(_LOG_PARTS)
+    replay = history.core.replay([_as_list(mean) for mean in means], strengths, bits, options.by_text, splits)
+    step, stated = _choose_threshold(replay, options.reliability)
+    best = choose_scheme(score_all_schemes(history.matrix(by_text=options.by_text)), options.reliability)
     policy = Policy(
-        scheme=ALL if best is None else best.scheme,
-        indicators=wanted.indicators,
-        means=_means(everything, bits),
-        strengths=tuple(strengths),
-        most=-1.0 if step is None else 2.0 ** (-step / _STEP),
-        audit=wanted.audit,
-        target=wanted.reliability,
-        by_text=wanted.by_text,
-        stated=stated,
+        scheme=DOWNLOAD_ALL if best is None else best.scheme,
+        indicators=options.indicators,
+        cell_probabilities=_cell_probabilities(everything, bits),
+        prior_strengths=tuple(strengths),
+        skip_threshold=-1.0 if step is None else 2.0 ** (-step / _STEPS_PER_OCTAVE),
+        audit_share=options.audit_share,
+        target=options.reliability,
+        by_text=options.by_text,
+        estimate=stated,
     )
-    if wanted.hosts and step is not None:
-        policy.seen.update(history.seen(bits, splits[_PARTS // 2 - 1], by_text=wanted.by_text))
+    if options.by_host and step is not None:
+        policy.host_changes.update(history.host_changes(bits, splits[_LOG_PARTS // 2 - 1], by_text=options.by_text))
     return policy
 
 
-def _sums(counts: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, tuple[int, int]]:
+def _sum_folds(counts: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, tuple[int, int]]:
     """Return changed and unchanged pairs of each cell, of several folds."""
     sums: dict[int, tuple[int, int]] = {}
     for fold in counts:
@@ -91,43 +94,45 @@ def _sums(counts: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, tuple[i
     return sums
 
 
-def _means(counts: dict[int, tuple[int, int]], bits: int) -> dict[int, float]:
+def _cell_probabilities(counts: dict[int, tuple[int, int]], bits: int) -> dict[int, float]:
     """Return the probability of change in each cell that was seen, drawn towards that of its group.
 
     The group's is drawn towards that of the cell of the nine in the same way: a digest that says the same is worth more
     than the dates beside it, and a cell that was seen four thousand times is worth more than both.
     """
-    of_base = [(0.5, 1.0)] * len(CELLS)  # as if half a pair had changed, and half a pair had not
-    of_group = [(0.0, 0.0)] * GROUPS
+    of_base = [(0.5, 1.0)] * len(MATRIX_CELLS)  # as if half a pair had changed, and half a pair had not
+    of_group = [(0.0, 0.0)] * GROUP_COUNT
     for cell, (changed, unchanged) in counts.items():
-        _, base, group = projected(cell, bits)
+        _, base, group = project_to_indicators(cell, bits)
         for sums, at in ((of_base, base), (of_group, group)):
             sums[at] = (sums[at][0] + changed, sums[at][1] + changed + unchanged)
     means = {}
     for cell, (changed, unchanged) in counts.items():
-        _, base, group = projected(cell, bits)
-        wider = _drawn(*of_group[group], of_base[base][0] / of_base[base][1])
-        means[cell] = _drawn(changed, changed + unchanged, wider)
+        _, base, group = project_to_indicators(cell, bits)
+        wider = _shrink(*of_group[group], of_base[base][0] / of_base[base][1])
+        means[cell] = _shrink(changed, changed + unchanged, wider)
     return means
 
 
-def _drawn(changed: float, pairs: float, towards: float) -> float:
-    return (changed + _DRAWN * towards) / (pairs + _DRAWN)
+def _shrink(changed: float, pairs: float, prior: float) -> float:
+    return (changed + _SHRINKAGE * prior) / (pairs + _SHRINKAGE)
 
 
-def _filled(means: dict[int, float]) -> list[float]:
-    return [means.get(cell, math.nan) for cell in range(COUNT)]
+def _as_list(means: dict[int, float]) -> list[float]:
+    return [means.get(cell, math.nan) for cell in range(CELL_COUNT)]
 
 
-def _strengths(history: History, wanted: Wanted) -> list[float]:
+def _prior_strengths(history: ChangeHistory, options: LearningOptions) -> list[float]:
     """Return how many visits to a host weigh as much as all other hosts: a beta-binomial's, by the method of moments.
 
     The variance between hosts beyond that of chance gives the correlation of visits to one host.
     """
-    if not wanted.hosts:
-        return [math.inf] * GROUPS
+    if not options.by_host:
+        return [math.inf] * GROUP_COUNT
     found = []
-    for hosts, pairs, squared, changed, by_pairs in history.core.spread(wanted.by_text, bits_of(wanted.indicators)):
+    for hosts, pairs, squared, changed, by_pairs in history.core.spread(
+        options.by_text, indicator_bits(options.indicators)
+    ):
         if hosts < 2 or changed == 0 or pairs <= hosts:
             found.append(_UNKNOWN_STRENGTH)
             continue
@@ -136,14 +141,14 @@ def _strengths(history: History, wanted: Wanted) -> list[float]:
         usual = (pairs - squared / pairs) / (hosts - 1)
         total = between + (usual - 1) * inside
         alike = (between - inside) / total if total > 0 else 0.0
-        found.append(min(max((1 - alike) / alike if alike > 0 else math.inf, _STRENGTHS[0]), _STRENGTHS[1]))
+        found.append(min(max((1 - alike) / alike if alike > 0 else math.inf, _STRENGTH_BOUNDS[0]), _STRENGTH_BOUNDS[1]))
     return found
 
 
 _Replay = tuple[list[tuple[float, float, float, float, int]], float, float, float, int]
 
 
-def _chosen(replay: _Replay, target: float) -> tuple[int | None, Stated | None]:
+def _choose_threshold(replay: _Replay, target: float) -> tuple[int | None, PolicyEstimate | None]:
     """Return the step from which on pages are skipped, and what that promises; None for both if no step is sure."""
     steps, changed, unchanged, changed_squared, hosts = replay
     if not changed or not unchanged:
@@ -151,13 +156,15 @@ def _chosen(replay: _Replay, target: float) -> tuple[int | None, Stated | None]:
     for number, (missed, saved, squared, product, missed_hosts) in enumerate(steps):
         if number == 0 or saved == 0:  # at 0 also those that nobody has seen
             continue
-        cluster = Clustered(missed, changed, squared, product, changed_squared, hosts)
+        cluster = ClusteredShare(missed, changed, squared, product, changed_squared, hosts)
         # Where hardly a host has a miss, nobody can tell how many come together.
-        can_tell = missed_hosts >= _HOSTS_TO_TELL
+        can_tell = missed_hosts >= _MIN_HOSTS_WITH_MISSES
         effect = 1.0 if can_tell else _UNKNOWN_EFFECT
-        if 1 - cluster.interval(effect).high >= target:
-            interval = cluster.by_student() if can_tell else cluster.interval(effect)
-            reliability = Interval(1 - interval.high, 1 - interval.low)
-            stated = Stated(1 - missed / changed, saved / unchanged, reliability, round(changed), round(missed), hosts)
+        if 1 - cluster.wilson_interval(effect).high >= target:
+            interval = cluster.student_interval() if can_tell else cluster.wilson_interval(effect)
+            reliability = ConfidenceInterval(1 - interval.high, 1 - interval.low)
+            stated = PolicyEstimate(
+                1 - missed / changed, saved / unchanged, reliability, round(changed), round(missed), hosts
+            )
             return number, stated
     return None, None

@@ -7,17 +7,17 @@ from typing import Final
 
 from unlost.errors import UsageError
 
-STATES: Final = ("changed", "same", "missing")
+INDICATOR_STATES: Final = ("changed", "same", "missing")
 """What an indicator does between two visits. There on one of them only counts as changed."""
 
-CELLS: Final = tuple(f"{date[0]}{tag[0]}" for date in STATES for tag in STATES)
+MATRIX_CELLS: Final = tuple(f"{date[0]}{tag[0]}" for date in INDICATOR_STATES for tag in INDICATOR_STATES)
 """The nine cells: what the date does, then what the tag does, by their first letters."""
 
-_PAIR = re.compile(r"([\d,_]+)\s*/\s*([\d,_]+)", re.ASCII)
+_COUNT_PAIR = re.compile(r"([\d,_]+)\s*/\s*([\d,_]+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class DecisionMatrix:
     """Counts of pairs of consecutive visits.
 
     changed, unchanged: for each cell of `CELLS`, how many pages had a new body, and how many the same.
@@ -27,12 +27,12 @@ class Matrix:
     unchanged: tuple[int, ...]
 
     @classmethod
-    def of(cls, cells: Sequence[tuple[int, int]]) -> "Matrix":
+    def from_pairs(cls, cells: Sequence[tuple[int, int]]) -> "DecisionMatrix":
         """Return the matrix of nine pairs of numbers."""
         return cls(tuple(cell[0] for cell in cells), tuple(cell[1] for cell in cells))
 
     @classmethod
-    def parse(cls, text: str) -> "Matrix":
+    def parse(cls, text: str) -> "DecisionMatrix":
         r"""Return the matrix that a text has: nine pairs `changed/unchanged`, rows by date, columns by tag.
 
         Whatever else stands between them is not looked at, so that a table can be copied as it is. Raises UsageError.
@@ -40,11 +40,11 @@ class Matrix:
         >>> Matrix.parse("1/2 3/4 5/6\n7/8 9/10 11/12\n0/0 0/0 1,300/2").changed[-1]
         1300
         """
-        found = _PAIR.findall(text)
-        if len(found) != len(CELLS):
+        found = _COUNT_PAIR.findall(text)
+        if len(found) != len(MATRIX_CELLS):
             raise UsageError(f"expected nine pairs such as 165594/84440, found {len(found)}")
         try:
-            return cls.of([(_count(changed), _count(unchanged)) for changed, unchanged in found])
+            return cls.from_pairs([(_parse_count(changed), _parse_count(unchanged)) for changed, unchanged in found])
         except ValueError:
             raise UsageError("expected nine pairs of whole numbers such as 165594/84440") from None
 
@@ -64,18 +64,18 @@ class Matrix:
         return self.all_changed + self.all_unchanged
 
     @property
-    def used(self) -> int:
+    def used_cells(self) -> int:
         """The cells that hold anything, a bit for each. Schemes that differ elsewhere do the same."""
         return sum(1 << at for at, both in enumerate(zip(self.changed, self.unchanged, strict=True)) if both != (0, 0))
 
-    def only(self, cells: Sequence[str]) -> "Matrix":
+    def restrict_to(self, cells: Sequence[str]) -> "DecisionMatrix":
         """Return the matrix with all other cells empty."""
-        kept = [name in cells for name in CELLS]
-        return Matrix(
+        kept = [name in cells for name in MATRIX_CELLS]
+        return DecisionMatrix(
             tuple(count if keep else 0 for count, keep in zip(self.changed, kept, strict=True)),
             tuple(count if keep else 0 for count, keep in zip(self.unchanged, kept, strict=True)),
         )
 
 
-def _count(text: str) -> int:
+def _parse_count(text: str) -> int:
     return int(text.replace(",", "").replace("_", ""))

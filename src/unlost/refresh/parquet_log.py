@@ -12,19 +12,25 @@ from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problem, Problems
 from unlost.refresh.visit import FIELDS, NUMBER_FIELDS, TEXT_FIELDS
 
-_T = TypeVar("_T")
+_Item = TypeVar("_Item")
 _Batch = tuple[int, list[Any], list[Any]]
 """How many rows it has, and its columns of texts and of numbers as the core reads them."""
 
-_BATCH = 16 << 10  # rows: some 4 MB of a log's texts
-_REPEATED = ("last_modified", "date", "cache_control", "expires", "server")  # headers that many answers have in common
+_BATCH_ROWS = 16 << 10  # rows: some 4 MB of a log's texts
+_DICTIONARY_FIELDS = (
+    "last_modified",
+    "date",
+    "cache_control",
+    "expires",
+    "server",
+)  # headers that many answers have in common
 
 
-def add_parquet(
+def add_parquet_log(
     pairing: VisitPairing,
     path: str | PathLike[str],
     problems: Problems,
-    unknown: dict[str, int],
+    unknown_fields: dict[str, int],
     on_read: Callable[[int], object] | None = None,
 ) -> None:
     """Read a log in Parquet into a pairing; of its columns, those that are fields of a visit.
@@ -42,24 +48,24 @@ def add_parquet(
     name = fspath(path)
     try:
         meta = parquet.read_metadata(name)
-        file = parquet.ParquetFile(name, metadata=meta, pre_buffer=False, read_dictionary=_shared(meta))
+        file = parquet.ParquetFile(name, metadata=meta, pre_buffer=False, read_dictionary=_dictionary_columns(meta))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{name}: no Parquet that can be read: {str(error)[:200]}") from error
     with file:
         there = file.schema_arrow.names
         for column in there:
             if column not in FIELDS:
-                unknown[column[:40]] = unknown.get(column[:40], 0) + 1
+                unknown_fields[column[:40]] = unknown_fields.get(column[:40], 0) + 1
         wanted = [column for column in FIELDS if column in there]
         for needed in ("uri", "time"):
             if needed not in wanted:
                 raise InputError(f"{name}: expected a column `{needed}`")
-        usable = _usable(pa, file.schema_arrow, wanted, name, problems)
-        _add_groups(pa, pairing, file, usable, name, problems, on_read)
+        usable = _usable_columns(pa, file.schema_arrow, wanted, name, problems)
+        _add_row_groups(pa, pairing, file, usable, name, problems, on_read)
     pa.default_memory_pool().release_unused()  # pairing comes next, and needs it
 
 
-def _add_groups(
+def _add_row_groups(
     pa: Any,  # noqa: ANN401  pyarrow has no types
     pairing: VisitPairing,
     file: Any,  # noqa: ANN401
@@ -68,9 +74,9 @@ def _add_groups(
     problems: Problems,
     on_read: Callable[[int], object] | None,
 ) -> None:
-    read, size = 0, sum(_sizes(file))
+    read, size = 0, sum(_row_group_sizes(file))
     # Read by another thread while this one pairs: neither holds Python's lock for long.
-    for found in ahead(_batches(pa, file, columns, name)):
+    for found in read_ahead(_iter_batches(pa, file, columns, name)):
         if isinstance(found, Problem):
             problems.add(found)
             continue
@@ -81,20 +87,20 @@ def _add_groups(
             on_read(read * size // file.metadata.num_rows)
 
 
-def _batches(pa: Any, file: Any, columns: list[str], name: str) -> Iterator[_Batch | Problem]:  # noqa: ANN401
+def _iter_batches(pa: Any, file: Any, columns: list[str], name: str) -> Iterator[_Batch | Problem]:  # noqa: ANN401
     """Yield all batches, of one row group after the other, and what is lost of those that are damaged."""
     for group in range(file.metadata.num_row_groups):
         rows = 0
         try:
-            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
-                yield _ready(pa, batch)
+            for batch in file.iter_batches(_BATCH_ROWS, row_groups=[group], columns=columns):
+                yield _convert_batch(pa, batch)
                 rows += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             message = f"behind {rows} rows of row group {group}, the rest of which is lost: {str(error)[:200]}"
             yield Problem("damaged", name, None, 0, message)
 
 
-def ahead(source: Iterator[_T]) -> Iterator[_T]:
+def read_ahead(source: Iterator[_Item]) -> Iterator[_Item]:
     """Yield what an iterator does, which a thread of its own asks for the next thing meanwhile.
 
     At most three things are there at a time. What the iterator raises is raised here, and nothing goes on behind an
@@ -135,7 +141,7 @@ def ahead(source: Iterator[_T]) -> Iterator[_T]:
         thread.join()
 
 
-def _sizes(file: Any) -> list[int]:  # noqa: ANN401
+def _row_group_sizes(file: Any) -> list[int]:  # noqa: ANN401
     meta = file.metadata
     return [
         sum(meta.row_group(group).column(column).total_compressed_size for column in range(meta.num_columns))
@@ -143,7 +149,7 @@ def _sizes(file: Any) -> list[int]:  # noqa: ANN401
     ]
 
 
-def _shared(meta: Any) -> list[str]:  # noqa: ANN401
+def _dictionary_columns(meta: Any) -> list[str]:  # noqa: ANN401
     """Return the texts that the file has once for all rows that share them; the core reads them as they are there.
 
     Those of a column of which any part is without a dictionary would have to be looked up one by one.
@@ -151,16 +157,16 @@ def _shared(meta: Any) -> list[str]:  # noqa: ANN401
     found = []
     for at in range(meta.num_columns):
         column = meta.schema.column(at)
-        if column.path in _REPEATED and column.physical_type == "BYTE_ARRAY":
+        if column.path in _DICTIONARY_FIELDS and column.physical_type == "BYTE_ARRAY":
             parts = (meta.row_group(group).column(at) for group in range(meta.num_row_groups))
             if all(part.has_dictionary_page for part in parts):
                 found.append(column.path)
     return found
 
 
-def _usable(pa: Any, schema: Any, wanted: list[str], name: str, problems: Problems) -> list[str]:  # noqa: ANN401
+def _usable_columns(pa: Any, schema: Any, columns: list[str], name: str, problems: Problems) -> list[str]:  # noqa: ANN401
     usable = []
-    for column in wanted:
+    for column in columns:
         kind = schema.field(column).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
@@ -177,32 +183,32 @@ def _usable(pa: Any, schema: Any, wanted: list[str], name: str, problems: Proble
     return usable
 
 
-def _ready(pa: Any, batch: Any) -> _Batch:  # noqa: ANN401
+def _convert_batch(pa: Any, batch: Any) -> _Batch:  # noqa: ANN401
     names = batch.schema.names
     columns = {column: batch.column(column) for column in names}
     if "time" in columns and pa.types.is_timestamp(columns["time"].type):
         # Dates without a zone are UTC, as everywhere here.
         columns["time"] = columns["time"].cast(pa.timestamp("ms"), safe=False)
-    texts = [_texts(pa, columns.get(column)) for column in TEXT_FIELDS]
-    numbers = [_plain(pa, columns.get(column), pa.int64()) for column in NUMBER_FIELDS]
-    return batch.num_rows, texts, [None if column is None else _buffers(column) for column in numbers]
+    texts = [_text_column(pa, columns.get(column)) for column in TEXT_FIELDS]
+    numbers = [_plain_column(pa, columns.get(column), pa.int64()) for column in NUMBER_FIELDS]
+    return batch.num_rows, texts, [None if column is None else _column_buffers(column) for column in numbers]
 
 
-def _texts(pa: Any, column: Any) -> Any:  # noqa: ANN401
+def _text_column(pa: Any, column: Any) -> Any:  # noqa: ANN401
     """Return a column of texts as the core reads it, as a dictionary if it is one; None if nothing is in it."""
     if column is None or column.null_count == len(column):
         return None
     if not pa.types.is_dictionary(column.type):
-        return *_buffers(_plain(pa, column, pa.string())), None
-    places = _plain(pa, column.indices, pa.int32())
+        return *_column_buffers(_plain_column(pa, column, pa.string())), None
+    places = _plain_column(pa, column.indices, pa.int32())
     if places is None or column.dictionary.null_count:  # which say in two ways that a text is missing
-        return *_buffers(_plain(pa, column, pa.string())), None
-    _, ends, texts = _buffers(_plain(pa, column.dictionary, pa.string()))
-    valid, places = _buffers(places)
+        return *_column_buffers(_plain_column(pa, column, pa.string())), None
+    _, ends, texts = _column_buffers(_plain_column(pa, column.dictionary, pa.string()))
+    valid, places = _column_buffers(places)
     return valid, ends, texts, places
 
 
-def _plain(pa: Any, column: Any, kind: Any) -> Any:  # noqa: ANN401
+def _plain_column(pa: Any, column: Any, kind: Any) -> Any:  # noqa: ANN401
     """Return a column as the core reads it: of one type, from its beginning; None if nothing is in it."""
     if column is None or column.null_count == len(column):
         return None
@@ -212,6 +218,6 @@ def _plain(pa: Any, column: Any, kind: Any) -> Any:  # noqa: ANN401
     return column if column.offset == 0 else pa.concat_arrays([column, column.slice(0, 0)])
 
 
-def _buffers(column: Any) -> Any:  # noqa: ANN401
+def _column_buffers(column: Any) -> Any:  # noqa: ANN401
     """Return the buffers of a column as bytes, the first None where every value is there."""
     return tuple(None if part is None else part.to_pybytes() for part in column.buffers())

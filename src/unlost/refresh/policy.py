@@ -10,33 +10,33 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from unlost.errors import InputError
-from unlost.formats.output import whole_file
-from unlost.formats.unread import unread
+from unlost.formats.output import atomic_file
+from unlost.formats.unread import unreadable_error
 from unlost.refresh.cells import (
     ALL_INDICATORS,
-    GROUPS,
+    GROUP_COUNT,
     INDICATORS,
-    bits_of,
-    cell_name,
-    cell_number,
-    cell_of,
-    group_name,
-    group_number,
-    projected,
+    indicator_bits,
+    format_cell,
+    parse_cell,
+    compute_cell,
+    format_group,
+    parse_group,
+    project_to_indicators,
 )
-from unlost.refresh.intervals import Interval
-from unlost.refresh.schemes import ALL, cells_of, scheme_of
+from unlost.refresh.intervals import ConfidenceInterval
+from unlost.refresh.schemes import DOWNLOAD_ALL, scheme_cells, make_scheme
 from unlost.refresh.visit import Visit
 
-FORMAT = "unlost-refresh-scheme"
-VERSION = 1
+POLICY_FORMAT = "unlost-refresh-scheme"
+POLICY_VERSION = 1
 
-Seen = dict[int, tuple[int, int]]
+HostChanges = dict[int, tuple[int, int]]
 """What a host did: for groups of cells, how many pages had changed, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RefreshDecision:
     """What to do with a page.
 
     download: whether to. audit: whether it is one of the skips that are downloaded nevertheless, to know how often
@@ -47,13 +47,13 @@ class Decision:
 
     download: bool
     audit: bool
-    chance: float | None
+    change_probability: float | None
     cell: int
     group: int
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class PolicyEstimate:
     """What a policy promises, from the part of the log that it was tried on.
 
     reliability, usefulness: shares. interval: in which the reliability lies with 95 % confidence.
@@ -62,7 +62,7 @@ class Stated:
 
     reliability: float
     usefulness: float
-    interval: Interval
+    interval: ConfidenceInterval
     changed: int
     missed: int
     hosts: int
@@ -81,45 +81,45 @@ class Policy:
     seen: what each host did.
     """
 
-    scheme: int = ALL
+    scheme: int = DOWNLOAD_ALL
     indicators: frozenset[str] = ALL_INDICATORS
-    means: Mapping[int, float] = field(default_factory=dict)
-    strengths: tuple[float, ...] = (math.inf,) * GROUPS
-    most: float = -1.0
-    audit: float = 0.01
+    cell_probabilities: Mapping[int, float] = field(default_factory=dict)
+    prior_strengths: tuple[float, ...] = (math.inf,) * GROUP_COUNT
+    skip_threshold: float = -1.0
+    audit_share: float = 0.01
     target: float = 0.999
     by_text: bool = False
-    stated: Stated | None = None
-    seen: dict[str, Seen] = field(default_factory=dict)
+    estimate: PolicyEstimate | None = None
+    host_changes: dict[str, HostChanges] = field(default_factory=dict)
 
     @property
-    def weight(self) -> int:
+    def audit_weight(self) -> int:
         """How many skipped visits an audited one stands for."""
-        return max(1, round(1 / self.audit)) if self.audit > 0 else 1
+        return max(1, round(1 / self.audit_share)) if self.audit_share > 0 else 1
 
-    def decide(self, host: str, last: Visit, this: Visit) -> Decision:
+    def decide(self, host: str, last: Visit, this: Visit) -> RefreshDecision:
         """Return what to do with a page, of the headers of the copy that is held and of those that came now.
 
         host: as `host_of` has it. The same page at the same time is audited or not, whoever asks.
         """
-        return self.decide_cell(host, cell_of(last, this), this)
+        return self.decide_cell(host, compute_cell(last, this), this)
 
-    def decide_cell(self, host: str, claimed: int, this: Visit) -> Decision:
+    def decide_cell(self, host: str, claimed: int, this: Visit) -> RefreshDecision:
         """Return the same of what the headers claim, as `cell_of` has it."""
-        cell, _, group = projected(claimed, bits_of(self.indicators))
-        chance = self.chance(host, cell, group)
-        skip = chance is not None and chance <= self.most
-        return Decision(not skip, skip and self._is_audited(this), chance, cell, group)
+        cell, _, group = project_to_indicators(claimed, indicator_bits(self.indicators))
+        chance = self.change_probability(host, cell, group)
+        skip = chance is not None and chance <= self.skip_threshold
+        return RefreshDecision(not skip, skip and self._is_audited(this), chance, cell, group)
 
-    def chance(self, host: str, cell: int, group: int) -> float | None:
+    def change_probability(self, host: str, cell: int, group: int) -> float | None:
         """Return the probability of change; None of a cell that nobody has seen."""
-        mean = self.means.get(cell)
+        mean = self.cell_probabilities.get(cell)
         if mean is None:
             return None
-        strength = self.strengths[group]
+        strength = self.prior_strengths[group]
         if math.isinf(strength):
             return mean
-        changed, visits = self.seen.get(host, {}).get(group, (0, 0))
+        changed, visits = self.host_changes.get(host, {}).get(group, (0, 0))
         return (strength * mean + changed) / (strength + visits)
 
     def note(self, host: str, group: int, *, changed: bool, times: int = 1) -> None:
@@ -129,16 +129,16 @@ class Policy:
         unseen stays unseen. Learn anew from the log of the harvest to raise it.
         """
         if changed:
-            known = self.seen.setdefault(host, {})
+            known = self.host_changes.setdefault(host, {})
             before = known.get(group, (0, 0))
             known[group] = (before[0] + times, before[1] + times)
 
     def _is_audited(self, visit: Visit) -> bool:
         picked = hashlib.blake2b(f"{visit.time} {visit.uri}".encode("utf-8", "replace"), digest_size=8).digest()
-        return int.from_bytes(picked, "big") < self.audit * 2**64
+        return int.from_bytes(picked, "big") < self.audit_share * 2**64
 
 
-def host_of(uri: str) -> str:
+def url_host(uri: str) -> str:
     """Return host and port of an address as a history has them.
 
     >>> host_of("HTTP://me@A.example:8080/b?c")
@@ -152,25 +152,27 @@ def host_of(uri: str) -> str:
 
 def write_policy(path: str | PathLike[str], policy: Policy) -> None:
     """Write a scheme file, whole or not at all. Raises OSError."""
-    with whole_file(path) as file:
-        for line in policy_lines(policy):
+    with atomic_file(path) as file:
+        for line in serialize_policy(policy):
             file.write(line)
 
 
-def policy_lines(policy: Policy) -> Iterator[bytes]:
+def serialize_policy(policy: Policy) -> Iterator[bytes]:
     """Yield the lines of a scheme file: an object that says how to decide, then one for each host, by name."""
-    stated = policy.stated
+    stated = policy.estimate
     head = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": POLICY_FORMAT,
+        "version": POLICY_VERSION,
         "target": policy.target,
         "change": "text" if policy.by_text else "bytes",
-        "scheme": cells_of(policy.scheme),
+        "scheme": scheme_cells(policy.scheme),
         "indicators": [name for name in INDICATORS if name in policy.indicators],
-        "most": policy.most,
-        "audit": policy.audit,
-        "strengths": {group_name(group): one for group, one in enumerate(policy.strengths) if not math.isinf(one)},
-        "cells": {cell_name(cell): mean for cell, mean in sorted(policy.means.items())},
+        "most": policy.skip_threshold,
+        "audit": policy.audit_share,
+        "strengths": {
+            format_group(group): one for group, one in enumerate(policy.prior_strengths) if not math.isinf(one)
+        },
+        "cells": {format_cell(cell): mean for cell, mean in sorted(policy.cell_probabilities.items())},
         "stated": stated
         and {
             "reliability": stated.reliability,
@@ -183,8 +185,8 @@ def policy_lines(policy: Policy) -> Iterator[bytes]:
     }
     yield json.dumps(head, separators=(",", ":")).encode() + b"\n"
     # By hand, a tenth of the time: there is one for each host. Names of groups need no escapes.
-    names = [f'"{group_name(group)}":' for group in range(GROUPS)]
-    for host, seen in sorted(policy.seen.items()):
+    names = [f'"{format_group(group)}":' for group in range(GROUP_COUNT)]
+    for host, seen in sorted(policy.host_changes.items()):
         cells = ",".join([f"{names[group]}[{changed},{pairs}]" for group, (changed, pairs) in sorted(seen.items())])
         yield f'{{"host":{encode_basestring_ascii(host)},"seen":{{{cells}}}}}\n'.encode()
 
@@ -193,9 +195,9 @@ def read_policy(path: str | PathLike[str]) -> Policy:
     """Return the policy of a scheme file. Raises InputError, also for a version that is not known here."""
     try:
         with Path(path).open("rb") as file:
-            return _policy(iter(file))
+            return _parse_policy(iter(file))
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_error(path, error) from error
     except InputError as error:
         raise InputError(f"{fspath(path)}: expected a scheme file of `unlost refresh learn`: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -203,30 +205,30 @@ def read_policy(path: str | PathLike[str]) -> Policy:
         raise InputError(f"{fspath(path)}: {message}") from error
 
 
-def _policy(lines: Iterable[bytes]) -> Policy:
+def _parse_policy(lines: Iterable[bytes]) -> Policy:
     rest = iter(lines)
     head = json.loads(next(rest, b"null"))
-    if head["format"] != FORMAT or head["version"] != VERSION:
+    if head["format"] != POLICY_FORMAT or head["version"] != POLICY_VERSION:
         found = f"{str(head['format'])[:40]}, version {str(head['version'])[:10]}"
-        raise InputError(f"this unlost reads {FORMAT}, version {VERSION}, found {found}")
+        raise InputError(f"this unlost reads {POLICY_FORMAT}, version {POLICY_VERSION}, found {found}")
     stated = head["stated"]
-    strengths = [math.inf] * GROUPS
+    strengths = [math.inf] * GROUP_COUNT
     for name, strength in head["strengths"].items():
-        strengths[group_number(name)] = _within(strength, 1e-9, math.inf)
+        strengths[parse_group(name)] = _parse_bounded(strength, 1e-9, math.inf)
     policy = Policy(
-        scheme=scheme_of(head["scheme"]),
+        scheme=make_scheme(head["scheme"]),
         indicators=frozenset(head["indicators"]) & ALL_INDICATORS,
-        means={cell_number(name): _within(mean, 0, 1) for name, mean in head["cells"].items()},
-        strengths=tuple(strengths),
-        most=_within(head["most"], -1, 1),
-        audit=_within(head["audit"], 0, 1),
-        target=_within(head["target"], 0, 1),
+        cell_probabilities={parse_cell(name): _parse_bounded(mean, 0, 1) for name, mean in head["cells"].items()},
+        prior_strengths=tuple(strengths),
+        skip_threshold=_parse_bounded(head["most"], -1, 1),
+        audit_share=_parse_bounded(head["audit"], 0, 1),
+        target=_parse_bounded(head["target"], 0, 1),
         by_text=head["change"] == "text",
-        stated=stated
-        and Stated(
+        estimate=stated
+        and PolicyEstimate(
             stated["reliability"],
             stated["usefulness"],
-            Interval(*stated["interval"]),
+            ConfidenceInterval(*stated["interval"]),
             stated["changed"],
             stated["missed"],
             stated["hosts"],
@@ -234,11 +236,13 @@ def _policy(lines: Iterable[bytes]) -> Policy:
     )
     for line in rest:
         host = json.loads(line)
-        policy.seen[host["host"]] = {group_number(group): _counts(counts) for group, counts in host["seen"].items()}
+        policy.host_changes[host["host"]] = {
+            parse_group(group): _parse_counts(counts) for group, counts in host["seen"].items()
+        }
     return policy
 
 
-def _within(value: object, least: float, most: float) -> float:
+def _parse_bounded(value: object, least: float, most: float) -> float:
     """Return a number of a file. Raises InputError for one that is out of bounds, or none."""
     number = float(value)  # type: ignore[arg-type]  # whatever is none raises
     if not least <= number <= most:
@@ -246,7 +250,7 @@ def _within(value: object, least: float, most: float) -> float:
     return number
 
 
-def _counts(values: Sequence[object]) -> tuple[int, int]:
+def _parse_counts(values: Sequence[object]) -> tuple[int, int]:
     """Return how many pages had changed, and of how many. Raises InputError."""
     changed, pairs = values
     if type(changed) is not int or type(pairs) is not int or not 0 <= changed <= pairs < 2**60:

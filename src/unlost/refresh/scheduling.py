@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import expm1, inf, log1p
 
-_STEPS = 200  # of halving: far below what a float tells apart
-_ADDED = 0.5
+_BISECTION_STEPS = 200  # of halving: far below what a float tells apart
+_ADDED_VISITS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class ChangeRate:
 
     per_second: float
     visits: int
-    seen: int
+    changes: int
 
-    def seconds_until(self, chance: float) -> float:
+    def seconds_until(self, probability: float) -> float:
         """Return after how many seconds the page will have changed with this probability; infinite if it never does.
 
         >>> round(ChangeRate(1 / 86400, 10, 5).seconds_until(0.5) / 3600, 1)
         16.6
         """
-        return -log1p(-chance) / self.per_second if self.per_second > 0 else inf
+        return -log1p(-probability) / self.per_second if self.per_second > 0 else inf
 
 
-def change_rate(intervals: Iterable[tuple[float, bool]]) -> ChangeRate | None:
+def estimate_change_rate(intervals: Iterable[tuple[float, bool]]) -> ChangeRate | None:
     """Return how often pages change, of the seconds between visits and whether the page had changed; None without any.
 
     >>> from math import log
@@ -52,14 +52,14 @@ def change_rate(intervals: Iterable[tuple[float, bool]]) -> ChangeRate | None:
     if not changed:
         return ChangeRate(0.0, len(known), 0)
     quiet = sum(seconds for seconds, changed in known if not changed)
-    quiet += _ADDED * sum(seconds for seconds, _ in known) / len(known)
+    quiet += _ADDED_VISITS * sum(seconds for seconds, _ in known) / len(known)
 
     def excess(rate: float) -> float:
         return sum(_term(rate, seconds) for seconds in changed) - quiet
 
     # Each term lies between 1/rate - seconds and 1/rate.
     low, high = 0.0, len(changed) / quiet
-    for _ in range(_STEPS):
+    for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
         if excess(middle) > 0:
             low = middle
@@ -75,10 +75,10 @@ def _term(rate: float, seconds: float) -> float:
     return seconds / expm1(exponent) if exponent < 700 else 0.0  # the exponential of more has no float
 
 
-_COMMON = 2.0  # visits that what the pages of a host have in common is worth against a page's own
+_HOST_WEIGHT = 2.0  # visits that what the pages of a host have in common is worth against a page's own
 
 
-def expected_rate(own: Sequence[tuple[float, bool]], usual: float | None = None) -> float | None:
+def estimate_page_rate(own: Sequence[tuple[float, bool]], host_rate: float | None = None) -> float | None:
     """Return how often a page is expected to change, a second; None if nothing is known.
 
     own: the seconds between visits to it, with whether it had changed. usual: the rate of other pages of its host, of
@@ -88,14 +88,16 @@ def expected_rate(own: Sequence[tuple[float, bool]], usual: float | None = None)
     >>> 0 < expected_rate([(100, False)] * 9) < expected_rate([(100, False)] * 9, 0.01) < 0.01
     True
     """
-    found = change_rate(own)
+    found = estimate_change_rate(own)
     if found is None:
-        return usual
-    rate = found.per_second or _ADDED / sum(seconds for seconds, _ in own if seconds > 0)
-    return rate if usual is None else (found.visits * rate + _COMMON * usual) / (found.visits + _COMMON)
+        return host_rate
+    rate = found.per_second or _ADDED_VISITS / sum(seconds for seconds, _ in own if seconds > 0)
+    return (
+        rate if host_rate is None else (found.visits * rate + _HOST_WEIGHT * host_rate) / (found.visits + _HOST_WEIGHT)
+    )
 
 
-def chance_of_change(rate: float | None, seconds: float) -> float | None:
+def change_probability(rate: float | None, seconds: float) -> float | None:
     """Return how likely a page has changed after so many seconds; None if its rate is not known.
 
     >>> chance_of_change(0.0, 5.0), round(chance_of_change(0.01, 100), 3), chance_of_change(None, 9.0)

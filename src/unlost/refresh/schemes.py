@@ -4,51 +4,51 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from unlost.refresh.intervals import Interval, wilson
-from unlost.refresh.matrix import CELLS, Matrix
+from unlost.refresh.intervals import ConfidenceInterval, wilson_interval
+from unlost.refresh.matrix import MATRIX_CELLS, DecisionMatrix
 
-ALL = (1 << len(CELLS)) - 1
+DOWNLOAD_ALL = (1 << len(MATRIX_CELLS)) - 1
 """The scheme that downloads every page."""
 
 
-def scheme_of(cells: Iterable[str]) -> int:
+def make_scheme(cells: Iterable[str]) -> int:
     """Return the scheme that downloads these cells: a bit for each, in the order of `CELLS`.
 
     >>> scheme_of(["cc", "mm"])
     257
     """
-    return sum(1 << CELLS.index(cell) for cell in cells)
+    return sum(1 << MATRIX_CELLS.index(cell) for cell in cells)
 
 
-def cells_of(scheme: int) -> list[str]:
+def scheme_cells(scheme: int) -> list[str]:
     """Return the cells that a scheme downloads."""
-    return [cell for at, cell in enumerate(CELLS) if scheme >> at & 1]
+    return [cell for at, cell in enumerate(MATRIX_CELLS) if scheme >> at & 1]
 
 
-_ONE = scheme_of(["cc", "cs", "cm", "mc", "ms", "mm"])
-_THREE = scheme_of(["cc", "cm", "mc", "mm"])
-_MISSING_TAG = scheme_of(["sm"])
+_SCHEME_1 = make_scheme(["cc", "cs", "cm", "mc", "ms", "mm"])
+_SCHEME_3 = make_scheme(["cc", "cm", "mc", "mm"])
+_MISSING_TAG = make_scheme(["sm"])
 
-NAMED = {
-    "always": ALL,
-    "Scheme 1": _ONE,
-    "Scheme 2": scheme_of(["cc", "sc", "mc", "cm", "sm", "mm"]),
-    "Scheme 3": _THREE,
-    "Scheme 4": _ONE | scheme_of(["sc"]),
-    "Scheme 1 variant": _ONE | _MISSING_TAG,
-    "Scheme 3 variant": _THREE | _MISSING_TAG,
-    "Scheme 4 variant": _ONE | scheme_of(["sc"]) | _MISSING_TAG,
-    "IgnoresMissing1": scheme_of(["cc", "cm"]),
-    "IgnoresMissing2": scheme_of(["cc", "cm", "sm"]),
+NAMED_SCHEMES = {
+    "always": DOWNLOAD_ALL,
+    "Scheme 1": _SCHEME_1,
+    "Scheme 2": make_scheme(["cc", "sc", "mc", "cm", "sm", "mm"]),
+    "Scheme 3": _SCHEME_3,
+    "Scheme 4": _SCHEME_1 | make_scheme(["sc"]),
+    "Scheme 1 variant": _SCHEME_1 | _MISSING_TAG,
+    "Scheme 3 variant": _SCHEME_3 | _MISSING_TAG,
+    "Scheme 4 variant": _SCHEME_1 | make_scheme(["sc"]) | _MISSING_TAG,
+    "IgnoresMissing1": make_scheme(["cc", "cm"]),
+    "IgnoresMissing2": make_scheme(["cc", "cm", "sm"]),
 }
 """The schemes that have names, and what they download. Where cells are empty, others do the same."""
 
-OBVIOUS = ("Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4")
+OBVIOUS_SCHEMES = ("Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4")
 """By date, by tag, by both, by either: where one is missing on both visits, by the other."""
 
 
 @dataclass(frozen=True)
-class Judged:
+class SchemeScore:
     """What a scheme would have done.
 
     scheme: the cells that it downloads, a bit for each.
@@ -73,16 +73,16 @@ class Judged:
         return 1 - self.unnecessary / self.unchanged if self.unchanged else 1.0
 
     @cached_property
-    def reliability_interval(self) -> Interval:
+    def reliability_interval(self) -> ConfidenceInterval:
         """Wilson's interval, as if pages were independent."""
-        return wilson(self.changed - self.missed, self.changed)
+        return wilson_interval(self.changed - self.missed, self.changed)
 
     @cached_property
-    def usefulness_interval(self) -> Interval:
+    def usefulness_interval(self) -> ConfidenceInterval:
         """The same."""
-        return wilson(self.unchanged - self.unnecessary, self.unchanged)
+        return wilson_interval(self.unchanged - self.unnecessary, self.unchanged)
 
-    def dominates(self, other: "Judged") -> bool:
+    def dominates(self, other: "SchemeScore") -> bool:
         """Return whether it is at least as good in both, and better in one."""
         return (
             self.missed <= other.missed
@@ -91,56 +91,56 @@ class Judged:
         )
 
 
-def judge(matrix: Matrix, scheme: int) -> Judged:
+def score_scheme(matrix: DecisionMatrix, scheme: int) -> SchemeScore:
     """Return what a scheme would have done."""
     missed = sum(count for at, count in enumerate(matrix.changed) if not scheme >> at & 1)
     unnecessary = sum(count for at, count in enumerate(matrix.unchanged) if scheme >> at & 1)
-    return Judged(scheme, missed, unnecessary, matrix.all_changed, matrix.all_unchanged)
+    return SchemeScore(scheme, missed, unnecessary, matrix.all_changed, matrix.all_unchanged)
 
 
-def judge_all(matrix: Matrix) -> list[Judged]:
+def score_all_schemes(matrix: DecisionMatrix) -> list[SchemeScore]:
     """Return what each of the 512 schemes would have done, in their order."""
-    return [judge(matrix, scheme) for scheme in range(ALL + 1)]
+    return [score_scheme(matrix, scheme) for scheme in range(DOWNLOAD_ALL + 1)]
 
 
-def front(judged: Iterable[Judged]) -> list[Judged]:
+def pareto_front(scores: Iterable[SchemeScore]) -> list[SchemeScore]:
     """Return the schemes that no other dominates, the most useful first; of those that do the same, all."""
-    best: list[Judged] = []
+    best: list[SchemeScore] = []
     fewest = None
-    for one in sorted(judged, key=lambda one: (one.unnecessary, one.missed, one.scheme)):
-        if fewest is None or one.missed < fewest or (best[-1].missed, best[-1].unnecessary) == _point(one):
+    for one in sorted(scores, key=lambda one: (one.unnecessary, one.missed, one.scheme)):
+        if fewest is None or one.missed < fewest or (best[-1].missed, best[-1].unnecessary) == _errors(one):
             best.append(one)
             fewest = one.missed
     return best
 
 
-def _point(one: Judged) -> tuple[int, int]:
+def _errors(one: SchemeScore) -> tuple[int, int]:
     return one.missed, one.unnecessary
 
 
-def within(judged: Iterable[Judged], reliability: float, usefulness: float) -> list[Judged]:
+def filter_scores(scores: Iterable[SchemeScore], reliability: float, usefulness: float) -> list[SchemeScore]:
     """Return the schemes above both shares."""
-    return [one for one in judged if one.reliability > reliability and one.usefulness > usefulness]
+    return [one for one in scores if one.reliability > reliability and one.usefulness > usefulness]
 
 
-def points(judged: Iterable[Judged], used: int) -> list[Judged]:
+def distinct_scores(scores: Iterable[SchemeScore], used_cells: int) -> list[SchemeScore]:
     """Return one scheme for each distinct result: one that has a name, else the one that downloads most.
 
     used: the cells that hold anything. A cell that is empty so far is better downloaded when it comes.
     """
-    found: dict[tuple[int, int], Judged] = {}
-    for one in judged:
-        held = found.get(_point(one))
-        if held is None or _worth(one, used) > _worth(held, used):
-            found[_point(one)] = one
+    found: dict[tuple[int, int], SchemeScore] = {}
+    for one in scores:
+        held = found.get(_errors(one))
+        if held is None or _preference(one, used_cells) > _preference(held, used_cells):
+            found[_errors(one)] = one
     return list(found.values())
 
 
-def _worth(one: Judged, used: int) -> tuple[bool, int]:
-    return name_of(one.scheme, used) is not None, one.scheme.bit_count()
+def _preference(one: SchemeScore, used_cells: int) -> tuple[bool, int]:
+    return scheme_name(one.scheme, used_cells) is not None, one.scheme.bit_count()
 
 
-def name_of(scheme: int, used: int = ALL) -> str | None:
+def scheme_name(scheme: int, used_cells: int = DOWNLOAD_ALL) -> str | None:
     """Return the name of a scheme, or else of one that does the same where cells are used; None if it has none.
 
     >>> name_of(511), name_of(scheme_of(["cc", "cm", "mm"]), ALL & ~scheme_of(["mc", "ms"]))
@@ -148,24 +148,26 @@ def name_of(scheme: int, used: int = ALL) -> str | None:
     >>> name_of(NAMED["Scheme 4"], used=0)
     'Scheme 4'
     """
-    alike = [name for name, one in NAMED.items() if one & used == scheme & used]
-    return next((name for name in alike if NAMED[name] == scheme), alike[0] if alike else None)
+    alike = [name for name, one in NAMED_SCHEMES.items() if one & used_cells == scheme & used_cells]
+    return next((name for name in alike if NAMED_SCHEMES[name] == scheme), alike[0] if alike else None)
 
 
-def dominators(one: Judged, judged: Iterable[Judged]) -> Iterator[Judged]:
+def find_dominators(one: SchemeScore, scores: Iterable[SchemeScore]) -> Iterator[SchemeScore]:
     """Yield the schemes that dominate one."""
-    return (other for other in judged if other.dominates(one))
+    return (other for other in scores if other.dominates(one))
 
 
-def choose(judged: Iterable[Judged], target: float, low: dict[int, float] | None = None) -> Judged | None:
+def choose_scheme(
+    scores: Iterable[SchemeScore], target: float, low: dict[int, float] | None = None
+) -> SchemeScore | None:
     """Return the most useful scheme whose reliability is surely at least the target; None if no scheme's is.
 
     low: the lower end of each scheme's reliability, where more is known than Wilson's.
     """
     sure = [
         one
-        for one in judged
-        if min(one.reliability_interval.low, (low or {}).get(one.scheme, 1.0)) >= target or one.scheme == ALL
+        for one in scores
+        if min(one.reliability_interval.low, (low or {}).get(one.scheme, 1.0)) >= target or one.scheme == DOWNLOAD_ALL
     ]
     best = min(sure, key=lambda one: (one.unnecessary, one.missed, -one.scheme.bit_count()), default=None)
-    return None if best is None or best.scheme == ALL else best
+    return None if best is None or best.scheme == DOWNLOAD_ALL else best

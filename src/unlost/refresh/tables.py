@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from unlost.refresh.matrix import CELLS, Matrix
+from unlost.refresh.matrix import MATRIX_CELLS, DecisionMatrix
 
 
 @dataclass(frozen=True, slots=True)
-class Indicator:
+class IndicatorQuality:
     """How good an indicator is, of all pairs.
 
     present: pairs in which it was there at least once. missed: changed pages for which it said the same.
@@ -19,16 +19,16 @@ class Indicator:
     unnecessary: int
 
 
-def indicator(matrix: Matrix, name: str) -> Indicator:
+def measure_indicator(matrix: DecisionMatrix, name: str) -> IndicatorQuality:
     """Return how good the `date` or the `tag` is.
 
     >>> indicator(Matrix((0, 0, 0, 5, 0, 7, 0, 0, 0), (3, 0, 0, 0, 0, 0, 0, 0, 2)), "date")
     Indicator(name='date', present=15, missed=12, unnecessary=3)
     """
     place = ("date", "tag").index(name)
-    states = [cell[place] for cell in CELLS]
+    states = [cell[place] for cell in MATRIX_CELLS]
     pairs = list(zip(states, matrix.changed, matrix.unchanged, strict=True))
-    return Indicator(
+    return IndicatorQuality(
         name,
         sum(changed + unchanged for state, changed, unchanged in pairs if state != "m"),
         sum(changed for state, changed, _ in pairs if state == "s"),
@@ -36,6 +36,6 @@ def indicator(matrix: Matrix, name: str) -> Indicator:
     )
 
 
-def both_present(matrix: Matrix) -> Matrix:
+def restrict_to_both_present(matrix: DecisionMatrix) -> DecisionMatrix:
     """Return the pairs in which date and tag are there."""
-    return matrix.only([cell for cell in CELLS if "m" not in cell])
+    return matrix.restrict_to([cell for cell in MATRIX_CELLS if "m" not in cell])

@@ -8,7 +8,7 @@ from operator import attrgetter
 from unlost.dates import from_iso, to_datetime
 from unlost.errors import DateError, InputError
 
-Row = tuple[str | int | None, ...]
+VisitRow = tuple[str | int | None, ...]
 """The values of a visit in the order of `FIELDS`, as the core takes them."""
 
 
@@ -43,7 +43,7 @@ class Visit:
     weight: int | None = None
 
     @property
-    def row(self) -> Row:
+    def row(self) -> VisitRow:
         """Its values, for the core."""
         return _values(self)
 
@@ -53,7 +53,7 @@ TEXT_FIELDS = FIELDS[:10]
 NUMBER_FIELDS = FIELDS[10:]
 _values = attrgetter(*FIELDS)
 
-HEADERS = {
+HEADER_FIELDS = {
     "etag": "etag",
     "last-modified": "last_modified",
     "date": "date",
@@ -68,29 +68,29 @@ HEADERS = {
 }
 """Which header fills which field. Of those that fill the same, the one that stands first here counts."""
 
-_LARGEST = 2**62  # what the core's numbers hold with room for sums
+_MAX_NUMBER = 2**62  # what the core's numbers hold with room for sums
 
 
-def from_headers(uri: str, time: int, status: int, headers: Mapping[str, str]) -> Visit:
+def visit_from_headers(uri: str, time: int, status: int, headers: Mapping[str, str]) -> Visit:
     """Return a visit of what an answer's headers say; their names in lower case.
 
     >>> from_headers("http://a.example/", 0, 200, {"etag": '"1"', "age": "7", "content-length": "x"}).age
     7
     """
     values: dict[str, str | int] = {}
-    for header, field in HEADERS.items():
+    for header, field in HEADER_FIELDS.items():
         if header not in headers or field in values:
             continue
         text = headers[header]
         if field in NUMBER_FIELDS:
-            if (number := number_of(text)) is not None:
+            if (number := parse_header_number(text)) is not None:
                 values[field] = number
         else:
             values[field] = text
     return Visit(uri, time=time, status=status, **values)  # type: ignore[arg-type]  # each by its field
 
 
-def number_of(text: str) -> int | None:
+def parse_header_number(text: str) -> int | None:
     """Return a number that a header says; None if it is none.
 
     >>> number_of(" 12 "), number_of("-1"), number_of("1, 2")
@@ -100,7 +100,7 @@ def number_of(text: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
 
 
-def visit_line(visit: Visit) -> bytes:
+def serialize_visit(visit: Visit) -> bytes:
     r"""Return a visit as a line of a log, with its end; what is None is left out.
 
     >>> visit_line(Visit("http://a.example/", "sha1:X", time=1392076801000))
@@ -110,7 +110,7 @@ def visit_line(visit: Visit) -> bytes:
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
-def row_of(values: object) -> Row:
+def parse_visit_row(values: object) -> VisitRow:
     """Return the row of an object of a log. Raises InputError, whose message says which value it could not have.
 
     >>> row_of({"uri": "http://a.example/", "time": "2014-02-10T00:00:01Z", "status": 200})[10:12]
@@ -127,30 +127,30 @@ def row_of(values: object) -> Row:
         if value is not None and not isinstance(value, str):
             raise InputError(f"expected a text as `{name}`")
         row.append(value)
-    row.append(milliseconds(values.get("time")))
-    row += [_number(name, values.get(name)) for name in NUMBER_FIELDS[1:]]
+    row.append(parse_milliseconds(values.get("time")))
+    row += [_parse_number(name, values.get(name)) for name in NUMBER_FIELDS[1:]]
     if row[11] is None:
         row[11] = 0
     return tuple(row)
 
 
-def _number(name: str, value: object) -> int | None:
+def _parse_number(name: str, value: object) -> int | None:
     if isinstance(value, str):  # a header as it stands
-        value = number_of(value)
+        value = parse_header_number(value)
     if value is None:
         return None
-    if type(value) is not int or not -_LARGEST < value < _LARGEST:
+    if type(value) is not int or not -_MAX_NUMBER < value < _MAX_NUMBER:
         raise InputError(f"expected a number as `{name}`")
     return value
 
 
-def milliseconds(value: object) -> int:
+def parse_milliseconds(value: object) -> int:
     """Return a time of a log: milliseconds since 1970, or ISO 8601. Raises InputError."""
     if isinstance(value, str):
         try:
             return int(to_datetime(from_iso(value)).timestamp()) * 1000
         except DateError as error:
             raise InputError(f"{error}, as `time`") from error
-    if type(value) in {int, float} and abs(value) < _LARGEST:  # type: ignore[arg-type]  # a number
+    if type(value) in {int, float} and abs(value) < _MAX_NUMBER:  # type: ignore[arg-type]  # a number
         return int(value)  # type: ignore[call-overload, no-any-return]  # a number
     raise InputError("expected milliseconds since 1970 or an ISO date as `time`")

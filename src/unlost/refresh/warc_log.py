@@ -8,33 +8,35 @@ from urllib.parse import urljoin
 from unlost._core import WarcBody, WarcRecord, WarcScanner
 from unlost.dates import from_iso, pad, to_datetime
 from unlost.errors import DateError
-from unlost.formats.digests import normal_digest
+from unlost.formats.digests import normalize_digest
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.warc import PAGE_RECORDS, stored_record
-from unlost.formats.warc_writing.http_head import ORIGINAL
-from unlost.refresh.page_text import MOST_TEXT, KnownTexts, page_text
-from unlost.refresh.visit import Row, Visit, from_headers
+from unlost.formats.warc import CAPTURE_RECORD_TYPES, wrap_record
+from unlost.formats.warc_writing.http_head import ORIGINAL_HEADER_PREFIX
+from unlost.refresh.page_text import MAX_TEXT_BYTES, TextDigestCache, sketch_page_text
+from unlost.refresh.visit import VisitRow, Visit, visit_from_headers
 
-_CHAIN_SECONDS = 600  # a redirect and its target are asked for one after the other, politely
-_MOST_WAITING = 10_000  # redirects whose target did not come: those of a crawl of one site at a time are far fewer
-_REDIRECTS = range(300, 400)
+_MAX_REDIRECT_SECONDS = 600  # a redirect and its target are asked for one after the other, politely
+_MAX_PENDING_REDIRECTS = (
+    10_000  # redirects whose target did not come: those of a crawl of one site at a time are far fewer
+)
+_REDIRECT_STATUSES = range(300, 400)
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _PendingRedirect:
     """A page that redirected, and has no answer yet."""
 
     first: str
     since: int
 
 
-def warc_rows(
+def iter_warc_rows(
     path: str | PathLike[str],
     problems: Problems,
     *,
-    texts: KnownTexts | None = None,
+    texts: TextDigestCache | None = None,
     on_read: Callable[[int], object] | None = None,
-) -> Iterator[Row]:
+) -> Iterator[VisitRow]:
     """Yield the visits of a WARC or ARC file.
 
     A redirect is not a visit of its own: the answer at its end stands under the address at its beginning, if it follows
@@ -45,25 +47,25 @@ def warc_rows(
 
     problems: what could not be read; reading goes on behind it. Raises OSError.
     """
-    waiting: dict[str, _Waiting] = {}
-    for visit, target in _visits(path, problems, texts, on_read):
+    waiting: dict[str, _PendingRedirect] = {}
+    for visit, target in _iter_visits(path, problems, texts, on_read):
         came_from = waiting.pop(visit.uri, None)
-        late = came_from is not None and visit.time - came_from.since > _CHAIN_SECONDS * 1000
+        late = came_from is not None and visit.time - came_from.since > _MAX_REDIRECT_SECONDS * 1000
         first = came_from.first if came_from is not None and not late else visit.uri
         if came_from is not None and late:
             yield Visit(came_from.first, time=came_from.since, status=302).row
         if target is not None and target != visit.uri:
-            while len(waiting) >= _MOST_WAITING:
+            while len(waiting) >= _MAX_PENDING_REDIRECTS:
                 lost = waiting.pop(next(iter(waiting)))
                 yield Visit(lost.first, time=lost.since, status=302).row
-            waiting[target] = _Waiting(first, visit.time)
+            waiting[target] = _PendingRedirect(first, visit.time)
         else:
             yield replace(visit, uri=first).row
     for lost in waiting.values():
         yield Visit(lost.first, time=lost.since, status=302).row
 
 
-def sent_headers(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
+def original_headers(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return headers by their names in lower case, as the server sent them; of those that came twice the first.
 
     Records that were written here have the length of the body without codings, and that which was sent under another
@@ -73,19 +75,19 @@ def sent_headers(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
     '90'
     """
     named = {name.lower(): value for name, value in reversed(headers)}
-    original = ORIGINAL.lower()
+    original = ORIGINAL_HEADER_PREFIX.lower()
     return named | {name.removeprefix(original): named[name] for name in named if name.startswith(original)}
 
 
-def _visits(
+def _iter_visits(
     path: str | PathLike[str],
     problems: Problems,
-    texts: KnownTexts | None,
+    texts: TextDigestCache | None,
     on_read: Callable[[int], object] | None,
 ) -> Iterator[tuple[Visit, str | None]]:
     """Yield visits, each with where it redirects to."""
     name = fspath(path)
-    scanner = WarcScanner(path, True, list(PAGE_RECORDS), bodies=True)
+    scanner = WarcScanner(path, True, list(CAPTURE_RECORD_TYPES), bodies=True)
     while (batch := scanner.next_batch()) is not None:
         records, found = batch
         for kind, offset, message in found:
@@ -95,43 +97,43 @@ def _visits(
             if record.type == "resource":
                 continue  # no headers of a server
             try:
-                yield _visit(path, record, texts, damaged=record.offset in damaged)
+                yield _record_visit(path, record, texts, damaged=record.offset in damaged)
             except DateError as error:
                 problems.add(Problem("bad-date", name, None, record.offset, str(error)))
         if on_read is not None:
             on_read(scanner.position)
 
 
-def _visit(
-    path: str | PathLike[str], record: WarcRecord, texts: KnownTexts | None, *, damaged: bool
+def _record_visit(
+    path: str | PathLike[str], record: WarcRecord, texts: TextDigestCache | None, *, damaged: bool
 ) -> tuple[Visit, str | None]:
     date = record.date or ""
     digits = pad(date) if record.is_arc else from_iso(date)
     time = int(to_datetime(digits).timestamp()) * 1000
     uri, status = record.uri or "", record.status or 0
-    stored = stored_record(WarcBody.open(path, record.offset, record.skip), fspath(path), record.offset)
-    headers = sent_headers(stored.http_headers)
+    stored = wrap_record(WarcBody.open(path, record.offset, record.skip), fspath(path), record.offset)
+    headers = original_headers(stored.http_headers)
     is_revisit = record.type == "revisit"
     if is_revisit and "not-modified" in (stored.header("WARC-Profile") or ""):
         status = 304
-    visit = from_headers(uri, time, status, headers)
-    if status in _REDIRECTS and status != 304 and record.location:
+    visit = visit_from_headers(uri, time, status, headers)
+    if status in _REDIRECT_STATUSES and status != 304 and record.location:
         return visit, urljoin(uri, record.location)
     is_cut = damaged or record.is_short or record.is_truncated
     if is_revisit:
         digest = record.digest
-        return replace(visit, digest=digest and normal_digest(digest)), None
+        return replace(visit, digest=digest and normalize_digest(digest)), None
     body = record.body
     if body is None or body[2] or is_cut:
         return replace(visit, status=0), None
     digest = record.digest
     # One notation for both: what a revisit repeats is the digest that its record says.
-    known = normal_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
+    known = normalize_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
     text = None
-    if texts is not None and 200 <= status < 300 and body[1] <= MOST_TEXT:
+    if texts is not None and 200 <= status < 300 and body[1] <= MAX_TEXT_BYTES:
         # The source again: its body is read only once.
         source = WarcBody.open(path, record.offset, record.skip)
         if source is not None:
-            found = page_text(source.read_undone(MOST_TEXT)[0], record.mime, uri)
+            found = sketch_page_text(source.read_undone(MAX_TEXT_BYTES)[0], record.mime, uri)
             text = None if found is None else texts.digest(uri, found)
     return replace(visit, digest=known, text_digest=text), None

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from unlost._core import VERSION
 from unlost.clock import Clock
 from unlost.dates import from_epoch, to_iso
-from unlost.service.standing import Standing
+from unlost.service.standing import ArchiveStatus
 
 
-def about(standings: Sequence[Standing], clock: Clock, *, is_public: bool = False) -> dict[str, object]:
+def describe_archives(statuses: Sequence[ArchiveStatus], clock: Clock, *, is_public: bool = False) -> dict[str, object]:
     """Return everything as JSON has it: times as ISO 8601, ages and waits in seconds, shares from 0 to 1.
 
     is_public: of failures, only the kind: messages may have URLs that users looked up, and paths of files.
@@ -17,43 +17,43 @@ def about(standings: Sequence[Standing], clock: Clock, *, is_public: bool = Fals
     return {
         "name": "unlost",
         "version": VERSION,
-        "time": _iso(now),
-        "archives": [_archive(each, now, is_public=is_public) for each in standings],
+        "time": _format_time(now),
+        "archives": [_describe_archive(each, now, is_public=is_public) for each in statuses],
     }
 
 
-def _archive(standing: Standing, now: float, *, is_public: bool) -> dict[str, object]:
-    archive = standing.archive
-    failure = standing.failure
+def _describe_archive(status: ArchiveStatus, now: float, *, is_public: bool) -> dict[str, object]:
+    archive = status.archive
+    failure = status.failure
     if failure is not None and is_public:
         failure = failure.partition(":")[0]
     found: dict[str, object] = {
         "id": archive.id,
         "name": archive.name,
         "kind": str(archive.kind),
-        "asked": standing.asked,
-        "why": standing.why,
-        "breaker": standing.breaker,
+        "asked": status.is_queried,
+        "why": status.reason,
+        "breaker": status.breaker,
         "last_failure": failure,
-        "seconds_until_asked": round(standing.until - now) if standing.until and standing.until > now else None,
-        "hit_rate": standing.hit_rate,
+        "seconds_until_asked": round(status.retry_at - now) if status.retry_at and status.retry_at > now else None,
+        "hit_rate": status.hit_rate,
         "map": None,
-        "routed": {"asked": standing.routed, "hits": standing.routed_hits},
-        "explored": {"asked": standing.explored, "hits": standing.explored_hits},
-        "precision": _share(standing.routed_hits, standing.routed),
-        "wrong_refusals": _share(standing.explored_hits, standing.explored),
+        "routed": {"asked": status.routed, "hits": status.routed_hits},
+        "explored": {"asked": status.explored, "hits": status.explored_hits},
+        "precision": _share(status.routed_hits, status.routed),
+        "wrong_refusals": _share(status.explored_hits, status.explored),
     }
-    if standing.has_map:
-        made = standing.map_made
+    if status.has_map:
+        made = status.map_created
         found["map"] = {
-            "made": None if made is None else _iso(made),
+            "made": None if made is None else _format_time(made),
             "age_seconds": None if made is None else max(0, round(now - made)),
-            "checked": None if standing.map_checked is None else _iso(standing.map_checked),
+            "checked": None if status.map_checked is None else _format_time(status.map_checked),
         }
     return found
 
 
-def _iso(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return to_iso(from_epoch(str(int(seconds))))
 
 

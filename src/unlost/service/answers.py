@@ -16,10 +16,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-METHODS = ("GET", "HEAD", "OPTIONS")
+ALLOWED_METHODS = ("GET", "HEAD", "OPTIONS")
 """What every endpoint can be asked by."""
 
-COMMON: tuple[Header, ...] = (
+COMMON_HEADERS: tuple[Header, ...] = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"Link, Location, X-Memento-Count, Server, X-Archives-Failed, Retry-After"),
     (b"server", f"unlost/{VERSION}".encode()),
@@ -27,7 +27,7 @@ COMMON: tuple[Header, ...] = (
 )
 """What every answer has."""
 
-PRIVATE = tuple(each for each in COMMON if not each[0].startswith(b"access-control-"))
+PRIVATE_HEADERS = tuple(each for each in COMMON_HEADERS if not each[0].startswith(b"access-control-"))
 """What every page has that is for one person alone: scripts of other sites may not read it."""
 
 HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
@@ -36,9 +36,9 @@ HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
 NO_STORE: Header = (b"cache-control", b"no-store")
 """What a response has that no cache may store."""
 
-PREFLIGHT: tuple[Header, ...] = (
-    (b"allow", ", ".join(METHODS).encode()),
-    (b"access-control-allow-methods", ", ".join(METHODS).encode()),
+PREFLIGHT_HEADERS: tuple[Header, ...] = (
+    (b"allow", ", ".join(ALLOWED_METHODS).encode()),
+    (b"access-control-allow-methods", ", ".join(ALLOWED_METHODS).encode()),
     (b"access-control-allow-headers", b"Accept-Datetime, Cache-Control, If-None-Match, Prefer"),
     (b"access-control-max-age", b"86400"),
 )
@@ -48,7 +48,7 @@ _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 
 
 @dataclass(slots=True)
-class Answer:
+class WebResponse:
     """One answer. headers: beside those that all have and the length of the body.
 
     pieces: a long body, rendered while it is sent; its length is not known before.
@@ -60,17 +60,17 @@ class Answer:
     pieces: Iterator[bytes] | None = None
 
 
-def text_answer(status: int, message: str, *headers: Header) -> Answer:
+def text_response(status: int, message: str, *headers: Header) -> WebResponse:
     """Return an answer for people and logs: a line of text, in which nothing acts on a terminal."""
     line = message[:2_000]
     if not line.isprintable():
         line = "".join(char if char.isprintable() else " " for char in line)
-    return Answer(
+    return WebResponse(
         status, f"{line}\n".encode(errors="replace"), [(b"content-type", b"text/plain; charset=utf-8"), *headers]
     )
 
 
-def field_value(text: str) -> bytes:
+def encode_header_value(text: str) -> bytes:
     r"""Return text as the value of a header: whatever is in it, it stays one value of printable ASCII.
 
     >>> field_value("http://a/\r\nSet-Cookie: é")
@@ -81,32 +81,34 @@ def field_value(text: str) -> bytes:
     return text.encode("ascii")
 
 
-def etag_of(body: bytes) -> bytes:
+def compute_etag(body: bytes) -> bytes:
     """Return the entity tag of a body: the same for the same bytes, on every machine."""
     return b'"' + blake2b(body, digest_size=12).hexdigest().encode() + b'"'
 
 
-def is_known(etag: bytes, if_none_match: bytes) -> bool:
+def matches_etag(etag: bytes, if_none_match: bytes) -> bool:
     """Return whether a client that sent If-None-Match has the body with this tag already."""
     return if_none_match.strip() == b"*" or etag.removeprefix(b"W/") in (
         part.strip().removeprefix(b"W/") for part in if_none_match.split(b",")
     )
 
 
-async def deliver(answer: Answer, method: str, send: Send, common: tuple[Header, ...] = COMMON) -> None:
+async def send_response(
+    response: WebResponse, method: str, send: Send, common: tuple[Header, ...] = COMMON_HEADERS
+) -> None:
     """Send an answer; to HEAD all but its body. common: headers in addition to those of the answer."""
-    headers = [*common, *answer.headers]
-    if answer.status != 304 and answer.pieces is None:
-        headers.append((b"content-length", b"%d" % len(answer.body)))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    for piece in answer.pieces or () if method != "HEAD" else ():
+    headers = [*common, *response.headers]
+    if response.status != 304 and response.pieces is None:
+        headers.append((b"content-length", b"%d" % len(response.body)))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    for piece in response.pieces or () if method != "HEAD" else ():
         # Each waits until the client has taken enough of those before it.
         await send({"type": "http.response.body", "body": piece, "more_body": True})
         await asyncio.sleep(0)
-    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else response.body})
 
 
-async def gone_away(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until a client has closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

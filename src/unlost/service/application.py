@@ -5,70 +5,72 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
-from unlost.aggregate.wish import LAST, Wish
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
+from unlost.aggregate.wish import LAST_MEMENTO, RoutingOptions
 from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
 from unlost.service.address import MAX_TARGET_BYTES
 from unlost.service.answers import (
-    COMMON,
+    COMMON_HEADERS,
     HSTS,
-    METHODS,
+    ALLOWED_METHODS,
     NO_STORE,
-    PREFLIGHT,
-    PRIVATE,
-    Answer,
+    PREFLIGHT_HEADERS,
+    PRIVATE_HEADERS,
+    WebResponse,
     Header,
     Message,
     Receive,
     Scope,
     Send,
-    deliver,
-    text_answer,
+    send_response,
+    text_response,
 )
-from unlost.service.asked import SHAPES, Asked, Terms, asked_in, terms_of
+from unlost.service.asked import ENDPOINT_PATTERNS, MementoRequest, RequestHeaders, parse_path, parse_headers
 from unlost.service.jobs_router import JobsRouter
-from unlost.service.lists import VARY, Lists, compute_digest
-from unlost.service.network import network_of
-from unlost.service.others import Others
-from unlost.service.parts import Parts
-from unlost.service.preferences import FRESH_ENOUGH, accepted_date
-from unlost.service.proxy import Proxy
-from unlost.service.published_map import PATH, RELATION
-from unlost.service.refusals import refusal
-from unlost.service.requisites import OF_ONE_COPY, preferring, referer_of
+from unlost.service.lists import TIMEGATE_VARY, TimeMapViews, compute_digest
+from unlost.service.network import client_network
+from unlost.service.others import SecondaryRoutes
+from unlost.service.parts import ServiceContext
+from unlost.service.preferences import DEFAULT_CACHE_CONTROL, parse_accept_datetime
+from unlost.service.proxy import ReplayProxy
+from unlost.service.published_map import MAP_PATH, MAP_RELATION
+from unlost.service.refusals import error_response
+from unlost.service.requisites import SINGLE_MEMENTO_ENDPOINTS, route_by_referer, get_referer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 _log = logging.getLogger(__name__)
-_BEARER: Header = (b"www-authenticate", b"Bearer")
-_REDIRECTS = ("timegate", "memento")  # to one memento, so that not all have to be known
-_ENDPOINTS = {name.encode(): name for name in SHAPES}
+_BEARER_CHALLENGE: Header = (b"www-authenticate", b"Bearer")
+_REDIRECTING_ENDPOINTS = ("timegate", "memento")  # to one memento, so that not all have to be known
+_ENDPOINTS = {name.encode(): name for name in ENDPOINT_PATTERNS}
 
 
-def _keeps_nothing(_uri: str, _wish: Wish) -> Found | None:
+def _no_cache(_uri: str, _wish: RoutingOptions) -> AggregateResult | None:
     return None
 
 
 class Application:
     """The service, for any ASGI server. It has no lifespan of its own: whoever made its parts ends them."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._finds = parts.finds
-        self._clock = parts.clock
-        self._metrics = parts.metrics
-        self._monitor = parts.monitor
-        self._places = Places(parts.root) if parts.root else None
-        self._prefix = self._places.prefix if self._places else ""
-        self._map_link = f'<{parts.root or ""}{PATH}>; rel="{RELATION}"' if parts.published else ""
-        self._kept: Callable[[str, Wish], Found | None] = getattr(parts.finds, "kept", _keeps_nothing)
-        self._lists = Lists(parts.clock, self._map_link, parts.memory)
-        self._proxy = Proxy(parts.copies, self._lists, parts.clock)
-        self._others = Others(parts, self._lists, self._places)
-        self._jobs = None if parts.desk is None else JobsRouter(parts, parts.desk, self._places)
-        is_secure = parts.root is not None and parts.root.startswith("https://")
+    def __init__(self, context: ServiceContext) -> None:
+        self._context = context
+        self._finder = context.finder
+        self._clock = context.clock
+        self._metrics = context.metrics
+        self._events = context.events
+        self._urls = ServiceUrls(context.root) if context.root else None
+        self._prefix = self._urls.prefix if self._urls else ""
+        self._map_link = f'<{context.root or ""}{MAP_PATH}>; rel="{MAP_RELATION}"' if context.published_map else ""
+        self._get_cached: Callable[[str, RoutingOptions], AggregateResult | None] = getattr(
+            context.finder, "get_cached", _no_cache
+        )
+        self._views = TimeMapViews(context.clock, self._map_link, context.memory)
+        self._proxy = ReplayProxy(context.replay_source, self._views, context.clock)
+        self._routes = SecondaryRoutes(context, self._views, self._urls)
+        self._jobs = None if context.job_service is None else JobsRouter(context, context.job_service, self._urls)
+        is_secure = context.root is not None and context.root.startswith("https://")
         self._secure: tuple[Header, ...] = (HSTS,) if is_secure else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,124 +80,128 @@ class Application:
         begun = self._clock.now()
         path: bytes = scope["raw_path"]
         if self._prefix and path.startswith(self._prefix.encode()):
-            scope = without_prefix(scope, self._prefix)
+            scope = strip_prefix(scope, self._prefix)
             path = scope["raw_path"]
         name, _, rest = path[1:].partition(b"/")
         endpoint = _ENDPOINTS.get(name, "")
         method: str = scope["method"]
-        about_jobs = "" if self._jobs is None else self._jobs.takes(path)
+        about_jobs = "" if self._jobs is None else self._jobs.classify(path)
         if self._jobs is not None and about_jobs:
             endpoint = "jobs"
-            common = COMMON if about_jobs == "api" else PRIVATE
-            status = await self._headed(self._jobs.serve, scope, receive, send, common)
+            common = COMMON_HEADERS if about_jobs == "api" else PRIVATE_HEADERS
+            status = await self._serve_with_headers(self._jobs.serve, scope, receive, send, common)
         elif name == b"monitor" and not rest:
             endpoint = "monitor"
-            status = await self._watch(method, scope, receive, send)
-        elif method not in METHODS:
-            status = await _sent(text_answer(405, f"expected {', '.join(METHODS)}", PREFLIGHT[0]), method, send)
+            status = await self._serve_events(method, scope, receive, send)
+        elif method not in ALLOWED_METHODS:
+            status = await _send_response(
+                text_response(405, f"expected {', '.join(ALLOWED_METHODS)}", PREFLIGHT_HEADERS[0]), method, send
+            )
         elif method == "OPTIONS":
-            status = await _sent(Answer(204, b"", list(PREFLIGHT)), method, send)
+            status = await _send_response(WebResponse(204, b"", list(PREFLIGHT_HEADERS)), method, send)
         elif len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
-            status = await _sent(text_answer(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send)
+            status = await _send_response(
+                text_response(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send
+            )
         elif endpoint and not (endpoint == "api" and rest == b"find"):
-            status = await self._page(endpoint, rest, scope, send)
+            status = await self._serve_endpoint(endpoint, rest, scope, send)
         else:
-            status, endpoint = await self._other(scope, receive, send)
+            status, endpoint = await self._serve_other(scope, receive, send)
         seconds = self._clock.now() - begun
-        self._metrics.request(endpoint or "other", status, seconds)
-        if self._monitor.readers:
+        self._metrics.count_request(endpoint or "other", status, seconds)
+        if self._events.readers:
             # Without the path: it names a page that a user looks up, or opens a job.
-            self._monitor.publish("request", endpoint=endpoint or "other", status=status, seconds=seconds)
+            self._events.publish("request", endpoint=endpoint or "other", status=status, seconds=seconds)
 
-    async def _watch(self, method: str, scope: Scope, receive: Receive, send: Send) -> int:
+    async def _serve_events(self, method: str, scope: Scope, receive: Receive, send: Send) -> int:
         """Answer a request for events, which need the token of an administrator where jobs are served."""
         answer = None
         if method == "OPTIONS":
-            answer = Answer(204, b"", [PREFLIGHT[0]])
-        elif method not in METHODS:
-            answer = text_answer(405, f"expected {', '.join(METHODS)}", PREFLIGHT[0])
-        elif self._parts.desk is not None:
+            answer = WebResponse(204, b"", [PREFLIGHT_HEADERS[0]])
+        elif method not in ALLOWED_METHODS:
+            answer = text_response(405, f"expected {', '.join(ALLOWED_METHODS)}", PREFLIGHT_HEADERS[0])
+        elif self._context.job_service is not None:
             authorization = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
             try:
-                if await self._parts.desk.admin(authorization) is None:
-                    answer = text_answer(401, "expected the token of an administrator", _BEARER)
+                if await self._context.job_service.authenticate_admin(authorization) is None:
+                    answer = text_response(401, "expected the token of an administrator", _BEARER_CHALLENGE)
             except DatabaseError:
-                answer = text_answer(503, "the database of jobs cannot be reached", (b"retry-after", b"5"))
+                answer = text_response(503, "the database of jobs cannot be reached", (b"retry-after", b"5"))
         if answer is None:
-            return await self._monitor.follow(method, receive, send, self._client(scope))
-        await deliver(answer, method, send, PRIVATE)
+            return await self._events.serve(method, receive, send, self._client(scope))
+        await send_response(answer, method, send, PRIVATE_HEADERS)
         return answer.status
 
     def _client(self, scope: Scope) -> str:
         """Return whence a request comes; behind a proxy that is only told where recoveries are ordered."""
-        if self._parts.desk is not None:
+        if self._context.job_service is not None:
             from starlette.requests import HTTPConnection  # noqa: PLC0415  only where there are jobs
 
-            return self._parts.desk.clients.code(HTTPConnection(scope))
-        return network_of(scope["client"][0] if scope.get("client") else "")
+            return self._context.job_service.clients.client_hash(HTTPConnection(scope))
+        return client_network(scope["client"][0] if scope.get("client") else "")
 
-    async def _page(self, endpoint: str, rest: bytes, scope: Scope, send: Send) -> int:
+    async def _serve_endpoint(self, endpoint: str, rest: bytes, scope: Scope, send: Send) -> int:
         """Answer a request that has a page's address in its path; return the status."""
         try:
-            asked = asked_in(endpoint, rest, scope["query_string"])
-            terms = terms_of(scope, self._places, self._parts.wish)
+            asked = parse_path(endpoint, rest, scope["query_string"])
+            terms = parse_headers(scope, self._urls, self._context.default_options)
             if endpoint == "timegate" and terms.accept_datetime is not None:
-                asked.date = accepted_date(terms.accept_datetime)
+                asked.date = parse_accept_datetime(terms.accept_datetime)
             referer = b""
-            if self._parts.by_page and endpoint in OF_ONE_COPY:
-                send, referer = _varying(send), referer_of(scope)
-            found = await self._found(asked, terms, referer)
+            if self._context.routes_by_referer and endpoint in SINGLE_MEMENTO_ENDPOINTS:
+                send, referer = _vary_on_referer(send), get_referer(scope)
+            found = await self._find_by_referer(asked, terms, referer)
             await compute_digest(found)
             if asked.form == "proxy":
                 return await self._proxy.serve(asked, terms, found, scope["method"], send)
-            answer = self._lists.answer(asked, terms, found)
+            answer = self._views.respond(asked, terms, found)
         except (InputError, UsageError, NotKeptError, BusyError) as error:
-            answer = refusal(error)
+            answer = error_response(error)
             if endpoint == "timegate":
-                answer.headers.append(VARY)
+                answer.headers.append(TIMEGATE_VARY)
         except Exception:  # noqa: BLE001  whatever it is, the client is told, and the log tells the rest
             _log.exception("a request for %s failed", endpoint)
-            answer = text_answer(500, "A fault of ours; it has been logged", NO_STORE)
-        return await _sent(answer, scope["method"], send)
+            answer = text_response(500, "A fault of ours; it has been logged", NO_STORE)
+        return await _send_response(answer, scope["method"], send)
 
-    async def _found(self, asked: Asked, terms: Terms, referer: bytes) -> Found:
-        if referer and (first := preferring(asked, terms, referer, self._kept)) is not None:
-            found = await self._found_by(asked, terms, first)
+    async def _find_by_referer(self, asked: MementoRequest, terms: RequestHeaders, referer: bytes) -> AggregateResult:
+        if referer and (first := route_by_referer(asked, terms, referer, self._get_cached)) is not None:
+            found = await self._find(asked, terms, first)
             if found.mementos:
                 return found
             # The page's archive has it not: others may.
-        return await self._found_by(asked, terms, terms.wish)
+        return await self._find(asked, terms, terms.options)
 
-    async def _found_by(self, asked: Asked, terms: Terms, wish: Wish) -> Found:
-        found = self._kept(asked.uri, wish) if terms.freshness is FRESH_ENOUGH else None
+    async def _find(self, asked: MementoRequest, terms: RequestHeaders, wish: RoutingOptions) -> AggregateResult:
+        found = self._get_cached(asked.uri, wish) if terms.cache_control is DEFAULT_CACHE_CONTROL else None
         if found is None:
-            if asked.endpoint in _REDIRECTS and not asked.form:
-                wish = replace(wish, selects=asked.date or LAST)
-            found = await self._finds.find(asked.uri, wish, terms.freshness)
-            self._metrics.found(found.from_cache)
+            if asked.endpoint in _REDIRECTING_ENDPOINTS and not asked.form:
+                wish = replace(wish, closest_to=asked.date or LAST_MEMENTO)
+            found = await self._finder.find(asked.uri, wish, terms.cache_control)
+            self._metrics.count_lookup(found.from_cache)
         else:
-            self._metrics.found(True)
+            self._metrics.count_lookup(True)
         # It may have been found under another spelling of the same address.
         return found if found.uri == asked.uri else replace(found, uri=asked.uri)
 
-    async def _other(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, str]:
+    async def _serve_other(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, str]:
         """Let Starlette answer; return the status, and the endpoint if it is one."""
         endpoint = ""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             nonlocal endpoint
-            endpoint = await self._others.serve(scope, receive, send)
+            endpoint = await self._routes.serve(scope, receive, send)
 
-        status = await self._headed(answer, scope, receive, send)
+        status = await self._serve_with_headers(answer, scope, receive, send)
         return status, endpoint
 
-    async def _headed(
+    async def _serve_with_headers(
         self,
         answer: "Callable[[Scope, Receive, Send], Awaitable[None]]",
         scope: Scope,
         receive: Receive,
         send: Send,
-        common: tuple[Header, ...] = COMMON,
+        common: tuple[Header, ...] = COMMON_HEADERS,
     ) -> int:
         """Have a request answered with the headers that all answers have; return the status."""
         status = 500
@@ -204,7 +210,7 @@ class Application:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*common, *self._secure, *map(self._prefixed, message["headers"])]
+                message["headers"] = [*common, *self._secure, *map(self._add_prefix, message["headers"])]
                 # Lists that were asked for by parameters have it already.
                 if self._map_link and all(name != b"link" for name, _ in message["headers"]):
                     message["headers"].append((b"link", self._map_link.encode()))
@@ -213,14 +219,14 @@ class Application:
         await answer(scope, receive, with_common_headers)
         return status
 
-    def _prefixed(self, header: Header) -> Header:
+    def _add_prefix(self, header: Header) -> Header:
         """Return a header, a `Location` on this server with the prefix of our URLs."""
         name, value = header
         is_local = self._prefix and name == b"location" and value.startswith(b"/") and not value.startswith(b"//")
         return (name, self._prefix.encode() + value) if is_local else header
 
 
-def without_prefix(scope: Scope, prefix: str) -> Scope:
+def strip_prefix(scope: Scope, prefix: str) -> Scope:
     """Return a request with the prefix removed from its path; unchanged if the path is not below the prefix.
 
     A reverse proxy may pass the prefix on, or remove it: both work.
@@ -232,12 +238,12 @@ def without_prefix(scope: Scope, prefix: str) -> Scope:
     return {**scope, "raw_path": rest or b"/", "path": scope["path"].removeprefix(unquote(prefix)) or "/"}
 
 
-async def _sent(answer: Answer, method: str, send: Send) -> int:
-    await deliver(answer, method, send)
+async def _send_response(answer: WebResponse, method: str, send: Send) -> int:
+    await send_response(answer, method, send)
     return answer.status
 
 
-def _varying(send: Send) -> Send:
+def _vary_on_referer(send: Send) -> Send:
     """Say of an answer that it depends on the page that a request comes from, so that caches tell them apart."""
 
     async def varied(message: Message) -> None:

@@ -8,43 +8,43 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unlost.aggregate.aggregator import PATIENCE, Aggregator, Bounds
-from unlost.aggregate.breaker import Breakers
-from unlost.aggregate.cache import MAX_BYTES, Lifetimes, MemoryCache
-from unlost.aggregate.disk_cache import DiskCache, scope_of
-from unlost.aggregate.experience import Experience, last_answers
-from unlost.aggregate.known import Known
-from unlost.aggregate.routing import DEFAULT_EXPLORING, Router
-from unlost.aggregate.teaching import Logging, Teaching
+from unlost.aggregate.aggregator import MAX_LIMIT_WAIT, MementoAggregator, ConcurrencyLimits
+from unlost.aggregate.breaker import BreakerRegistry
+from unlost.aggregate.cache import DEFAULT_MEMORY_BYTES, CacheLifetimes, MemoryCache
+from unlost.aggregate.disk_cache import DiskCache, cache_scope
+from unlost.aggregate.experience import LearnedStats, read_recent_responses
+from unlost.aggregate.known import HoldingsStore
+from unlost.aggregate.routing import DEFAULT_EXPLORATION_SHARE, ArchiveRouter
+from unlost.aggregate.teaching import UpstreamLogListener, HitRateListener
 from unlost.aggregate.upstream_log import UpstreamLog
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.wish import RoutingOptions
 from unlost.archives.archive import Archive
 from unlost.archives.asking.connectivity import Connectivity
-from unlost.archives.asking.courier import Courier
-from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.asking.exchange import Timeouts
 from unlost.archives.manners.concurrency import ConcurrencyOptions
 from unlost.archives.manners.limit_store import FileLimitStore, LimitStore
 from unlost.archives.registry.registry import Registry, without_default_limits
 from unlost.clock import Clock, SystemClock
 from unlost.formats.problems import Problems
 from unlost.holdings.ageing import REBUILD_AFTER_DAYS
-from unlost.service.copies import Copies
-from unlost.service.going_on import going_on
+from unlost.service.copies import ReplaySource
+from unlost.service.going_on import background_task
 from unlost.service.metrics import Metrics
-from unlost.service.monitor import Monitor
-from unlost.service.parts import Parts
-from unlost.service.standings import Standings
-from unlost.service.telling import Telling
+from unlost.service.monitor import EventStream
+from unlost.service.parts import ServiceContext
+from unlost.service.standings import ArchiveStatusTracker
+from unlost.service.telling import MetricsListener
 
 if TYPE_CHECKING:
-    from unlost.aggregate.listener import Listener
+    from unlost.aggregate.listener import UpstreamListener
 
-_WATCHED_SECONDS = 300.0  # between two looks for newer maps
-_SAVED_SECONDS = 60.0  # between two savings of what was learnt
+_MAP_CHECK_SECONDS = 300.0  # between two looks for newer maps
+_SAVE_SECONDS = 60.0  # between two savings of what was learnt
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServiceOptions:
     """What a service, or a command that asks once, is told.
 
     archives: all that there are, also those that are off. state: the folder for what must outlive the process, cache:
@@ -71,12 +71,12 @@ class Options:
     keep_misses: float = 3_600.0
     root: str | None = None
     published: Path | None = None
-    wish: Wish = field(default_factory=Wish)
+    wish: RoutingOptions = field(default_factory=RoutingOptions)
     upstream_log: Path | None = None
-    exploring: float = DEFAULT_EXPLORING
+    exploring: float = DEFAULT_EXPLORATION_SHARE
     contact: str | None = None
     filter_age: float = REBUILD_AFTER_DAYS
-    memory: int = MAX_BYTES
+    memory: int = DEFAULT_MEMORY_BYTES
     stays: bool = True
     limits: LimitStore | None = None
     by_page: bool = False
@@ -85,22 +85,22 @@ class Options:
 
 
 @asynccontextmanager
-async def assembled(
-    options: Options, clock: Clock | None = None, previous: Parts | None = None
-) -> AsyncIterator[Parts]:
+async def build_service(
+    options: ServiceOptions, clock: Clock | None = None, previous: ServiceContext | None = None
+) -> AsyncIterator[ServiceContext]:
     """Yield the parts of a service, ready to ask; close everything that they opened afterwards.
 
     previous: the parts that these replace. Metrics, event streams and circuit breakers are taken over from them.
     """
     clock = clock or SystemClock()
-    metrics, monitor = (Metrics(), Monitor()) if previous is None else (previous.metrics, previous.monitor)
+    metrics, monitor = (Metrics(), EventStream()) if previous is None else (previous.metrics, previous.events)
     registry = Registry(tuple(map(without_default_limits, options.archives)))
     async with AsyncExitStack() as stack:
-        store = options.limits or FileLimitStore(options.state / "limits", tell=options.tell)
-        deadlines = Deadlines(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
-        patience = min(PATIENCE, options.deadline / 2)
+        store = options.limits or FileLimitStore(options.state / "limits", warn=options.tell)
+        deadlines = Timeouts(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
+        patience = min(MAX_LIMIT_WAIT, options.deadline / 2)
         courier = await stack.enter_async_context(
-            Courier(
+            ArchiveHttpClient(
                 store,
                 clock,
                 options.contact,
@@ -108,75 +108,75 @@ async def assembled(
                 patience,
                 retries=0,
                 concurrency=options.concurrency,
-                slot_patience=options.deadline,
-                tell=options.tell,
-                network=options.network,
+                max_slot_wait=options.deadline,
+                warn=options.tell,
+                connectivity=options.network,
             )
         )
         # For maps and for copies that are passed on, which may be large.
         patient = await stack.enter_async_context(
-            Courier(store, clock, options.contact, tell=lambda _: None, concurrency=options.concurrency)
+            ArchiveHttpClient(store, clock, options.contact, warn=lambda _: None, concurrency=options.concurrency)
         )
-        known = Known(
-            registry, patient, options.cache / "maps", clock, max_age=timedelta(options.filter_age), tell=options.tell
+        known = HoldingsStore(
+            registry, patient, options.cache / "maps", clock, max_age=timedelta(options.filter_age), warn=options.tell
         )
         await known.load()
-        router = Router(registry, known, Experience(registry), exploring=options.exploring)
-        replaced = None if previous is None else previous.finds
-        breakers = replaced.breakers if isinstance(replaced, Aggregator) else Breakers(clock)
-        stands = Standings(registry, known, router, breakers)
-        listeners: list[Listener] = [Teaching(router), Telling(metrics, monitor), stands]
+        router = ArchiveRouter(registry, known, LearnedStats(registry), exploring=options.exploring)
+        replaced = None if previous is None else previous.finder
+        breakers = replaced.breakers if isinstance(replaced, MementoAggregator) else BreakerRegistry(clock)
+        stands = ArchiveStatusTracker(registry, known, router, breakers)
+        listeners: list[UpstreamListener] = [HitRateListener(router), MetricsListener(metrics, monitor), stands]
         disk = None
         if options.stays:
-            _learn(router, options)
-            disk = DiskCache(options.cache / "timemaps.sqlite", clock, scope_of(registry), tell=options.tell)
-            await stack.enter_async_context(going_on(known.watch(clock, _WATCHED_SECONDS)))
-            await stack.enter_async_context(going_on(_saving(router, options, clock)))
+            _restore_hit_rates(router, options)
+            disk = DiskCache(options.cache / "timemaps.sqlite", clock, cache_scope(registry), warn=options.tell)
+            await stack.enter_async_context(background_task(known.watch(clock, _MAP_CHECK_SECONDS)))
+            await stack.enter_async_context(background_task(_save_periodically(router, options, clock)))
         if options.upstream_log is not None:
-            log = await stack.enter_async_context(UpstreamLog(options.upstream_log, clock, tell=options.tell))
-            listeners.append(Logging(log))
+            log = await stack.enter_async_context(UpstreamLog(options.upstream_log, clock, warn=options.tell))
+            listeners.append(UpstreamLogListener(log))
         aggregator = await stack.enter_async_context(
-            Aggregator(
+            MementoAggregator(
                 router,
                 courier,
                 clock,
                 breakers=breakers,
                 memory=MemoryCache(clock, options.memory),
                 disk=disk,
-                lifetimes=Lifetimes(options.keep, options.keep_misses),
-                bounds=Bounds(options.deadline),
+                lifetimes=CacheLifetimes(options.keep, options.keep_misses),
+                limits=ConcurrencyLimits(options.deadline),
                 listeners=listeners,
             )
         )
-        copies = Copies(registry, patient)
-        yield Parts(
+        copies = ReplaySource(registry, patient)
+        yield ServiceContext(
             aggregator, copies, stands, clock, metrics, monitor,
-            options.root, options.published, options.wish, options.memory, by_page=options.by_page,
+            options.root, options.published, options.wish, options.memory, routes_by_referer=options.by_page,
         )  # fmt: skip
 
 
-def _learnt(options: Options) -> Path:
+def _hit_rates_file(options: ServiceOptions) -> Path:
     return options.state / "hit-rates.json"
 
 
-def _learn(router: Router, options: Options) -> None:
+def _restore_hit_rates(router: ArchiveRouter, options: ServiceOptions) -> None:
     """Take what was learnt before; if nothing was saved, from the log of upstream answers."""
-    if not router.experience.restore(_learnt(options), options.tell) and options.upstream_log is not None:
-        router.learn_answers(last_answers(options.upstream_log, Problems()))
+    if not router.stats.restore(_hit_rates_file(options), options.tell) and options.upstream_log is not None:
+        router.learn_from_log(read_recent_responses(options.upstream_log, Problems()))
 
 
-async def _saving(router: Router, options: Options, clock: Clock) -> None:
+async def _save_periodically(router: ArchiveRouter, options: ServiceOptions, clock: Clock) -> None:
     """Save what is learnt now and then, and at the end."""
     try:
         while True:
-            await clock.sleep(_SAVED_SECONDS)
-            await asyncio.to_thread(_save, router, options)
+            await clock.sleep(_SAVE_SECONDS)
+            await asyncio.to_thread(_save_hit_rates, router, options)
     finally:
-        _save(router, options)
+        _save_hit_rates(router, options)
 
 
-def _save(router: Router, options: Options) -> None:
+def _save_hit_rates(router: ArchiveRouter, options: ServiceOptions) -> None:
     try:
-        router.experience.save(_learnt(options))
+        router.stats.save(_hit_rates_file(options))
     except OSError as error:
-        options.tell(f"{_learnt(options)}: what was learnt cannot be saved: {error.strerror or error}")
+        options.tell(f"{_hit_rates_file(options)}: what was learnt cannot be saved: {error.strerror or error}")

@@ -12,10 +12,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class BoundedPool:
+class BoundedThreadPool:
     """Runs functions in a few threads. What does not fit into its queue is refused at once."""
 
-    def __init__(self, threads: int, waiting: int, name: str, retry_after: float = 5.0) -> None:
+    def __init__(self, threads: int, queue_size: int, name: str, retry_after: float = 5.0) -> None:
         """Make a pool.
 
         Args:
@@ -25,7 +25,7 @@ class BoundedPool:
             retry_after: Seconds, for `BusyError`.
         """
         self._threads = ThreadPoolExecutor(threads, name)
-        self._room = threads + waiting
+        self._free_places = threads + queue_size
         self._retry_after = retry_after
 
     async def run(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
@@ -34,16 +34,16 @@ class BoundedPool:
         Raises:
             BusyError: Too many wait already.
         """
-        if not self._room:
+        if not self._free_places:
             raise BusyError("too many requests wait", self._retry_after)
-        self._room -= 1
+        self._free_places -= 1
         # It has its place until it ends, also if the client does not wait for it.
         running = asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments, **named))
-        running.add_done_callback(self._leave)
+        running.add_done_callback(self._release)
         return await asyncio.shield(running)
 
-    def _leave(self, _: "asyncio.Future[T]") -> None:
-        self._room += 1
+    def _release(self, _: "asyncio.Future[T]") -> None:
+        self._free_places += 1
 
     def shutdown(self) -> None:
         """Finish what runs, and drop what waits."""

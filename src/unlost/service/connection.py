@@ -21,32 +21,32 @@ _TOO_LARGE = f"expected at most {_MAX_HEAD} bytes and {_MAX_HEADERS} fields of r
 
 
 _FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_NOT_IN_VALUES = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")
+_INVALID_VALUE = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")
 _FIELD_NAMES = {b"etag": b"ETag", b"www-authenticate": b"WWW-Authenticate"}
 
 
 class BoundedConnection(HttpToolsProtocol):
     """A connection on which no request is endless before the application sees it, and no answer waits for ever."""
 
-    _stall: asyncio.TimerHandle | None = None
+    _stall_timer: asyncio.TimerHandle | None = None
     _unsent = 0
-    _timer: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _headers = 0
     _unparsed_bytes = 0  # received since the parser last completed something
     _has_progress = False
     _refusal = ""
-    _running: RequestResponseCycle | None = None
+    _current_cycle: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._begin()
+        self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
-        self._end()
-        self._go_on()
+        self._cancel_head_timer()
+        self._cancel_stall_timer()
         self._disconnect()
         super().connection_lost(exc)
 
@@ -93,66 +93,66 @@ class BoundedConnection(HttpToolsProtocol):
         self._disconnect()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        self._running = cycle
+        self._current_cycle = cycle
         super()._start_asgi_task(cycle, app)
 
     def _disconnect(self) -> None:
         """Have the application stop writing: uvicorn does so only for the last one of several pipelined requests."""
-        if self._running is not None and not self._running.response_complete:
-            self._running.disconnected = True
-            self._running.message_event.set()
+        if self._current_cycle is not None and not self._current_cycle.response_complete:
+            self._current_cycle.disconnected = True
+            self._current_cycle.message_event.set()
 
     def on_message_begin(self) -> None:
         """Begin to wait for the end of the headers."""
         super().on_message_begin()
-        self._begin()
+        self._start_head_timer()
 
     def on_headers_complete(self) -> None:
         """Have the request answered."""
-        self._end()
+        self._cancel_head_timer()
         self._has_progress = True
         before = self.cycle
         super().on_headers_complete()
         if self.cycle is not before:
-            self.cycle.__class__ = _Response  # its task has not started yet
+            self.cycle.__class__ = _UsualCaseResponse  # its task has not started yet
 
     def pause_writing(self) -> None:
         """Have the application wait, since the client takes nothing; it must take something soon."""
         super().pause_writing()
-        self._watch()
+        self._start_stall_timer()
 
     def resume_writing(self) -> None:
         """Have the application go on."""
-        self._go_on()
+        self._cancel_stall_timer()
         super().resume_writing()
 
-    def _watch(self) -> None:
+    def _start_stall_timer(self) -> None:
         self._unsent = self.transport.get_write_buffer_size()
-        self._stall = self.loop.call_later(_STALLED_SECONDS, self._check)
+        self._stall_timer = self.loop.call_later(_STALLED_SECONDS, self._check_stall)
 
-    def _check(self) -> None:
+    def _check_stall(self) -> None:
         if self.transport.get_write_buffer_size() < self._unsent:
-            self._watch()
+            self._start_stall_timer()
         else:
             self.transport.abort()
 
-    def _go_on(self) -> None:
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
+    def _cancel_stall_timer(self) -> None:
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
+            self._stall_timer = None
 
-    def _begin(self) -> None:
-        self._end()
+    def _start_head_timer(self) -> None:
+        self._cancel_head_timer()
         self._head_bytes = self._headers = self._unparsed_bytes = 0
-        self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+        self._head_timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
 
-    def _end(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
-class _Response(RequestResponseCycle):
+class _UsualCaseResponse(RequestResponseCycle):
     """A response with field names in their usual case.
 
     uvicorn writes them in lower case. Clients that compare names with their usual case, such as LANL's
@@ -174,7 +174,7 @@ class _Response(RequestResponseCycle):
         lines = [STATUS_LINE[status]]
         says_close = False
         for name, value in headers:
-            if _NOT_IN_VALUES.search(value):
+            if _INVALID_VALUE.search(value):
                 raise RuntimeError("Invalid HTTP header value.")
             usual = _usual_case(name)
             if usual == b"Content-Length" and self.chunked_encoding is None:

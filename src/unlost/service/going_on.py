@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 
 @asynccontextmanager
-async def going_on(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
+async def background_task(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
     """Do something beside everything else, until the block ends."""
     task = asyncio.create_task(work)
     try:

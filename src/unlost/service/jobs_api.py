@@ -14,25 +14,25 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from unlost.aggregate.places import Places
+from unlost.aggregate.places import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
-from unlost.service.asked import terms_of
-from unlost.service.body import body_of
-from unlost.service.events_answer import NO_STORE as _NO_STORE
-from unlost.service.events_answer import EventsAnswer
+from unlost.service.asked import parse_headers
+from unlost.service.body import read_body
+from unlost.service.events_answer import PRIVATE_JSON_HEADERS as _NO_STORE
+from unlost.service.events_answer import JobEventsResponse
 from unlost.service.jobs import states
-from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
-from unlost.service.jobs.history import written
-from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.order import Order, order_of
-from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
-from unlost.service.jobs.pending import Origin
-from unlost.service.jobs.rules import host_of
-from unlost.service.jobs.statistics import statistics_of
-from unlost.service.jobs.told import told, told_admin, told_worker
-from unlost.service.jobs_desk import Desk
-from unlost.service.package_answer import PackageAnswer
-from unlost.service.refusals import is_public
+from unlost.service.jobs.history import HISTORY_MEDIA_TYPES as HISTORIES
+from unlost.service.jobs.history import write_history
+from unlost.service.jobs.job import Job, JobState
+from unlost.service.jobs.order import Order, parse_order
+from unlost.service.jobs.packages import PACKAGE_FORMATS, PACKAGE_MEDIA_TYPES
+from unlost.service.jobs.pending import OrderOrigin
+from unlost.service.jobs.rules import normalize_host
+from unlost.service.jobs.statistics import compute_statistics
+from unlost.service.jobs.told import job_to_json, job_to_admin_json, worker_to_json
+from unlost.service.jobs_desk import JobService
+from unlost.service.package_answer import PackageResponse
+from unlost.service.refusals import is_public_error
 
 _MAX_LISTED = 1_000
 _MAX_NUMBER = 1 << 60
@@ -40,7 +40,7 @@ _STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400
 
 _log = logging.getLogger(__name__)
 
-Answering = Callable[[Request], Awaitable[Response]]
+JobHandler = Callable[[Request], Awaitable[Response]]
 
 
 class JobsApi:
@@ -49,11 +49,11 @@ class JobsApi:
     Owners are known by the key of their job, which is its address; administrators by a token.
     """
 
-    def __init__(self, desk: Desk, places: Places | None) -> None:
-        self._desk = desk
-        self._places = places
+    def __init__(self, service: JobService, urls: ServiceUrls | None) -> None:
+        self._service = service
+        self._urls = urls
         one = "/api/jobs/{key}"
-        answers: dict[str, dict[str, Answering]] = {
+        answers: dict[str, dict[str, JobHandler]] = {
             "/api/jobs": {"GET": self._list, "POST": self._submit, "DELETE": self._delete_pending},
             one: {"GET": self._status, "DELETE": self._delete},
             f"{one}/events": {"GET": self._events},
@@ -69,9 +69,9 @@ class JobsApi:
             "/api/history": {"GET": self._history},
             "/api/statistics": {"GET": self._statistics},
         }
-        routes = [Route(path, _by_method(methods), methods=list(methods)) for path, methods in answers.items()]
+        routes = [Route(path, _dispatch_by_method(methods), methods=list(methods)) for path, methods in answers.items()]
         self.router = Starlette(
-            routes=routes, exception_handlers={HTTPException: _refused, UnlostError: _explained}
+            routes=routes, exception_handlers={HTTPException: _handle_http_exception, UnlostError: _handle_error}
         )  # fmt: skip
         self.router.router.redirect_slashes = False
 
@@ -82,246 +82,264 @@ class JobsApi:
         authorization = request.headers.get("authorization", "")
         if not authorization:
             return None
-        name = await self._desk.admin(authorization)
+        name = await self._service.authenticate_admin(authorization)
         if name is None:
-            raise _unknown()
+            raise _unauthorized()
         return name
 
-    async def _only_admin(self, request: Request) -> str:
+    async def _require_admin(self, request: Request) -> str:
         name = await self._admin(request)
         if name is None:
-            raise _unknown()
+            raise _unauthorized()
         return name
 
-    async def _number(self, request: Request) -> int:
+    async def _job_number(self, request: Request) -> int:
         """Return the number of the job that a request is about. Raises 404 for a key that opens none."""
         key = request.path_params["key"]
-        number = self._desk.keys.owned(key)
+        number = self._service.signer.verify_owner_key(key)
         if number is None and key.isascii() and key.isdigit() and await self._admin(request) is not None:
             number = int(key[:19])
         if number is None or number > _MAX_NUMBER:
-            raise _no_job()
+            raise _job_not_found()
         return number
 
     async def _job(self, request: Request) -> Job:
         """Return the job that a request is about. Raises 404 for a key that opens none."""
-        number = await self._number(request)
+        number = await self._job_number(request)
         try:
-            return await self._desk.do(self._desk.jobs.get, number)
+            return await self._service.run_query(self._service.store.get, number)
         except UsageError:
-            raise _no_job() from None
+            raise _job_not_found() from None
 
-    async def _numbered(self, request: Request) -> Job:
+    async def _job_for_admin(self, request: Request) -> Job:
         """Return the job that an administrator names."""
-        await self._only_admin(request)
+        await self._require_admin(request)
         return await self._job(request)
 
     # What is told
 
-    async def _told(self, request: Request, job: Job, status: int = 200) -> Response:
-        place = await self._desk.place(job)
-        return JSONResponse(await self._object(request, job, place), status, _NO_STORE)
+    async def _job_response(self, request: Request, job: Job, status: int = 200) -> Response:
+        place = await self._service.queue_place(job)
+        return JSONResponse(await self._job_object(request, job, place), status, _NO_STORE)
 
-    async def _object(self, request: Request, job: Job, place: int | None) -> dict[str, object]:
+    async def _job_object(self, request: Request, job: Job, place: int | None) -> dict[str, object]:
         is_admin = "authorization" in request.headers and await self._admin(request) is not None
-        tell = told_admin if is_admin else told
-        return tell(job, place, self._desk.jobs.terms, self._link(request, job))
+        tell = job_to_admin_json if is_admin else job_to_json
+        return tell(job, place, self._service.store.retention, self._link(request, job))
 
     def _link(self, request: Request, job: Job) -> str:
-        base = terms_of(request.scope, self._places).places.base
-        return f"{base}/api/jobs/{self._desk.keys.owner(job.number)}"
+        base = parse_headers(request.scope, self._urls).urls.base
+        return f"{base}/api/jobs/{self._service.signer.owner_key(job.number)}"
 
     # Owners
 
     async def _submit(self, request: Request) -> Response:
         is_admin = await self._admin(request) is not None
-        order = order_of(await _body(request), self._desk.archives)
-        origin = self._desk.clients.origin(request)
-        job, place = await self._desk.take(self._submitted, order, origin, is_confirmed=is_admin)
+        order = parse_order(await _read_json(request), self._service.archives)
+        origin = self._service.clients.order_origin(request)
+        job, place = await self._service.run_order(self._submit_job, order, origin, is_confirmed=is_admin)
         link = self._link(request, job)
         found = {
-            "key": self._desk.keys.owner(job.number),
+            "key": self._service.signer.owner_key(job.number),
             "link": link,
-            **told(job, place, self._desk.jobs.terms, link),
+            **job_to_json(job, place, self._service.store.retention, link),
         }
         return JSONResponse(found, 201, {**_NO_STORE, "location": link})
 
-    def _submitted(self, order: Order, origin: Origin, *, is_confirmed: bool) -> tuple[Job, int | None]:
-        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed, origin=origin)
-        return job, self._desk.jobs.place(job)
+    def _submit_job(self, order: Order, origin: OrderOrigin, *, is_confirmed: bool) -> tuple[Job, int | None]:
+        job = self._service.store.submit(order, is_confirmed=is_confirmed, origin=origin)
+        return job, self._service.store.place(job)
 
     async def _status(self, request: Request) -> Response:
-        return await self._told(request, await self._job(request))
+        return await self._job_response(request, await self._job(request))
 
     async def _events(self, request: Request) -> Response:
-        number, following = await self._number(request), self._desk.following
+        number, following = await self._job_number(request), self._service.watcher
         with ExitStack() as stack:
-            stack.enter_context(following.seat(number, self._desk.clients.code(request)))
-            seen = await following.look_up(number)
+            stack.enter_context(following.reserve(number, self._service.clients.client_hash(request)))
+            seen = await following.get_snapshot(number)
             if seen is None:
-                raise _no_job()
-            watch = stack.enter_context(following.watch(number, self._tell, self._link(request, seen[0]), seen))
-            return EventsAnswer(watch, stack.pop_all())
+                raise _job_not_found()
+            watch = stack.enter_context(
+                following.subscribe(number, self._serialize, self._link(request, seen[0]), seen)
+            )
+            return JobEventsResponse(watch, stack.pop_all())
 
-    def _tell(self, job: Job, place: int | None, link: str) -> dict[str, object]:
-        return told(job, place, self._desk.jobs.terms, link)
+    def _serialize(self, job: Job, place: int | None, link: str) -> dict[str, object]:
+        return job_to_json(job, place, self._service.store.retention, link)
 
     async def _confirm(self, request: Request) -> Response:
-        body = await _body(request)
+        body = await _read_json(request)
         code = body.get("code") if isinstance(body, dict) else None
         job = await self._job(request)
-        if not isinstance(code, str) or self._desk.keys.confirmed(code) != job.number:
+        if not isinstance(code, str) or self._service.signer.verify_confirmation(code) != job.number:
             raise UsageError("code: expected the one that was sent by mail")
-        return await self._told(request, await self._desk.do(self._desk.jobs.confirm, job.number))
+        return await self._job_response(request, await self._service.run_query(self._service.store.confirm, job.number))
 
     async def _cancel(self, request: Request) -> Response:
         job = await self._job(request)
-        return await self._told(request, await self._desk.do(self._desk.jobs.change, job.number, states.cancel))
+        return await self._job_response(
+            request, await self._service.run_query(self._service.store.change, job.number, states.cancel)
+        )
 
     async def _retry(self, request: Request) -> Response:
         job = await self._job(request)
-        return await self._told(request, await self._desk.do(self._desk.jobs.retry, job.number))
+        return await self._job_response(request, await self._service.run_query(self._service.store.retry, job.number))
 
     async def _package(self, request: Request) -> Response:
         job = await self._job(request)
         form = request.path_params["form"]
         package = next((each for each in job.packages if each.form == form), None)
         if package is None or not job.is_offered:
-            what = f"expected one of {', '.join(FORMS)}" if form not in FORMS else f"the job is {job.state}"
+            what = (
+                f"expected one of {', '.join(PACKAGE_FORMATS)}"
+                if form not in PACKAGE_FORMATS
+                else f"the job is {job.state}"
+            )
             raise HTTPException(404, f"there is nothing to pick up: {what}")
-        file = self._desk.folders.of(job.number) / package.file
+        file = self._service.folders.folder_of(job.number) / package.file
 
         async def picked_up() -> None:
-            await self._desk.do(self._desk.jobs.change, job.number, states.pick_up)
+            await self._service.run_query(self._service.store.change, job.number, states.pick_up)
 
-        return PackageAnswer(file, _name(job, form), MEDIA_TYPES[form], package.sha256, picked_up)
+        return PackageResponse(file, _download_name(job, form), PACKAGE_MEDIA_TYPES[form], package.sha256, picked_up)
 
     # Administrators
 
     async def _list(self, request: Request) -> Response:
-        await self._only_admin(request)
+        await self._require_admin(request)
         query = request.query_params
         name = query.get("state")
-        if name is not None and name not in set(State):
-            raise UsageError(f"state: expected one of {', '.join(State)}")
-        state = None if name is None else State(name)
-        limit = _number(query.get("limit", "100"), "limit", 1, _MAX_LISTED)
-        after = _number(query.get("after", "0"), "after", 0, _MAX_NUMBER)
-        found = await self._desk.do(self._desk.jobs.listed, state, limit, after)
-        places = range(after + 1, after + 1 + len(found)) if state is State.QUEUED else [None] * len(found)
-        jobs = [await self._object(request, job, place) for job, place in zip(found, places, strict=True)]
-        counts = await self._desk.do(self._desk.jobs.counts)
+        if name is not None and name not in set(JobState):
+            raise UsageError(f"state: expected one of {', '.join(JobState)}")
+        state = None if name is None else JobState(name)
+        limit = _parse_number(query.get("limit", "100"), "limit", 1, _MAX_LISTED)
+        after = _parse_number(query.get("after", "0"), "after", 0, _MAX_NUMBER)
+        found = await self._service.run_query(self._service.store.list_jobs, state, limit, after)
+        places = range(after + 1, after + 1 + len(found)) if state is JobState.QUEUED else [None] * len(found)
+        jobs = [await self._job_object(request, job, place) for job, place in zip(found, places, strict=True)]
+        counts = await self._service.run_query(self._service.store.count_by_state)
         return JSONResponse({"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=_NO_STORE)
 
     async def _delete_pending(self, request: Request) -> Response:
-        await self._only_admin(request)
+        await self._require_admin(request)
         query = request.query_params
-        if query.get("state") != State.PENDING:
+        if query.get("state") != JobState.PENDING:
             raise UsageError("state: expected pending: only unconfirmed orders are deleted in bulk")
         like = query.get("like")
-        number = None if like is None else _number(like, "like", 1, _MAX_NUMBER)
+        number = None if like is None else _parse_number(like, "like", 1, _MAX_NUMBER)
         domain = query.get("mail_domain", "")
-        count = await self._desk.do(partial(self._desk.jobs.remove_pending, mail_domain=domain, like=number))
+        count = await self._service.run_query(
+            partial(self._service.store.remove_pending, mail_domain=domain, like=number)
+        )
         return JSONResponse({"deleted": count}, headers=_NO_STORE)
 
     async def _pause(self, request: Request) -> Response:
-        job = await self._numbered(request)
-        return await self._told(request, await self._desk.do(self._desk.jobs.change, job.number, states.pause))
+        job = await self._job_for_admin(request)
+        return await self._job_response(
+            request, await self._service.run_query(self._service.store.change, job.number, states.pause)
+        )
 
     async def _resume(self, request: Request) -> Response:
-        job = await self._numbered(request)
-        return await self._told(request, await self._desk.do(self._desk.jobs.change, job.number, states.resume))
+        job = await self._job_for_admin(request)
+        return await self._job_response(
+            request, await self._service.run_query(self._service.store.change, job.number, states.resume)
+        )
 
     async def _move(self, request: Request) -> Response:
-        job = await self._numbered(request)
-        body = await _body(request)
+        job = await self._job_for_admin(request)
+        body = await _read_json(request)
         place = body.get("place") if isinstance(body, dict) else None
         if not isinstance(place, int) or isinstance(place, bool) or not 1 <= place <= _MAX_NUMBER:
             raise UsageError("place: expected a number from 1 on")
-        return await self._told(request, await self._desk.do(self._desk.jobs.move, job.number, place))
+        return await self._job_response(
+            request, await self._service.run_query(self._service.store.move, job.number, place)
+        )
 
     async def _assign(self, request: Request) -> Response:
-        job = await self._numbered(request)
-        body = await _body(request)
+        job = await self._job_for_admin(request)
+        body = await _read_json(request)
         worker = body.get("worker", 0) if isinstance(body, dict) else 0
         if worker is not None and not (isinstance(worker, str) and 0 < len(worker) <= 200 and worker.isprintable()):
             raise UsageError("worker: expected the name of a worker, or null for any")
-        changed = await self._desk.do(self._desk.jobs.change, job.number, lambda job, _: states.assign(job, worker))
-        return await self._told(request, changed)
+        changed = await self._service.run_query(
+            self._service.store.change, job.number, lambda job, _: states.assign(job, worker)
+        )
+        return await self._job_response(request, changed)
 
     async def _delete(self, request: Request) -> Response:
-        job = await self._numbered(request)
-        return await self._told(request, await self._desk.remove(job.number))
+        job = await self._job_for_admin(request)
+        return await self._job_response(request, await self._service.remove(job.number))
 
     async def _workers(self, request: Request) -> Response:
-        await self._only_admin(request)
-        workers = await self._desk.do(self._desk.jobs.workers)
-        return JSONResponse({"workers": [told_worker(each) for each in workers]}, headers=_NO_STORE)
+        await self._require_admin(request)
+        workers = await self._service.run_query(self._service.store.workers)
+        return JSONResponse({"workers": [worker_to_json(each) for each in workers]}, headers=_NO_STORE)
 
     async def _history(self, request: Request) -> Response:
-        await self._only_admin(request)
+        await self._require_admin(request)
         form = request.query_params.get("format", "json")
         if form not in HISTORIES:
             raise UsageError(f"format: expected one of {', '.join(HISTORIES)}")
-        pieces: AsyncIterator[str] = iterate_in_threadpool(written(self._desk.jobs.history(), form))
+        pieces: AsyncIterator[str] = iterate_in_threadpool(write_history(self._service.store.history(), form))
         headers = {**_NO_STORE, "content-disposition": f'attachment; filename="jobs.{form}"'}
         return StreamingResponse(pieces, media_type=HISTORIES[form], headers=headers)
 
     async def _statistics(self, request: Request) -> Response:
-        await self._only_admin(request)
-        found = await self._desk.do(lambda: statistics_of(self._desk.jobs.history()).to_json())
+        await self._require_admin(request)
+        found = await self._service.run_query(lambda: compute_statistics(self._service.store.history()).to_json())
         return JSONResponse(found, headers=_NO_STORE)
 
 
-def _by_method(answers: Mapping[str, Answering]) -> Answering:
+def _dispatch_by_method(answers: Mapping[str, JobHandler]) -> JobHandler:
     async def answer(request: Request) -> Response:
         return await answers["GET" if request.method == "HEAD" else request.method](request)
 
     return answer
 
 
-def _name(job: Job, form: str) -> str:
+def _download_name(job: Job, form: str) -> str:
     """Return what a package is called when it is saved: its site's host, in letters that every system takes."""
-    host = host_of(job.order.url)
+    host = normalize_host(job.order.url)
     plain = "".join(char if char.isascii() and (char.isalnum() or char in ".-") else "_" for char in host)
     return f"{plain.strip('.')[:100] or 'site'}.{form}"
 
 
-async def _body(request: Request) -> object:
+async def _read_json(request: Request) -> object:
     """Return the JSON in a request. Raises UsageError, and 408, 413 and 415."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "expected application/json")
-    data = await body_of(request)
+    data = await read_body(request)
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
         raise UsageError("expected JSON") from None
 
 
-def _number(text: str, name: str, least: int, most: int) -> int:
+def _parse_number(text: str, name: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise UsageError(f"{name}: expected a number from {least} to {most}")
     return int(text)
 
 
-def _no_job() -> HTTPException:
+def _job_not_found() -> HTTPException:
     return HTTPException(404, "there is no such job")
 
 
-def _unknown() -> HTTPException:
+def _unauthorized() -> HTTPException:
     return HTTPException(401, "expected the token of an administrator", {"www-authenticate": "Bearer"})
 
 
-async def _refused(_: Request, error: Exception) -> Response:
+async def _handle_http_exception(_: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     return JSONResponse({"error": error.detail}, error.status_code, {**_NO_STORE, **(error.headers or {})})
 
 
-async def _explained(_: Request, error: Exception) -> Response:
+async def _handle_error(_: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
     message = str(error)
-    if isinstance(error, DatabaseError) or not is_public(error):
+    if isinstance(error, DatabaseError) or not is_public_error(error):
         # The message may have a URL of a database or a path of a file.
         _log.error("%s", error)
         status, message = 503, "the database or a file of the service cannot be reached: try again later"

@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unlost.clock import Clock
-from unlost.service.clients import Proxies
-from unlost.service.going_on import going_on
+from unlost.service.clients import TrustedProxies
+from unlost.service.going_on import background_task
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.disk_space import SpaceLimits
+from unlost.service.jobs.disk_space import DiskSpaceLimits
 from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.keys import Keys, kept_secret
-from unlost.service.jobs.letters import Letters
-from unlost.service.jobs.retention import Terms
-from unlost.service.jobs.store import Jobs
-from unlost.service.jobs.tokens import Tokens
-from unlost.service.jobs_desk import Desk
-from unlost.service.letter_texts import LetterTexts
+from unlost.service.jobs.keys import LinkSigner, load_secret
+from unlost.service.jobs.letters import MailOutbox
+from unlost.service.jobs.retention import RetentionPolicy
+from unlost.service.jobs.store import JobStore
+from unlost.service.jobs.tokens import AdminTokens
+from unlost.service.jobs_desk import JobService
+from unlost.service.letter_texts import MailRenderer
 from unlost.service.mail import MailServer
-from unlost.service.post import Post
+from unlost.service.post import MailSender
 
-FIRST_TOKEN = "admin-token"  # noqa: S105  the name of a file
-WORK = "work"
+FIRST_TOKEN_FILE = "admin-token"  # noqa: S105  the name of a file
+WORK_FOLDER = "work"
 
 # After which a thread that reads hundreds of jobs lets the event loop go on. Python's own 5 ms would be waited for at
 # every step of every request.
@@ -33,7 +33,7 @@ _SWITCH_SECONDS = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class JobsOptions:
+class JobServiceConfig:
     """What a service is told that takes orders.
 
     folder: of jobs. archives: ids of those that may be ordered from. root: our own address, for links in letters.
@@ -47,45 +47,45 @@ class JobsOptions:
     database: Database
     archives: Collection[str]
     root: str
-    tell: Callable[[str], None]
+    on_message: Callable[[str], None]
     mail: MailServer | None = None
-    terms: Terms = field(default_factory=Terms)
-    proxies: Proxies = ()
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
+    proxies: TrustedProxies = ()
     contact: str = ""
     allows_private: bool = False
-    space: SpaceLimits = field(default_factory=SpaceLimits)
+    space: DiskSpaceLimits = field(default_factory=DiskSpaceLimits)
 
 
 @asynccontextmanager
-async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]:
+async def open_job_service(options: JobServiceConfig, clock: Clock) -> AsyncIterator[JobService]:
     """Yield a desk, with letters being sent and jobs being looked after meanwhile."""
     sys.setswitchinterval(_SWITCH_SECONDS)
-    keys = Keys(kept_secret(options.folder / "secret"))
-    _make_first_token(Tokens(options.database), options)
-    jobs = Jobs(options.database, options.terms, allows_private=options.allows_private)
-    letters = Letters(options.database)
-    desk = Desk.of(
-        jobs, JobFolders(options.folder / WORK), keys, letters, options.archives,
+    keys = LinkSigner(load_secret(options.folder / "secret"))
+    _create_first_token(AdminTokens(options.database), options)
+    jobs = JobStore(options.database, options.retention, allows_private=options.allows_private)
+    letters = MailOutbox(options.database)
+    desk = JobService.create(
+        jobs, JobFolders(options.folder / WORK_FOLDER), keys, letters, options.archives,
         proxies=options.proxies, sends_mail=options.mail is not None, contact=options.contact,
         space=options.space,
     )  # fmt: skip
-    texts = LetterTexts(keys, options.terms, options.root)
+    texts = MailRenderer(keys, options.retention, options.root)
     async with AsyncExitStack() as stack:
-        stack.callback(desk.orders.shutdown)
-        stack.callback(desk.logins.shutdown)
-        stack.callback(desk.reports.shutdown)
-        stack.callback(desk.following.close)
-        await stack.enter_async_context(going_on(desk.look_after(clock)))
-        await stack.enter_async_context(going_on(desk.tidy(clock)))
-        post = Post(letters, texts, options.mail, clock, options.tell)
+        stack.callback(desk.order_threads.shutdown)
+        stack.callback(desk.login_pool.shutdown)
+        stack.callback(desk.report_pool.shutdown)
+        stack.callback(desk.watcher.close)
+        await stack.enter_async_context(background_task(desk.run_retention(clock)))
+        await stack.enter_async_context(background_task(desk.run_checkpoints(clock)))
+        post = MailSender(letters, texts, options.mail, clock, options.on_message)
         stack.push_async_callback(asyncio.to_thread, post.close)
-        await stack.enter_async_context(going_on(post.run()))
+        await stack.enter_async_context(background_task(post.run()))
         yield desk
 
 
-def _make_first_token(tokens: Tokens, options: JobsOptions) -> None:
+def _create_first_token(tokens: AdminTokens, options: JobServiceConfig) -> None:
     """Where nobody has a token yet, leave one in a file for whoever runs the service."""
-    file = options.folder / FIRST_TOKEN
+    file = options.folder / FIRST_TOKEN_FILE
     if tokens.count() or file.exists():
         return
     try:
@@ -93,5 +93,5 @@ def _make_first_token(tokens: Tokens, options: JobsOptions) -> None:
     except FileExistsError:  # of several that begin at once, another one was first
         return
     with os.fdopen(descriptor, "w") as opened:
-        opened.write(tokens.make("first") + "\n")
-    options.tell(f"a token for administrators is in {file}")
+        opened.write(tokens.create("first") + "\n")
+    options.on_message(f"a token for administrators is in {file}")

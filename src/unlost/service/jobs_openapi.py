@@ -2,18 +2,18 @@
 
 from collections.abc import Mapping
 
-from unlost.recover.plan import Policy
-from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
-from unlost.service.jobs.job import Stage, State
-from unlost.service.jobs.order import FORMS, MAX_MAIL, MAX_NAME, MAX_URL
-from unlost.service.jobs.packages import MEDIA_TYPES
+from unlost.recover.plan import RecoverPolicy
+from unlost.service.jobs.history import HISTORY_MEDIA_TYPES as HISTORIES
+from unlost.service.jobs.job import JobStage, JobState
+from unlost.service.jobs.order import PACKAGE_FORMATS, MAX_MAIL, MAX_NAME, MAX_URL
+from unlost.service.jobs.packages import PACKAGE_MEDIA_TYPES
 from unlost.shown.language import LANGUAGES
 
 _Object = dict[str, object]
 
 _TEXT: _Object = {"type": "string"}
 _COUNT: _Object = {"type": "integer", "minimum": 0}
-_SWITCH: _Object = {"type": "boolean"}
+_FLAG: _Object = {"type": "boolean"}
 _TIME: _Object = {"type": ["string", "null"], "description": "ISO 8601, UTC"}
 _DATE: _Object = {"type": ["string", "null"], "description": "1 to 14 digits, also with dashes", "example": "2014-05"}
 _KEY: _Object = {
@@ -25,7 +25,7 @@ _KEY: _Object = {
 }
 _ADMIN: list[_Object] = [{"token": []}]
 _ERROR: _Object = {"type": "object", "required": ["error"], "properties": {"error": _TEXT}}
-_SAID = {
+_ERROR_TEXTS = {
     400: "What was expected of the request is said",
     401: "The token of an administrator is missing or wrong",
     404: "No such job, or nothing to pick up",
@@ -48,32 +48,36 @@ def _schemas() -> _Object:
             "url": {"type": "string", "maxLength": MAX_URL, "minLength": 1, "example": "http://example.com/"},
             "mail": {"type": "string", "maxLength": MAX_MAIL, "format": "email", "example": "you@example.org"},
             "name": {"type": "string", "maxLength": MAX_NAME},
-            "page": {**_SWITCH, "description": "Only this page, with what is needed to show it"},
+            "page": {**_FLAG, "description": "Only this page, with what is needed to show it"},
             "archives": {"type": "array", "items": _TEXT, "maxItems": 100, "description": "Ids; none for all"},
             "at": {**_DATE, "description": "As close to this date as can be; else the last copies"},
             "from": _DATE,
             "to": _DATE,
-            "format": {"type": "string", "enum": list(FORMS), "description": "Which package is wanted; all are made"},
+            "format": {
+                "type": "string",
+                "enum": list(PACKAGE_FORMATS),
+                "description": "Which package is wanted; all are made",
+            },
             "language": {"type": "string", "enum": list(LANGUAGES), "description": "Of letters"},
-            "windows": {**_SWITCH, "default": True, "description": "Names of files that Windows takes"},
-            "policy": {"type": "string", "enum": [each.value for each in Policy]},
+            "windows": {**_FLAG, "default": True, "description": "Names of files that Windows takes"},
+            "policy": {"type": "string", "enum": [each.value for each in RecoverPolicy]},
         },
     }
     progress = {
         "share": {"type": "number", "minimum": 0, "maximum": 1},
         **dict.fromkeys(("recovered", "missing", "queued"), _COUNT),
-        "stage": {"enum": [*(each.value for each in Stage), None]},
+        "stage": {"enum": [*(each.value for each in JobStage), None]},
     }
-    package = {"format": {"enum": list(FORMS)}, "type": _TEXT, "size": _COUNT, "sha256": _TEXT, "link": _TEXT}
+    package = {"format": {"enum": list(PACKAGE_FORMATS)}, "type": _TEXT, "size": _COUNT, "sha256": _TEXT, "link": _TEXT}
     times = ("submitted", "confirmed", "begun", "ended", "picked_up", "removed_at", "not_before")
     job: _Object = {
         "number": _COUNT,
-        "state": {"enum": [each.value for each in State]},
+        "state": {"enum": [each.value for each in JobState]},
         **dict.fromkeys(("url", "policy", "name", "mail", "message"), _TEXT),
-        **dict.fromkeys(("page", "windows"), _SWITCH),
+        **dict.fromkeys(("page", "windows"), _FLAG),
         **dict.fromkeys(times, _TIME),
         **dict.fromkeys(("at", "from", "to"), _DATE),
-        "format": {"enum": list(FORMS)},
+        "format": {"enum": list(PACKAGE_FORMATS)},
         "language": {"enum": list(LANGUAGES)},
         "archives": {"type": "array", "items": _TEXT},
         "place": {"type": ["integer", "null"], "minimum": 1},
@@ -91,12 +95,12 @@ def _schemas() -> _Object:
     }
 
 
-def _statistics() -> _Object:
+def _statistics_schema() -> _Object:
     """Return the shape of the statistics: shares are from 0 to 1, null of nothing."""
     share: _Object = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
     number: _Object = {"type": ["number", "null"], "minimum": 0}
-    part = _all({"jobs": _COUNT, "share": share})
-    spread = _all(dict.fromkeys(("mean", "min", "max", "deviation"), number))
+    part = _object_schema({"jobs": _COUNT, "share": share})
+    spread = _object_schema(dict.fromkeys(("mean", "min", "max", "deviation"), number))
     group = {**dict.fromkeys(("complete", "discovered", "recovered"), _COUNT), "share": share}
     archive = {
         "archive": _TEXT,
@@ -105,30 +109,30 @@ def _statistics() -> _Object:
         "contribution": share,
         "requests_per_job": number,
     }
-    return _all(
+    return _object_schema(
         {
             **dict.fromkeys(("ordered", "complete"), _COUNT),
             "states": {"type": "object", "additionalProperties": _COUNT},
             **dict.fromkeys(("single_pages", "nothing_recovered"), part),
-            "not_picked_up": _all({"jobs": _COUNT, "share": share, "kept": _COUNT}),
+            "not_picked_up": _object_schema({"jobs": _COUNT, "share": share, "kept": _COUNT}),
             **dict.fromkeys(("discovered", "recovered", "days", "share", "share_with_something"), spread),
-            "histogram": _list({"from": share, "to": share, "jobs": _COUNT, "share": share}),
-            "months": _list({"month": _TEXT, "ordered": _COUNT, **group}),
-            "tlds": _list({"tld": _TEXT, **group}),
-            "archives": _list(archive),
+            "histogram": _array_schema({"from": share, "to": share, "jobs": _COUNT, "share": share}),
+            "months": _array_schema({"month": _TEXT, "ordered": _COUNT, **group}),
+            "tlds": _array_schema({"tld": _TEXT, **group}),
+            "archives": _array_schema(archive),
         }
     )
 
 
-def _all(properties: Mapping[str, object]) -> _Object:
+def _object_schema(properties: Mapping[str, object]) -> _Object:
     """Return the shape of an object that has these fields and no others."""
     return {
         "type": "object", "required": list(properties), "additionalProperties": False, "properties": {**properties},
     }  # fmt: skip
 
 
-def _list(properties: Mapping[str, object]) -> _Object:
-    return {"type": "array", "items": _all(properties)}
+def _array_schema(properties: Mapping[str, object]) -> _Object:
+    return {"type": "array", "items": _object_schema(properties)}
 
 
 def components() -> _Object:
@@ -136,35 +140,39 @@ def components() -> _Object:
     return {"schemas": _schemas(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
 
 
-def _answers(success: _Object, *statuses: int) -> _Object:
+def _responses(success: _Object, *statuses: int) -> _Object:
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    failures: _Object = {str(status): {"description": _SAID[status], "content": error} for status in (*statuses, 503)}
+    failures: _Object = {
+        str(status): {"description": _ERROR_TEXTS[status], "content": error} for status in (*statuses, 503)
+    }
     return {**success, **failures}
 
 
-def _job(status: int = 200) -> _Object:
+def _job_response(status: int = 200) -> _Object:
     content = {"application/json": {"schema": {"$ref": "#/components/schemas/Job"}}}
     return {str(status): {"description": "The job", "content": content}}
 
 
-def _some(*types: str) -> _Object:
+def _content_of(*types: str) -> _Object:
     return {"200": {"description": "It", "content": {each.partition(";")[0]: {} for each in types}}}
 
 
-def _body(schema: _Object) -> _Object:
+def _request_body(schema: _Object) -> _Object:
     return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
-def _one(summary: str, responses: _Object, **more: object) -> _Object:
+def _operation(summary: str, responses: _Object, **more: object) -> _Object:
     return {"summary": summary, "parameters": [_KEY], "responses": responses, **more}
 
 
 def paths() -> _Object:
     """Return the paths."""
-    order = _body({"$ref": "#/components/schemas/Order"})
-    code = _body({"type": "object", "required": ["code"], "properties": {"code": _TEXT}})
-    place = _body({"type": "object", "required": ["place"], "properties": {"place": {"type": "integer", "minimum": 1}}})
-    worker = _body(
+    order = _request_body({"$ref": "#/components/schemas/Order"})
+    code = _request_body({"type": "object", "required": ["code"], "properties": {"code": _TEXT}})
+    place = _request_body(
+        {"type": "object", "required": ["place"], "properties": {"place": {"type": "integer", "minimum": 1}}}
+    )
+    worker = _request_body(
         {
             "type": "object",
             "required": ["worker"],
@@ -172,28 +180,35 @@ def paths() -> _Object:
         }
     )
     listed: list[_Object] = [
-        {"name": "state", "in": "query", "schema": {"type": "string", "enum": [each.value for each in State]}},
+        {"name": "state", "in": "query", "schema": {"type": "string", "enum": [each.value for each in JobState]}},
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
         {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 1 << 60}},
     ]
     histories = {"name": "format", "in": "query", "schema": {"type": "string", "enum": list(HISTORIES)}}
-    forms = {"name": "form", "in": "path", "required": True, "schema": {"type": "string", "enum": list(FORMS)}}
-    package = _some(*MEDIA_TYPES.values())
+    forms = {
+        "name": "form",
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "enum": list(PACKAGE_FORMATS)},
+    }
+    package = _content_of(*PACKAGE_MEDIA_TYPES.values())
     change = (400, 401, 404, 408, 409, 413, 415)
     one = "/api/jobs/{key}"
-    statistics: _Object = {"200": {"description": "They", "content": {"application/json": {"schema": _statistics()}}}}
+    statistics: _Object = {
+        "200": {"description": "They", "content": {"application/json": {"schema": _statistics_schema()}}}
+    }
     return {
         "/api/jobs": {
             "post": {
                 "summary": "Order a recovery; it is confirmed by mail, unless an administrator orders it",
                 "requestBody": order,
-                "responses": _answers(_job(201), 400, 401, 408, 413, 415, 429),
+                "responses": _responses(_job_response(201), 400, 401, 408, 413, 415, 429),
                 "security": [{}, *_ADMIN],
             },
             "get": {
                 "summary": "Jobs, by state",
                 "parameters": listed,
-                "responses": _answers(_some("application/json"), 400, 401),
+                "responses": _responses(_content_of("application/json"), 400, 401),
                 "security": _ADMIN,
             },
             "delete": {
@@ -218,42 +233,50 @@ def paths() -> _Object:
                         "schema": {"type": "integer", "minimum": 1, "maximum": 1 << 60},
                     },
                 ],
-                "responses": _answers(_some("application/json"), 400, 401),
+                "responses": _responses(_content_of("application/json"), 400, 401),
                 "security": _ADMIN,
             },
         },
         one: {
-            "get": _one("How a job stands", _answers(_job(), 401, 404)),
-            "delete": _one("Remove a job and its files", _answers(_job(), 401, 404), security=_ADMIN),
+            "get": _operation("How a job stands", _responses(_job_response(), 401, 404)),
+            "delete": _operation("Remove a job and its files", _responses(_job_response(), 401, 404), security=_ADMIN),
         },
         f"{one}/events": {
-            "get": _one(
+            "get": _operation(
                 "How a job stands, whenever it changes: server-sent events",
-                _answers(_some("text/event-stream"), 401, 404, 429),
+                _responses(_content_of("text/event-stream"), 401, 404, 429),
             )
         },
         f"{one}/package/{{form}}": {
             "get": {
                 "summary": "What came back, to pick up; parts of it by Range",
                 "parameters": [_KEY, forms],
-                "responses": _answers({**package, "206": {"description": "A part of it"}}, 400, 401, 404, 416),
+                "responses": _responses({**package, "206": {"description": "A part of it"}}, 400, 401, 404, 416),
             }
         },
-        f"{one}/confirm": {"post": _one("Confirm an order", _answers(_job(), *change), requestBody=code)},
-        f"{one}/cancel": {"post": _one("Cancel a job", _answers(_job(), 401, 404, 409))},
-        f"{one}/retry": {"post": _one("Try again what has ended", _answers(_job(), 401, 404, 409))},
-        f"{one}/pause": {"post": _one("Hold a job", _answers(_job(), 401, 404, 409), security=_ADMIN)},
-        f"{one}/resume": {"post": _one("Have a paused job go on", _answers(_job(), 401, 404, 409), security=_ADMIN)},
+        f"{one}/confirm": {
+            "post": _operation("Confirm an order", _responses(_job_response(), *change), requestBody=code)
+        },
+        f"{one}/cancel": {"post": _operation("Cancel a job", _responses(_job_response(), 401, 404, 409))},
+        f"{one}/retry": {"post": _operation("Try again what has ended", _responses(_job_response(), 401, 404, 409))},
+        f"{one}/pause": {"post": _operation("Hold a job", _responses(_job_response(), 401, 404, 409), security=_ADMIN)},
+        f"{one}/resume": {
+            "post": _operation("Have a paused job go on", _responses(_job_response(), 401, 404, 409), security=_ADMIN)
+        },
         f"{one}/move": {
-            "post": _one("Another place in the queue", _answers(_job(), *change), requestBody=place, security=_ADMIN)
+            "post": _operation(
+                "Another place in the queue", _responses(_job_response(), *change), requestBody=place, security=_ADMIN
+            )
         },
         f"{one}/assign": {
-            "post": _one("Have one worker do it", _answers(_job(), *change), requestBody=worker, security=_ADMIN)
+            "post": _operation(
+                "Have one worker do it", _responses(_job_response(), *change), requestBody=worker, security=_ADMIN
+            )
         },
         "/api/workers": {
             "get": {
                 "summary": "Workers, and what they do",
-                "responses": _answers(_some("application/json"), 401),
+                "responses": _responses(_content_of("application/json"), 401),
                 "security": _ADMIN,
             }
         },
@@ -261,14 +284,14 @@ def paths() -> _Object:
             "get": {
                 "summary": "All jobs there ever were",
                 "parameters": [histories],
-                "responses": _answers(_some(*HISTORIES.values()), 400, 401),
+                "responses": _responses(_content_of(*HISTORIES.values()), 400, 401),
                 "security": _ADMIN,
             }
         },
         "/api/statistics": {
             "get": {
                 "summary": "What came of all jobs, in numbers",
-                "responses": _answers(statistics, 401),
+                "responses": _responses(statistics, 401),
                 "security": _ADMIN,
             }
         },

@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unlost.aggregate.found import Found
-from unlost.service.standing import Standing
+from unlost.aggregate.found import AggregateResult
+from unlost.service.standing import ArchiveStatus
 
-MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
-_BREAKERS = {"active": 0, "trial": 1, "dormant": 2}
+_BREAKER_VALUES = {"active": 0, "trial": 1, "dormant": 2}
 
-Labels = tuple[tuple[str, str], ...]
+MetricLabels = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Histogram:
         self.counts[bisect_left(_BOUNDS, seconds)] += 1
         self.total += seconds
 
-    def lines(self, name: str, labels: Labels) -> Iterator[str]:
+    def lines(self, name: str, labels: MetricLabels) -> Iterator[str]:
         below = 0
         for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self.counts, strict=True):
             below += count
@@ -46,7 +46,7 @@ class Metrics:
         self._upstream_seconds: dict[str, _Histogram] = {}
         self._finds: Counter[bool] = Counter()
 
-    def request(self, endpoint: str, status: int, seconds: float) -> None:
+    def count_request(self, endpoint: str, status: int, seconds: float) -> None:
         """Count one answer of ours."""
         self._requests[endpoint, status] += 1
         histogram = self._seconds.get(endpoint)
@@ -54,21 +54,21 @@ class Metrics:
             histogram = self._seconds[endpoint] = _Histogram()
         histogram.add(seconds)
 
-    def found(self, from_cache: bool) -> None:
+    def count_lookup(self, from_cache: bool) -> None:
         """Count one page that was looked for, and whether what was kept was enough."""
         self._finds[from_cache] += 1
 
-    def asked(self, found: Found) -> None:
+    def count_upstream(self, found: AggregateResult) -> None:
         """Count what came of every archive. To be called once for each time that archives were asked."""
         for report in found.reports:
             self._upstream[report.archive, report.outcome, report.reason] += 1
             self._upstream_seconds.setdefault(report.archive, _Histogram()).add(report.duration_ms / 1_000)
 
-    def text(self, standings: Sequence[Standing], gauges: Mapping[str, tuple[str, float]]) -> bytes:
+    def render(self, statuses: Sequence[ArchiveStatus], gauges: Mapping[str, tuple[str, float]]) -> bytes:
         """Return all of it. gauges: other numbers, with what each means."""
-        return ("\n".join(self._lines(standings, gauges)) + "\n").encode()
+        return ("\n".join(self._lines(statuses, gauges)) + "\n").encode()
 
-    def _lines(self, standings: Sequence[Standing], gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
+    def _lines(self, statuses: Sequence[ArchiveStatus], gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
         yield from _head("unlost_requests_total", "counter", "Answers, by endpoint and status.")
         for (endpoint, status), count in sorted(self._requests.items()):
             yield _line("unlost_requests_total", (("endpoint", endpoint), ("status", str(status))), count)
@@ -85,49 +85,49 @@ class Metrics:
         yield from _head("unlost_upstream_seconds", "histogram", "How long archives took.")
         for archive, histogram in sorted(self._upstream_seconds.items()):
             yield from histogram.lines("unlost_upstream_seconds", (("archive", archive),))
-        yield from _standing_lines(standings)
+        yield from _archive_lines(statuses)
         for name, (meaning, value) in gauges.items():
             yield from _head(name, "counter" if name.endswith("_total") else "gauge", meaning)
             yield _line(name, (), value)
 
 
-def _standing_lines(standings: Sequence[Standing]) -> Iterator[str]:
+def _archive_lines(statuses: Sequence[ArchiveStatus]) -> Iterator[str]:
     columns: tuple[tuple[str, str, str, Iterable[tuple[str, float | None]]], ...] = (
         (
             "unlost_breaker_state",
             "gauge",
             "Whether an archive is asked: 0 always, 1 to see whether it answers again, 2 not for a while.",
-            ((each.archive.id, _BREAKERS[each.breaker]) for each in standings),
+            ((each.archive.id, _BREAKER_VALUES[each.breaker]) for each in statuses),
         ),
         (
             "unlost_map_made_seconds",
             "gauge",
             "When the map or filter of an archive was made, in seconds since 1970.",
-            ((each.archive.id, each.map_made) for each in standings),
+            ((each.archive.id, each.map_created) for each in statuses),
         ),
         (
             "unlost_routed_total",
             "counter",
             "How often the map of an archive said that it may hold a page.",
-            ((each.archive.id, each.routed) for each in standings),
+            ((each.archive.id, each.routed) for each in statuses),
         ),
         (
             "unlost_routed_hits_total",
             "counter",
             "How often it did.",
-            ((each.archive.id, each.routed_hits) for each in standings),
+            ((each.archive.id, each.routed_hits) for each in statuses),
         ),
         (
             "unlost_explored_total",
             "counter",
             "How often an archive was asked although its map said no.",
-            ((each.archive.id, each.explored) for each in standings),
+            ((each.archive.id, each.explored) for each in statuses),
         ),
         (
             "unlost_explored_hits_total",
             "counter",
             "How often the map was wrong.",
-            ((each.archive.id, each.explored_hits) for each in standings),
+            ((each.archive.id, each.explored_hits) for each in statuses),
         ),
     )
     for name, kind, meaning, values in columns:
@@ -141,10 +141,10 @@ def _head(name: str, kind: str, meaning: str) -> tuple[str, str]:
     return f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"
 
 
-def _line(name: str, labels: Labels, value: float) -> str:
-    inner = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
+def _line(name: str, labels: MetricLabels, value: float) -> str:
+    inner = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels)
     return f"{name}{{{inner}}} {value}" if inner else f"{name} {value}"
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -7,25 +7,25 @@ _WIDE_BITS = 40  # of an IPv6 address: what a hosting provider gives to one cust
 _NETWORK_BITS = 64  # of an IPv6 address: what one customer of a provider has, of which each machine has millions
 
 
-def network_of(host: str) -> str:
+def client_network(host: str) -> str:
     """Return the same text for all addresses of one customer; `?` for what is no address.
 
     >>> network_of("192.0.2.1"), network_of("2001:db8::1") == network_of("2001:db8::2"), network_of("me")
     ('192.0.2.1', True, '?')
     """
-    address = _address(host)
+    address = _parse_ip(host)
     if address is None:
         return "?"
     return str(address) if isinstance(address, IPv4Address) else f"{int(address) >> (128 - _NETWORK_BITS):x}"
 
 
-def wider_networks_of(host: str) -> tuple[str, str]:
+def wider_networks(host: str) -> tuple[str, str]:
     """Return the IPv4 /24 or IPv6 /56 of an address, and its IPv6 /40; empty for IPv4.
 
     >>> wider_networks_of("192.0.2.1"), wider_networks_of("2001:db8:1234:5678::1"), wider_networks_of("me")
     (('192.0.2.0/24', ''), ('2001:db8:1234:5600::/56', '2001:db8:1200::/40'), ('?', ''))
     """
-    address = _address(host)
+    address = _parse_ip(host)
     if address is None:
         return "?", ""
     network = str(ip_network((address, _SITE_BITS[address.version]), strict=False))
@@ -34,7 +34,7 @@ def wider_networks_of(host: str) -> tuple[str, str]:
     return network, str(ip_network((address, _WIDE_BITS), strict=False))
 
 
-def _address(host: str) -> IPv4Address | IPv6Address | None:
+def _parse_ip(host: str) -> IPv4Address | IPv6Address | None:
     try:
         address = ip_address(host)
     except ValueError:

@@ -2,7 +2,7 @@
 
 from unlost._core import VERSION
 from unlost.aggregate.forms import MEDIA_TYPES
-from unlost.service.asked import DESCRIPTIONS, LISTS, SUMMARIES
+from unlost.service.asked import MEMENTO_FORMATS, TIMEMAP_FORMATS, SUMMARY_FORMATS
 
 _Object = dict[str, object]
 
@@ -55,7 +55,7 @@ def _choice(names: tuple[str, ...], place: str = "path") -> _Object:
     return {"name": "format", "in": place, "required": place == "path", "schema": {"type": "string", "enum": [*names]}}
 
 
-def _answers(success: _Object, *statuses: int) -> _Object:
+def _responses(success: _Object, *statuses: int) -> _Object:
     said = {
         302: "Found: Location is the address of the copy",
         400: "A request, an address or a date that is malformed; what was expected is said",
@@ -79,39 +79,44 @@ def _get(summary: str, parameters: list[_Object], responses: _Object) -> _Object
     return {"get": {"summary": summary, "parameters": parameters, "responses": responses}}
 
 
-def description(base: str, has_map: bool, jobs: _Object | None = None) -> _Object:
+def build_openapi(base: str, has_map: bool, jobs: _Object | None = None) -> _Object:
     """Return it, as JSON has it. base: our own address. jobs: what is added where recoveries can be ordered."""
-    lists = [_TYPES[form] for form in LISTS]
-    told = [_TYPES[form] for form in DESCRIPTIONS if form in _TYPES]
+    lists = [_TYPES[form] for form in TIMEMAP_FORMATS]
+    told = [_TYPES[form] for form in MEMENTO_FORMATS if form in _TYPES]
     faults = (400, 404, 414, 503, 504)
-    of_copy = _answers(_ok(*told, "*/*"), 302, *faults, 451, 502)
-    find = [{**_PAGE, "in": "query"}, _choice(LISTS, "query"), {**_DATE, "in": "query", "required": False}, *_OPTIONS]
+    of_copy = _responses(_ok(*told, "*/*"), 302, *faults, 451, 502)
+    find = [
+        {**_PAGE, "in": "query"},
+        _choice(TIMEMAP_FORMATS, "query"),
+        {**_DATE, "in": "query", "required": False},
+        *_OPTIONS,
+    ]
     health = _ok("application/json")
     if jobs:
         health = {**health, "503": {"description": "No database", "content": {"application/json": {}}}}
     paths: _Object = {
         "/timemap/{format}/{uri}": _get(
-            "All copies of a page", [_choice(LISTS), _PAGE, _PREFER], _answers(_ok(*lists), *faults)
+            "All copies of a page", [_choice(TIMEMAP_FORMATS), _PAGE, _PREFER], _responses(_ok(*lists), *faults)
         ),
         "/timegate/{uri}": _get(
-            "The copy closest to a date", [_PAGE, _ACCEPT_DATETIME, _PREFER], _answers({}, 302, *faults)
+            "The copy closest to a date", [_PAGE, _ACCEPT_DATETIME, _PREFER], _responses({}, 302, *faults)
         ),
         "/memento/{date}/{uri}": _get(
-            "The copy closest to a date, which is in the path", [_DATE, _PAGE, _PREFER], _answers({}, 302, *faults)
+            "The copy closest to a date, which is in the path", [_DATE, _PAGE, _PREFER], _responses({}, 302, *faults)
         ),
         "/memento/{format}/{date}/{uri}": _get(
             "What there is to say of the closest copy; `proxy`: the copy itself",
-            [_choice(DESCRIPTIONS), _DATE, _PAGE, _PREFER],
+            [_choice(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER],
             of_copy,
         ),
         "/api/{format}/{date}/{uri}": _get(
-            "The same by another name, as MemGator has it", [_choice(DESCRIPTIONS), _DATE, _PAGE, _PREFER], of_copy
+            "The same by another name, as MemGator has it", [_choice(MEMENTO_FORMATS), _DATE, _PAGE, _PREFER], of_copy
         ),
-        "/api/find": _get("All copies, with every option a parameter", find, _answers(_ok(*lists), *faults)),
+        "/api/find": _get("All copies, with every option a parameter", find, _responses(_ok(*lists), *faults)),
         "/summary/{format}/{uri}": _get(
             "How many copies, by archive and year",
-            [_choice(SUMMARIES), _PAGE, _PREFER],
-            _answers(_ok(*(_TYPES[form] for form in SUMMARIES)), *faults),
+            [_choice(SUMMARY_FORMATS), _PAGE, _PREFER],
+            _responses(_ok(*(_TYPES[form] for form in SUMMARY_FORMATS)), *faults),
         ),
         "/about": _get("Archives: which are asked, and why", [], _ok("application/json", "text/html")),
         "/metrics": _get("Numbers, for Prometheus", [], _ok("text/plain")),

@@ -11,40 +11,40 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
 from unlost.service import metrics, page
-from unlost.service.about import about
-from unlost.service.address import page_in
-from unlost.service.answers import Answer, text_answer
-from unlost.service.asked import LISTS, SHAPES, Asked, terms_of
-from unlost.service.lists import Lists, compute_digest
-from unlost.service.openapi import description
-from unlost.service.pages.catalogue import remember_language, strings_for
-from unlost.service.parts import Parts
-from unlost.service.preferences import combined, date_of, wished_by
-from unlost.service.published_map import PATH, PublishedMap
-from unlost.service.refusals import refusal
+from unlost.service.about import describe_archives
+from unlost.service.address import parse_typed_url
+from unlost.service.answers import WebResponse, text_response
+from unlost.service.asked import TIMEMAP_FORMATS, ENDPOINT_PATTERNS, MementoRequest, parse_headers
+from unlost.service.lists import TimeMapViews, compute_digest
+from unlost.service.openapi import build_openapi
+from unlost.service.pages.catalogue import remember_language, strings_for_request
+from unlost.service.parts import ServiceContext
+from unlost.service.preferences import merge_routing_options, parse_date_digits, parse_routing_parameters
+from unlost.service.published_map import MAP_PATH, PublishedMap
+from unlost.service.refusals import error_response
 
-_PLAIN = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
-_OPTIONS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
-_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
+_PLAIN_PATHS = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
+_SEARCH_PARAMETERS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
+_STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
-class Others:
+class SecondaryRoutes:
     """Answers by Starlette's router."""
 
-    def __init__(self, parts: Parts, lists: Lists, places: Places | None) -> None:
-        self._parts = parts
-        self._lists = lists
-        self._places = places
-        names = {each.archive.id: each.archive.name for each in parts.stands.standings()}
-        self._page = page.Page(names, places.prefix if places else "", takes_orders=parts.desk is not None)
+    def __init__(self, context: ServiceContext, views: TimeMapViews, urls: ServiceUrls | None) -> None:
+        self._context = context
+        self._views = views
+        self._urls = urls
+        names = {each.archive.id: each.archive.name for each in context.archive_status.archive_statuses()}
+        self._page = page.SearchPage(names, urls.prefix if urls else "", takes_orders=context.job_service is not None)
         self._files = {
-            name: files("unlost.service").joinpath("static", name).read_bytes() for name in page.static_files()
+            name: files("unlost.service").joinpath("static", name).read_bytes() for name in page.list_static_files()
         }
-        self._endpoints = {*_PLAIN, *(f"/static/{name}" for name in self._files)}
+        self._endpoints = {*_PLAIN_PATHS, *(f"/static/{name}" for name in self._files)}
         routes = [
             Route("/", self._home),
             Route("/about", self._about),
@@ -54,10 +54,12 @@ class Others:
             Route("/openapi.json", self._openapi),
             Route("/static/{name}", self._static),
         ]
-        if parts.published:
-            routes.append(Route(PATH, PublishedMap(parts.published).answer))
-            self._endpoints.add(PATH)
-        self._router = Starlette(routes=routes, exception_handlers={HTTPException: self._refused, UsageError: _bad})
+        if context.published_map:
+            routes.append(Route(MAP_PATH, PublishedMap(context.published_map).respond))
+            self._endpoints.add(MAP_PATH)
+        self._router = Starlette(
+            routes=routes, exception_handlers={HTTPException: self._not_found, UsageError: _bad_request}
+        )
         self._router.router.redirect_slashes = False
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> str:
@@ -66,123 +68,130 @@ class Others:
         await self._router(scope, receive, send)
         return (path[1:] or "home") if path in self._endpoints else ""
 
-    async def _refused(self, _: Request, error: Exception) -> Response:
+    async def _not_found(self, _: Request, error: Exception) -> Response:
         """Say what there is, where somebody looked for something else."""
-        there_is = [*SHAPES.values(), *sorted(self._endpoints)]
+        there_is = [*ENDPOINT_PATTERNS.values(), *sorted(self._endpoints)]
         status = error.status_code if isinstance(error, HTTPException) else 500
         return PlainTextResponse("There is nothing here. There is:\n" + "\n".join(there_is) + "\n", status)
 
     async def _home(self, request: Request) -> Response:
-        options = {name: request.query_params.get(name, "") for name in _OPTIONS}
+        options = {name: request.query_params.get(name, "") for name in _SEARCH_PARAMETERS}
         found, problem, status = None, "", 200
         if options["uri"].strip():
             try:
-                found = await self._look(options["uri"], request.query_params)
+                found = await self._lookup(options["uri"], request.query_params)
             except (InputError, UsageError, NotKeptError, BusyError) as error:
-                refused = refusal(error)
+                refused = error_response(error)
                 problem, status = refused.body.decode().strip(), refused.status
-        choice = page.Choice(options["archive"], options["year"])
-        text = await self._page.home(options, found, problem, choice, strings_for(request), request.url.query)
-        return _remembered(request, _html(text, status))
+        choice = page.CaptureFilter(options["archive"], options["year"])
+        text = await self._page.render_home(
+            options, found, problem, choice, strings_for_request(request), request.url.query
+        )
+        return _with_language(request, _html_response(text, status))
 
-    async def _look(self, address: str, options: Mapping[str, str]) -> Found:
-        wish = combined(wished_by(options), self._parts.wish)
-        found = await self._parts.finds.find(page_in(address), wish)
-        self._parts.metrics.found(found.from_cache)
+    async def _lookup(self, address: str, options: Mapping[str, str]) -> AggregateResult:
+        wish = merge_routing_options(parse_routing_parameters(options), self._context.default_options)
+        found = await self._context.finder.find(parse_typed_url(address), wish)
+        self._context.metrics.count_lookup(found.from_cache)
         return found
 
     async def _find(self, request: Request) -> Response:
         """Answer as a TimeMap does, or with a date as a description does; every option is a parameter."""
         options = request.query_params
         try:
-            asked = _asked_for(options)
-            terms = terms_of(request.scope, self._places, self._parts.wish)
-            terms.wish = combined(wished_by(options), terms.wish)
-            found = await self._parts.finds.find(asked.uri, terms.wish, terms.freshness)
-            self._parts.metrics.found(found.from_cache)
+            asked = _parse_find_query(options)
+            terms = parse_headers(request.scope, self._urls, self._context.default_options)
+            terms.options = merge_routing_options(parse_routing_parameters(options), terms.options)
+            found = await self._context.finder.find(asked.uri, terms.options, terms.cache_control)
+            self._context.metrics.count_lookup(found.from_cache)
             await compute_digest(found)
         except (InputError, UsageError, NotKeptError, BusyError) as error:
-            return _response(refusal(error))
-        return _response(self._lists.answer(asked, terms, found))
+            return _to_starlette(error_response(error))
+        return _to_starlette(self._views.respond(asked, terms, found))
 
     async def _about(self, request: Request) -> Response:
-        told = about(self._parts.stands.standings(), self._parts.clock, is_public=True)
+        told = describe_archives(self._context.archive_status.archive_statuses(), self._context.clock, is_public=True)
         wants = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
         if wants == "html":
-            return _remembered(
+            return _with_language(
                 request,
-                _html(self._page.about(told, strings_for(request), request.url.query), headers={"vary": "accept"}),
+                _html_response(
+                    self._page.render_about(told, strings_for_request(request), request.url.query),
+                    headers={"vary": "accept"},
+                ),
             )
         return JSONResponse(told, headers={"vary": "accept", "cache-control": "no-store"})
 
     async def _health(self, _: Request) -> Response:
         found, status = {"status": "ok"}, 200
-        if self._parts.desk is not None:
+        if self._context.job_service is not None:
             try:
-                await self._parts.desk.do(self._parts.desk.jobs.check)
+                await self._context.job_service.run_query(self._context.job_service.store.check_connection)
             except DatabaseError:
                 found, status = {"status": "the database of jobs cannot be reached"}, 503
             else:
-                if shortage := await self._parts.desk.do(self._parts.desk.space.shortage):
+                if shortage := await self._context.job_service.run_query(self._context.job_service.space.shortage):
                     found = {"status": shortage}  # everything but jobs works, so there is no reason for a restart
         return JSONResponse(found, status, {"cache-control": "no-store"})
 
     async def _metrics(self, _: Request) -> Response:
-        monitor = self._parts.monitor
+        monitor = self._context.events
         gauges: dict[str, tuple[str, float]] = {
             "unlost_monitor_readers": ("How many watch what happens.", monitor.readers),
             "unlost_monitor_lost_total": ("Events that readers were too slow for.", monitor.lost),
         }
-        if self._parts.desk is not None:
+        if self._context.job_service is not None:
             with suppress(DatabaseError, OSError):  # the other numbers are wanted all the more then
-                gauges |= await self._parts.desk.gauges()
-        text = self._parts.metrics.text(self._parts.stands.standings(), gauges)
-        return Response(text, headers={"content-type": metrics.MEDIA_TYPE, "cache-control": "no-store"})
+                gauges |= await self._context.job_service.gauges()
+        text = self._context.metrics.render(self._context.archive_status.archive_statuses(), gauges)
+        return Response(text, headers={"content-type": metrics.METRICS_MEDIA_TYPE, "cache-control": "no-store"})
 
     async def _openapi(self, request: Request) -> Response:
-        base = terms_of(request.scope, self._places).places.base
+        base = parse_headers(request.scope, self._urls).urls.base
         jobs: dict[str, object] | None = None
-        if self._parts.desk is not None:
+        if self._context.job_service is not None:
             from unlost.service import jobs_openapi  # noqa: PLC0415  only where there are jobs
 
             jobs = {"paths": jobs_openapi.paths(), "components": jobs_openapi.components()}
-        return JSONResponse(description(base, self._parts.published is not None, jobs))
+        return JSONResponse(build_openapi(base, self._context.published_map is not None, jobs))
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in self._files:
             raise HTTPException(404)
-        headers = {"content-type": _TYPES[name.rpartition(".")[2]], "cache-control": "max-age=3600"}
+        headers = {"content-type": _STATIC_TYPES[name.rpartition(".")[2]], "cache-control": "max-age=3600"}
         return Response(self._files[name], headers=headers)
 
 
-def _remembered(request: Request, answer: Response) -> Response:
+def _with_language(request: Request, answer: Response) -> Response:
     """Keep the language that somebody chose."""
     remember_language(request, answer, is_secure=False)
     return answer
 
 
-def _asked_for(options: Mapping[str, str]) -> Asked:
+def _parse_find_query(options: Mapping[str, str]) -> MementoRequest:
     """Return what the parameters of a query ask for. Raises UsageError, UriError, DateError."""
     form = options.get("format", "json")
     date = options.get("date", "")
-    formats = ("link", "json", "cdxj") if date else LISTS
+    formats = ("link", "json", "cdxj") if date else TIMEMAP_FORMATS
     if form not in formats:
         raise UsageError(f"format: expected one of {', '.join(formats)}")
     if not options.get("uri", "").strip():
         raise UsageError(
             "expected /api/find?uri=URI[&format=…][&date=…][&archives=a,b][&broadcast=1][&top_k=N][&min_probability=P]"
         )
-    return Asked("memento" if date else "timemap", form, date_of(date) if date else "", page_in(options["uri"]))
+    return MementoRequest(
+        "memento" if date else "timemap", form, parse_date_digits(date) if date else "", parse_typed_url(options["uri"])
+    )
 
 
-async def _bad(_: Request, error: Exception) -> Response:
-    return _response(text_answer(400, str(error)))
+async def _bad_request(_: Request, error: Exception) -> Response:
+    return _to_starlette(text_response(400, str(error)))
 
 
-def _html(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def _html_response(text: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     more = {
-        "content-security-policy": page.POLICY,
+        "content-security-policy": page.CONTENT_SECURITY_POLICY,
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
         **(headers or {}),
@@ -190,7 +199,7 @@ def _html(text: str, status: int = 200, headers: Mapping[str, str] | None = None
     return HTMLResponse(text, status, more)
 
 
-def _response(answer: Answer) -> Response:
+def _to_starlette(answer: WebResponse) -> Response:
     if answer.pieces is not None:
         long = StreamingResponse(answer.pieces, answer.status)
         long.raw_headers = list(answer.headers)

@@ -12,20 +12,20 @@ from unlost.errors import UnlostError
 _log = logging.getLogger(__name__)
 
 
-class PackageAnswer(Response):
+class PackageResponse(Response):
     """Sends a file, with `Range`, `If-Range` and a tag of its contents.
 
     picked_up: is done once the last byte was sent; whether it arrived, nobody can tell.
     """
 
     def __init__(
-        self, file: Path, name: str, media_type: str, digest: str, picked_up: Callable[[], Awaitable[None]]
+        self, file: Path, name: str, media_type: str, digest: str, on_complete: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__()
         self._file = file
-        self._picked_up = picked_up
+        self._on_complete = on_complete
         headers = {"etag": f'"{digest}"', "cache-control": "private, no-transform", "referrer-policy": "no-referrer"}
-        self._answer = FileResponse(file, media_type=media_type, filename=name, headers=headers)
+        self._response = FileResponse(file, media_type=media_type, filename=name, headers=headers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
@@ -38,20 +38,20 @@ class PackageAnswer(Response):
         async def watched(message: Message) -> None:
             nonlocal has_end, is_ended
             if message["type"] == "http.response.start":
-                has_end = message["status"] == 200 or _has_end(message)
+                has_end = message["status"] == 200 or _reaches_end(message)
             elif not message.get("more_body", False):
                 is_ended = True
             await send(message)
 
-        await self._answer(scope, receive, watched)
+        await self._response(scope, receive, watched)
         if has_end and is_ended and scope["method"] == "GET":
             try:
-                await self._picked_up()
+                await self._on_complete()
             except UnlostError as error:  # it was sent all the same
                 _log.warning("%s", error)
 
 
-def _has_end(message: Message) -> bool:
+def _reaches_end(message: Message) -> bool:
     """Return whether the part that an answer has ends where the file does."""
     told = dict(message["headers"]).get(b"content-range", b"").decode()
     span, _, size = told.removeprefix("bytes ").partition("/")

@@ -10,90 +10,90 @@ from urllib.parse import urlencode
 
 import jinja2
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.places import Places
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.places import ServiceUrls
 from unlost.dates import to_iso
 from unlost.errors import DateError
-from unlost.formats.mementos import Memento
-from unlost.service.lists import is_of_the_web
-from unlost.service.pages.catalogue import strings_of
-from unlost.shown.catalogue import Strings
+from unlost.formats.mementos import MementoTuple
+from unlost.service.lists import is_web_url
+from unlost.service.pages.catalogue import load_strings
+from unlost.shown.catalogue import Translations
 from unlost.shown.language import LANGUAGES
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """What the page may load and run: our own files, and no script that is in the page itself."""
 
 _MAX_SHOWN = 500  # copies in one page; the rest is one click away
-_MAX_YEARS = 120  # in a time line
+_MAX_TIMELINE_YEARS = 120  # in a time line
 _SHADES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CaptureFilter:
     """Which of the copies are listed below the time line. Texts are as they were given, and may be empty."""
 
     archive: str = ""
     year: str = ""
 
-    def takes(self, archive: str, year: str) -> bool:
+    def matches(self, archive: str, year: str) -> bool:
         """Return whether copies of an archive and a year are among them."""
         return self.archive in ("", archive) and self.year in ("", year)
 
 
-class Page:
+class SearchPage:
     """Renders the pages. Everything that is put into them is escaped."""
 
-    def __init__(self, names: Mapping[str, str], base: str = "", *, takes_orders: bool = False) -> None:
+    def __init__(self, archive_names: Mapping[str, str], base: str = "", *, takes_orders: bool = False) -> None:
         """names: of archives, by id. base: path prefix of our URLs. takes_orders: whether recoveries can be ordered."""
-        self._names = names
+        self._names = archive_names
         self._base = base
         self._templates = jinja2.Environment(
-            loader=jinja2.FunctionLoader(template), autoescape=True, undefined=jinja2.StrictUndefined
+            loader=jinja2.FunctionLoader(load_template), autoescape=True, undefined=jinja2.StrictUndefined
         )
         self._templates.globals["takes_orders"] = takes_orders
         self._templates.globals["base"] = base
-        self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
-        self._templates.filters["web"] = _web
-        self._templates.filters["moment"] = _moment
+        self._templates.globals["name_of"] = lambda archive: archive_names.get(archive, archive)
+        self._templates.filters["web"] = _linkable_url
+        self._templates.filters["moment"] = _format_moment
 
-    async def home(
+    async def render_home(
         self,
         options: Mapping[str, str],
-        found: Found | None = None,
+        found: AggregateResult | None = None,
         problem: str = "",
-        choice: Choice = Choice(),  # noqa: B008
-        strings: Strings | None = None,
+        choice: CaptureFilter = CaptureFilter(),  # noqa: B008
+        strings: Translations | None = None,
         query: str = "",
     ) -> str:
         """Return the page with the search box, and below it what was found, or what is wrong."""
         # Of a page with very many copies it takes long, and others want to be answered meanwhile.
-        return await asyncio.to_thread(self._home, options, found, problem, choice, strings, query)
+        return await asyncio.to_thread(self._render_home, options, found, problem, choice, strings, query)
 
-    def _home(
+    def _render_home(
         self,
         options: Mapping[str, str],
-        found: Found | None,
+        found: AggregateResult | None,
         problem: str,
-        choice: Choice,
-        strings: Strings | None,
+        choice: CaptureFilter,
+        strings: Translations | None,
         query: str,
     ) -> str:
         context: dict[str, object] = {"options": options, "found": found, "problem": problem, "choice": choice}
-        context |= frame("/", strings, query)
+        context |= layout_context("/", strings, query)
         if found is not None:
             counts = found.mementos.by_archive_and_year()
-            context |= self._line(counts, options)
-            chosen = sum(n for name, row in counts.items() for year, n in row.items() if choice.takes(name, year))
-            context["own"] = lambda memento: Places(self._base).memento(memento.datetime, found.uri, "proxy")
-            context |= {"listed": _listed(found, choice), "chosen": chosen, "failures": found.failures}
+            context |= self._timeline(counts, options)
+            chosen = sum(n for name, row in counts.items() for year, n in row.items() if choice.matches(name, year))
+            context["own"] = lambda memento: ServiceUrls(self._base).memento(memento.datetime, found.uri, "proxy")
+            context |= {"listed": _filter_captures(found, choice), "chosen": chosen, "failures": found.failures}
         return self._templates.get_template("home.html").render(context)
 
-    def _line(self, counts: Mapping[str, Mapping[str, int]], options: Mapping[str, str]) -> dict[str, object]:
+    def _timeline(self, counts: Mapping[str, Mapping[str, int]], options: Mapping[str, str]) -> dict[str, object]:
         """Return the time line: years without a gap, and a row of counts for each archive."""
-        years = _years(counts)
+        years = _timeline_years(counts)
         most = max((count for row in counts.values() for count in row.values()), default=1)
 
         def cell(archive: str, year: str) -> tuple[int, int, str]:
@@ -109,24 +109,29 @@ class Page:
         kept = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
         return f"{self._base}/?{urlencode({**kept, **more})}#copies"
 
-    def about(self, told: Mapping[str, object], strings: Strings | None = None, query: str = "") -> str:
+    def render_about(
+        self, description: Mapping[str, object], strings: Translations | None = None, query: str = ""
+    ) -> str:
         """Return the page about archives. told: as `service.about` tells it."""
-        return self._templates.get_template("about.html").render(told=told, **frame("/about", strings, query))
+        return self._templates.get_template("about.html").render(
+            told=description, **layout_context("/about", strings, query)
+        )
 
 
-def frame(here: str, strings: Strings | None = None, query: str = "") -> dict[str, object]:
+def layout_context(path: str, strings: Translations | None = None, query: str = "") -> dict[str, object]:
     """Return what the template around all pages wants. here: the path of the page. query: of its URL.
 
     languages: code, name, and the URL of this page in that language, which has the same query.
     """
     others = [part for part in query.split("&") if part and part.partition("=")[0] != "lang"]
     known = [
-        (each, strings_of(each)("language.name"), f"{here}?{'&'.join([*others, f'lang={each}'])}") for each in LANGUAGES
+        (each, load_strings(each)("language.name"), f"{path}?{'&'.join([*others, f'lang={each}'])}")
+        for each in LANGUAGES
     ]
-    return {"t": strings or strings_of(LANGUAGES[0]), "here": here, "languages": known}
+    return {"t": strings or load_strings(LANGUAGES[0]), "here": path, "languages": known}
 
 
-def _years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+def _timeline_years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     """Return the years of a time line: without a gap, but where archives list dates of no web that there ever was."""
     totals: Counter[str] = Counter()
     for row in counts.values():
@@ -134,12 +139,12 @@ def _years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     if not totals:
         return []
     first, last = int(min(totals)), int(max(totals))
-    if last - first < _MAX_YEARS:
+    if last - first < _MAX_TIMELINE_YEARS:
         return [f"{year:04d}" for year in range(first, last + 1)]
-    return sorted(year for year, _ in totals.most_common(_MAX_YEARS))
+    return sorted(year for year, _ in totals.most_common(_MAX_TIMELINE_YEARS))
 
 
-def _listed(found: Found, choice: Choice) -> list[Memento]:
+def _filter_captures(found: AggregateResult, choice: CaptureFilter) -> list[MementoTuple]:
     """Return the first of the copies that are chosen: no more than are shown, since there may be very many."""
     copies = found.mementos
     if choice.year:
@@ -150,20 +155,20 @@ def _listed(found: Found, choice: Choice) -> list[Memento]:
     return list(islice((each for each in copies if choice.archive in ("", each.archive)), _MAX_SHOWN))
 
 
-def template(name: str) -> str:
+def load_template(name: str) -> str:
     """Return the text of one of our templates."""
     return files("unlost.service").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _web(address: str) -> str:
+def _linkable_url(address: str) -> str:
     """Return an address to link to; nothing if it is not one of the web, or that of a record in a file."""
-    return address if is_of_the_web(address) else ""
+    return address if is_web_url(address) else ""
 
 
-def _moment(datetime: str) -> str:
+def _format_moment(datetime: str) -> str:
     return to_iso(datetime).replace("T", " ").removesuffix("Z")
 
 
-def static_files() -> Sequence[str]:
+def list_static_files() -> Sequence[str]:
     """Return the names of the files that pages load."""
     return ("unlost.css", "unlost.js")

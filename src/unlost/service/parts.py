@@ -4,20 +4,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from unlost.aggregate.found import Finds
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.found import MementoFinder
+from unlost.aggregate.wish import RoutingOptions
 from unlost.clock import Clock
-from unlost.service.copies import Copies
+from unlost.service.copies import ReplaySource
 from unlost.service.metrics import Metrics
-from unlost.service.monitor import Monitor
-from unlost.service.standing import Stands
+from unlost.service.monitor import EventStream
+from unlost.service.standing import ArchiveStatusProvider
 
 if TYPE_CHECKING:
-    from unlost.service.jobs_desk import Desk
+    from unlost.service.jobs_desk import JobService
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ServiceContext:
     """What the web application is made of.
 
     finds: whoever finds copies. If it has `kept(uri, wish) -> Found | None`, that is tried first, and must not wait.
@@ -30,15 +30,15 @@ class Parts:
     desk: where recoveries are ordered; None if they are not.
     """
 
-    finds: Finds
-    copies: Copies
-    stands: Stands
+    finder: MementoFinder
+    replay_source: ReplaySource
+    archive_status: ArchiveStatusProvider
     clock: Clock
     metrics: Metrics = field(default_factory=Metrics)
-    monitor: Monitor = field(default_factory=Monitor)
+    events: EventStream = field(default_factory=EventStream)
     root: str | None = None
-    published: Path | None = None
-    wish: Wish = field(default_factory=Wish)
+    published_map: Path | None = None
+    default_options: RoutingOptions = field(default_factory=RoutingOptions)
     memory: int = 1 << 24
-    desk: "Desk | None" = None
-    by_page: bool = False
+    job_service: "JobService | None" = None
+    routes_by_referer: bool = False

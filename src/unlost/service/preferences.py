@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 
 from unlost import dates
-from unlost.aggregate.wish import Freshness, Wish
+from unlost.aggregate.wish import CacheControl, RoutingOptions
 from unlost.errors import DateError, UsageError
 
-ANY = Wish()
-FRESH_ENOUGH = Freshness()
+DEFAULT_OPTIONS = RoutingOptions()
+DEFAULT_CACHE_CONTROL = CacheControl()
 
 _MAX_ARCHIVES = 1_000  # ids in one wish: more than there are archives
 _MAX_TOP_K = 1_000
@@ -25,7 +25,7 @@ _HTTP_DATE = re.compile(
 )
 
 
-def preferred(header: str) -> Wish:
+def parse_prefer(header: str) -> RoutingOptions:
     """Return what a `Prefer` header wishes (RFC 7240); preferences of others are passed over. Raises UsageError.
 
     >>> preferred('archives="a,b"; broadcast; top-k=3, respond-async') == wished("a,b", "1", "3")
@@ -41,10 +41,12 @@ def preferred(header: str) -> Wish:
         place = match.end()
     broadcast = "1" if found.get("broadcast", "0") == "" else found.get("broadcast")
     least = found.get("min-probability", found.get("min_probability"))
-    return wished(found.get("archives"), broadcast, found.get("top-k", found.get("top_k")), least)
+    return parse_routing_options(found.get("archives"), broadcast, found.get("top-k", found.get("top_k")), least)
 
 
-def wished(archives: str | None, broadcast: str | None, top_k: str | None, min_probability: str | None = None) -> Wish:
+def parse_routing_options(
+    archives: str | None, broadcast: str | None, top_k: str | None, min_probability: str | None = None
+) -> RoutingOptions:
     """Return a wish from the values of options; None or nothing for those that were not given. Raises UsageError."""
     ids = [part.strip().lower() for part in archives.split(",")] if archives and archives.strip() else []
     if len(ids) > _MAX_ARCHIVES or not all(ids):
@@ -57,37 +59,37 @@ def wished(archives: str | None, broadcast: str | None, top_k: str | None, min_p
         raise UsageError("min_probability: expected a number from 0 to 1, such as 0.05")
     chosen = frozenset(ids) if ids else None
     least = float(min_probability) if min_probability else 0.0
-    return Wish(chosen, broadcast in ("1", "true", "on"), int(top_k) if top_k else None, least)
+    return RoutingOptions(chosen, broadcast in ("1", "true", "on"), int(top_k) if top_k else None, least)
 
 
-def combined(wish: Wish, usual: Wish) -> Wish:
+def merge_routing_options(options: RoutingOptions, defaults: RoutingOptions) -> RoutingOptions:
     """Return a wish, with what is usual where it says nothing."""
-    return Wish(
-        wish.archives or usual.archives,
-        wish.broadcast or usual.broadcast,
-        wish.top_k or usual.top_k,
-        wish.min_probability or usual.min_probability,
+    return RoutingOptions(
+        options.archives or defaults.archives,
+        options.broadcast or defaults.broadcast,
+        options.top_k or defaults.top_k,
+        options.min_probability or defaults.min_probability,
     )
 
 
-def wished_by(options: Mapping[str, str]) -> Wish:
+def parse_routing_parameters(options: Mapping[str, str]) -> RoutingOptions:
     """Return a wish from parameters: `archives`, `broadcast`, `top_k`, `min_probability`. Raises UsageError."""
     names = ("archives", "broadcast", "top_k", "min_probability")
     archives, broadcast, top_k, least = (options.get(name) for name in names)
-    return wished(archives, broadcast, top_k, least)
+    return parse_routing_options(archives, broadcast, top_k, least)
 
 
-def freshness_of(cache_control: str) -> Freshness:
+def parse_cache_control(cache_control: str) -> CacheControl:
     """Return how fresh an answer must be, from a request's Cache-Control; what else it says is passed over.
 
     >>> freshness_of("max-age=0, No-Cache")
     Freshness(no_cache=True, only_if_cached=False)
     """
     directives = {part.strip().lower() for part in cache_control.split(",")}
-    return Freshness("no-cache" in directives, "only-if-cached" in directives)
+    return CacheControl("no-cache" in directives, "only-if-cached" in directives)
 
 
-def date_of(digits: str) -> str:
+def parse_date_digits(digits: str) -> str:
     """Return the first moment of a date of 4, 6, … or 14 digits, from 1900 on. Raises DateError."""
     if not _DIGITS.fullmatch(digits):
         raise DateError(f"expected a date as YYYY[MM[DD[hh[mm[ss]]]]], found `{digits[:40]}`")
@@ -95,7 +97,7 @@ def date_of(digits: str) -> str:
     return dates.pad(digits)
 
 
-def accepted_date(header: str) -> str:
+def parse_accept_datetime(header: str) -> str:
     """Return the 14 digits of an Accept-Datetime: only GMT, as RFC 7089 has it, from 1900 on. Raises DateError."""
     found = _HTTP_DATE.fullmatch(header.strip())
     if found is None:

@@ -8,11 +8,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.staticfiles import NotModifiedResponse, StaticFiles
 
-PATH = "/mementomap"
-RELATION = "mementomap"
+MAP_PATH = "/mementomap"
+MAP_RELATION = "mementomap"
 
-_PACKED = {b"\x1f\x8b": "application/gzip", b"\x28\xb5": "application/zstd"}  # by the first bytes
-_SECONDS = 3_600  # for which a map may be kept without asking: maps are made anew once a day at most
+_COMPRESSED_TYPES = {b"\x1f\x8b": "application/gzip", b"\x28\xb5": "application/zstd"}  # by the first bytes
+_MAX_AGE_SECONDS = 3_600  # for which a map may be kept without asking: maps are made anew once a day at most
 
 
 class PublishedMap:
@@ -22,14 +22,14 @@ class PublishedMap:
         self._file = file
         self._unmodified = StaticFiles().is_not_modified
 
-    async def answer(self, request: Request) -> Response:
+    async def respond(self, request: Request) -> Response:
         """Return the file, a part of it, or that it has not changed."""
         try:
             status = await run_in_threadpool(self._file.stat)
             media_type = await run_in_threadpool(self._media_type)
         except OSError:
             return PlainTextResponse("The map is not there just now\n", 503, {"retry-after": "60"})
-        headers = {"cache-control": f"max-age={_SECONDS}"}
+        headers = {"cache-control": f"max-age={_MAX_AGE_SECONDS}"}
         answer = FileResponse(self._file, media_type=media_type, stat_result=status, headers=headers)
         if self._unmodified(Headers(raw=answer.raw_headers), request.headers):
             return NotModifiedResponse(Headers(raw=answer.raw_headers))
@@ -37,4 +37,4 @@ class PublishedMap:
 
     def _media_type(self) -> str:
         with self._file.open("rb") as file:
-            return _PACKED.get(file.read(2), "text/plain; charset=utf-8")
+            return _COMPRESSED_TYPES.get(file.read(2), "text/plain; charset=utf-8")

@@ -8,17 +8,17 @@ from typing import Self
 from unlost.errors import UnlostError
 from unlost.service.answers import Receive, Scope, Send
 from unlost.service.application import Application
-from unlost.service.parts import Parts
+from unlost.service.parts import ServiceContext
 
-OpenParts = Callable[[Parts | None], AbstractAsyncContextManager[Parts]]
+OpenContext = Callable[[ServiceContext | None], AbstractAsyncContextManager[ServiceContext]]
 """Opens the parts of a service by the configuration as it is now. It gets the parts that are in use, if there are."""
 
 
 class _Generation:
     """One set of parts, and the requests that use it."""
 
-    def __init__(self, parts: Parts, stack: AsyncExitStack) -> None:
-        self.parts = parts
+    def __init__(self, parts: ServiceContext, stack: AsyncExitStack) -> None:
+        self.context = parts
         self.application = Application(parts)
         self.requests = 0
         self.is_unused = asyncio.Event()
@@ -39,10 +39,10 @@ class ReloadableApplication:
         tell: Gets messages for the operator, a line each.
     """
 
-    def __init__(self, open_parts: OpenParts, grace: float, tell: Callable[[str], None]) -> None:
-        self._open_parts = open_parts
+    def __init__(self, open_context: OpenContext, grace: float, on_message: Callable[[str], None]) -> None:
+        self._open_context = open_context
         self._grace = grace
-        self._tell = tell
+        self._on_message = on_message
         self._reloading = asyncio.Lock()
         self._retiring: set[asyncio.Task[None]] = set()
 
@@ -59,9 +59,9 @@ class ReloadableApplication:
         await self._current.close()
 
     @property
-    def parts(self) -> Parts:
+    def context(self) -> ServiceContext:
         """The parts in use."""
-        return self._current.parts
+        return self._current.context
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to one request."""
@@ -78,19 +78,19 @@ class ReloadableApplication:
         """Open new parts and use them from now on. If that fails, the old parts stay in use and a message says why."""
         async with self._reloading:
             try:
-                opened = await self._open(self.parts)
+                opened = await self._open(self.context)
             except (UnlostError, OSError) as error:
-                self._tell(f"not reloaded, the configuration in use stays: {error}")
+                self._on_message(f"not reloaded, the configuration in use stays: {error}")
                 return
             replaced, self._current = self._current, opened
             task = asyncio.create_task(self._retire(replaced))
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
-            self._tell("reloaded the archives and their maps")
+            self._on_message("reloaded the archives and their maps")
 
-    async def _open(self, previous: Parts | None) -> _Generation:
+    async def _open(self, previous: ServiceContext | None) -> _Generation:
         async with AsyncExitStack() as stack:
-            parts = await stack.enter_async_context(self._open_parts(previous))
+            parts = await stack.enter_async_context(self._open_context(previous))
             return _Generation(parts, stack.pop_all())
 
     async def _retire(self, generation: _Generation) -> None:

@@ -5,20 +5,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from unlost.aggregate.found import Found
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.wish import RoutingOptions
 from unlost.errors import InputError, UsageError
-from unlost.service.address import MAX_TARGET_BYTES, page_in
+from unlost.service.address import MAX_TARGET_BYTES, parse_typed_url
 from unlost.service.answers import Scope
-from unlost.service.asked import SHAPES, Asked, Terms, asked_in
+from unlost.service.asked import ENDPOINT_PATTERNS, MementoRequest, RequestHeaders, parse_path
 
-OF_ONE_COPY = ("timegate", "memento", "api")
+SINGLE_MEMENTO_ENDPOINTS = ("timegate", "memento", "api")
 """Endpoints that answer with one copy: a list of all copies is not complete if one archive made it."""
 
-_WEB = re.compile(rb"https?://", re.IGNORECASE)
+_HTTP_URL = re.compile(rb"https?://", re.IGNORECASE)
 
 
-def page_behind(referer: bytes, root: str) -> str | None:
+def referring_page(referer: bytes, root: str) -> str | None:
     """Return the page that a request comes from: by its own address, or by one of ours at which it was looked at.
 
     root: our own address. None if the header names no page.
@@ -28,38 +28,43 @@ def page_behind(referer: bytes, root: str) -> str | None:
     >>> page_behind(b"http://a.example/x", "http://us.example"), page_behind(b"about:blank", "")
     ('http://a.example/x', None)
     """
-    if len(referer) > MAX_TARGET_BYTES or not _WEB.match(referer):
+    if len(referer) > MAX_TARGET_BYTES or not _HTTP_URL.match(referer):
         return None
     try:
         if root and referer.startswith(root.encode() + b"/"):
             parts = urlsplit(referer[len(root) :])
             name, _, rest = parts.path[1:].partition(b"/")
             endpoint = name.decode("latin-1")
-            return asked_in(endpoint, rest, parts.query).uri if endpoint in SHAPES else None
-        return page_in(referer.partition(b"#")[0].decode("latin-1"))
+            return parse_path(endpoint, rest, parts.query).uri if endpoint in ENDPOINT_PATTERNS else None
+        return parse_typed_url(referer.partition(b"#")[0].decode("latin-1"))
     except (InputError, UsageError, ValueError):
         return None  # a header that nobody can read is no reason to refuse
 
 
-def referer_of(scope: Scope) -> bytes:
+def get_referer(scope: Scope) -> bytes:
     """Return the header of a request that tells which page it comes from; nothing if there is none."""
     return next((value for name, value in scope["headers"] if name == b"referer"), b"")
 
 
-def preferring(asked: Asked, terms: Terms, referer: bytes, kept: Callable[[str, Wish], Found | None]) -> Wish | None:
+def route_by_referer(
+    request: MementoRequest,
+    headers: RequestHeaders,
+    referer: bytes,
+    get_cached: Callable[[str, RoutingOptions], AggregateResult | None],
+) -> RoutingOptions | None:
     """Return the wish for a page's requisite: first the archive whose copy of the page is closest to the date.
 
     kept: finds an answer that is in memory. None if there is no page, nothing is known of it, or somebody said whom to
     ask.
     """
-    wish = terms.wish
-    if asked.endpoint not in OF_ONE_COPY or wish.archives is not None or wish.broadcast or not referer:
+    wish = headers.options
+    if request.endpoint not in SINGLE_MEMENTO_ENDPOINTS or wish.archives is not None or wish.broadcast or not referer:
         return None
-    page = page_behind(referer, terms.places.base)
-    found = None if page is None or page == asked.uri else kept(page, wish)
+    page = referring_page(referer, headers.urls.base)
+    found = None if page is None or page == request.uri else get_cached(page, wish)
     if found is None:
         return None
-    place = found.closest(asked.date)
+    place = found.closest_index(request.date)
     if place is None:
         return None
-    return replace(wish, prefers=frozenset({found.mementos[place].archive}))
+    return replace(wish, preferred=frozenset({found.mementos[place].archive}))

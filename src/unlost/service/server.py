@@ -17,8 +17,8 @@ from unlost.service.reload import ReloadableApplication
 
 _BACKLOG = 2_048
 _MAX_CONNECTIONS = 10_000  # more are told to come later: what each has in memory is bounded, so all is
-_FILES = 1 << 15  # that may be open: connections of clients, to archives, and their copies on disk
-GRACE = 5.0
+_MAX_OPEN_FILES = 1 << 15  # that may be open: connections of clients, to archives, and their copies on disk
+GRACE_SECONDS = 5.0
 """Seconds beyond the deadline that responses in progress have to end."""
 
 
@@ -40,7 +40,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"{place}: cannot listen: {error.strerror or error}") from None
 
 
-def address_of(listening: socket.socket) -> str:
+def socket_url(listening: socket.socket) -> str:
     """Return the address at which a socket is reached.
 
     >>> with listen("127.0.0.1", 0) as listening:
@@ -52,7 +52,7 @@ def address_of(listening: socket.socket) -> str:
 
 
 async def serve(
-    application: ReloadableApplication, listening: socket.socket, ready: Callable[[], None], deadline: float
+    application: ReloadableApplication, listening: socket.socket, on_ready: Callable[[], None], deadline: float
 ) -> int | None:
     """Respond to requests until SIGINT or SIGTERM, and reload on SIGHUP; return the signal that stopped it.
 
@@ -69,16 +69,16 @@ async def serve(
         server_header=False,
         proxy_headers=False,
         limit_concurrency=_MAX_CONNECTIONS,
-        timeout_graceful_shutdown=int(deadline + GRACE),
+        timeout_graceful_shutdown=int(deadline + GRACE_SECONDS),
     )
-    _allow_files()
+    _raise_file_limit()
 
     def ending() -> None:
-        application.parts.monitor.close()
-        if application.parts.desk is not None:
-            application.parts.desk.following.close()
+        application.context.events.close()
+        if application.context.job_service is not None:
+            application.context.job_service.watcher.close()
 
-    server = _Server(config, ready, ending)
+    server = _Server(config, on_ready, ending)
     with _reloading(application):
         await server.serve([listening])
     return server.signal
@@ -105,16 +105,16 @@ def _reloading(application: ReloadableApplication) -> Iterator[None]:
             task.cancel()
 
 
-def _allow_files() -> None:
+def _raise_file_limit() -> None:
     """Let as many files be open as the system allows: by default, a thousand idle clients would keep out all others."""
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+    wanted = _MAX_OPEN_FILES if most == resource.RLIM_INFINITY else min(_MAX_OPEN_FILES, most)
     if allowed != resource.RLIM_INFINITY and allowed < wanted:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
-def _settle() -> None:
+def _freeze_garbage_collector() -> None:
     """Have the garbage collector pass over what was loaded to begin with, for it stays until the end.
 
     Otherwise it looks at all of it, some hundred thousand objects, every few seconds of a busy service, and everybody
@@ -127,10 +127,10 @@ def _settle() -> None:
 class _Server(uvicorn.Server):
     """uvicorn's server, which leaves it to the command how the process ends, and lets watchers go first."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None], on_shutdown: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
-        self._ending = ending
+        self._on_ready = on_ready
+        self._on_shutdown = on_shutdown
 
     @property
     def signal(self) -> int | None:
@@ -148,9 +148,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        _settle()
-        self._ready()
+        _freeze_garbage_collector()
+        self._on_ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._ending()
+        self._on_shutdown()
         await super().shutdown(sockets)

@@ -6,12 +6,12 @@ from typing import Literal, Protocol
 
 from unlost.archives.archive import Archive
 
-Breaker = Literal["active", "trial", "dormant"]
+BreakerLabel = Literal["active", "trial", "dormant"]
 """Whether an archive is asked: it is; once, to see whether it answers again; it is not, for a while."""
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ArchiveStatus:
     """How one archive stands with us. Numbers are kept over restarts, times are in seconds since 1970.
 
     asked: whether it is asked unless it is named; why: what decides whether it is asked for a page, in a sentence.
@@ -25,13 +25,13 @@ class Standing:
     """
 
     archive: Archive
-    asked: bool
-    why: str
-    breaker: Breaker = "active"
-    until: float | None = None
+    is_queried: bool
+    reason: str
+    breaker: BreakerLabel = "active"
+    retry_at: float | None = None
     failure: str | None = None
     has_map: bool = False
-    map_made: float | None = None
+    map_created: float | None = None
     map_checked: float | None = None
     routed: int = 0
     routed_hits: int = 0
@@ -40,9 +40,9 @@ class Standing:
     hit_rate: float | None = None
 
 
-class Stands(Protocol):
+class ArchiveStatusProvider(Protocol):
     """Whoever knows how archives stand."""
 
-    def standings(self) -> Sequence[Standing]:
+    def archive_statuses(self) -> Sequence[ArchiveStatus]:
         """Return all archives of the registry, in its order."""
         ...

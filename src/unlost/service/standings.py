@@ -2,71 +2,78 @@
 
 from collections.abc import Mapping
 
-from unlost.aggregate.asking import Asked
-from unlost.aggregate.breaker import Breakers, Condition
-from unlost.aggregate.found import Found
-from unlost.aggregate.known import Knowledge, Known
-from unlost.aggregate.routing import Router
+from unlost.aggregate.asking import UpstreamResult
+from unlost.aggregate.breaker import BreakerRegistry, BreakerStatus
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.known import HoldingsStatus, HoldingsStore
+from unlost.aggregate.routing import ArchiveRouter
 from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry
 from unlost.dates import to_datetime
-from unlost.holdings.routing import Holdings
-from unlost.service.standing import Standing
+from unlost.holdings.routing import ArchiveHoldings
+from unlost.service.standing import ArchiveStatus
 
 
-class Standings:
+class ArchiveStatusTracker:
     """Whoever knows how archives stand. It is a listener of the aggregator, too."""
 
-    def __init__(self, registry: Registry, known: Known, router: Router, breakers: Breakers) -> None:
+    def __init__(
+        self, registry: Registry, holdings_store: HoldingsStore, router: ArchiveRouter, breakers: BreakerRegistry
+    ) -> None:
         self._registry = registry
-        self._known = known
+        self._holdings_store = holdings_store
         self._router = router
         self._breakers = breakers
         self._failures: dict[str, str] = {}
 
-    def heard(self, asked: Asked) -> None:
+    def on_upstream_result(self, result: UpstreamResult) -> None:
         """Remember why an archive has not answered, until it does."""
-        report = asked.report
-        if report.has_answered or asked.ended == "hit":
+        report = result.report
+        if report.has_answered or result.final_outcome == "hit":
             self._failures.pop(report.archive, None)
         else:
             self._failures[report.archive] = f"{report.outcome}: {report.message}" if report.message else report.outcome
 
-    def found(self, found: Found) -> None:
+    def on_result(self, result: AggregateResult) -> None:
         """Do nothing: what came of single archives was told."""
 
-    def standings(self) -> list[Standing]:
+    def archive_statuses(self) -> list[ArchiveStatus]:
         """Return all archives of the registry, in its order."""
-        knowledge = {each.archive: each for each in self._known.knowledge()}
-        conditions = self._breakers.conditions()
-        holdings = self._known.all()
+        knowledge = {each.archive: each for each in self._holdings_store.statuses()}
+        conditions = self._breakers.statuses()
+        holdings = self._holdings_store.holdings()
         return [
-            self._standing(each, knowledge.get(each.id), conditions.get(each.id), holdings) for each in self._registry
+            self._archive_status(each, knowledge.get(each.id), conditions.get(each.id), holdings)
+            for each in self._registry
         ]
 
-    def _standing(
-        self, archive: Archive, known: Knowledge | None, condition: Condition | None, holdings: Mapping[str, Holdings]
-    ) -> Standing:
-        accuracy = self._router.experience.accuracy(archive.id)
-        return Standing(
+    def _archive_status(
+        self,
+        archive: Archive,
+        known: HoldingsStatus | None,
+        condition: BreakerStatus | None,
+        holdings: Mapping[str, ArchiveHoldings],
+    ) -> ArchiveStatus:
+        accuracy = self._router.stats.accuracy(archive.id)
+        return ArchiveStatus(
             archive,
             archive.enabled,
-            _why(archive, known),
+            _describe_routing(archive, known),
             "active" if condition is None else condition.state.value,
             None if condition is None else condition.until,
             failure=self._failures.get(archive.id),
             has_map=known is not None and bool(known.map or known.filters),
-            map_made=_made(holdings.get(archive.id)),
-            map_checked=None if known is None else known.checked,
+            map_created=_newest_map_time(holdings.get(archive.id)),
+            map_checked=None if known is None else known.checked_at,
             routed=accuracy.precision.total,
             routed_hits=accuracy.precision.hits,
             explored=accuracy.false_negatives.total,
             explored_hits=accuracy.false_negatives.hits,
-            hit_rate=round(self._router.experience.rates.rate(archive.id), 4),
+            hit_rate=round(self._router.stats.rates.rate(archive.id), 4),
         )
 
 
-def _why(archive: Archive, known: Knowledge | None) -> str:
+def _describe_routing(archive: Archive, known: HoldingsStatus | None) -> str:
     if not archive.enabled:
         return "it is off: only if it is named"
     if known is None:
@@ -78,9 +85,9 @@ def _why(archive: Archive, known: Knowledge | None) -> str:
     return "; ".join([said, *known.problems])
 
 
-def _made(holdings: Holdings | None) -> float | None:
+def _newest_map_time(holdings: ArchiveHoldings | None) -> float | None:
     """Return when the newest part of it was made, in seconds since 1970; None if none says."""
     if holdings is None:
         return None
-    dates = [date for each in holdings.filters if (date := each.made or each.latest)]
+    dates = [date for each in holdings.filters if (date := each.built_at or each.latest)]
     return max((to_datetime(date).timestamp() for date in dates), default=None)

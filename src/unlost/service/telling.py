@@ -1,27 +1,27 @@
 """Passes on what archives answered, to whoever counts and whoever watches."""
 
-from unlost.aggregate.found import Found
+from unlost.aggregate.found import AggregateResult
 from unlost.service.metrics import Metrics
-from unlost.service.monitor import Monitor
+from unlost.service.monitor import EventStream
 
 
-class Telling:
+class MetricsListener:
     """A listener of the aggregator: it is told of every answer for which archives were asked, once."""
 
-    def __init__(self, metrics: Metrics, monitor: Monitor) -> None:
+    def __init__(self, metrics: Metrics, events: EventStream) -> None:
         self._metrics = metrics
-        self._monitor = monitor
+        self._events = events
 
-    def heard(self, asked: object) -> None:
+    def on_upstream_result(self, result: object) -> None:
         """Do nothing: what came of single archives is told with the whole answer."""
 
-    def found(self, found: Found) -> None:
+    def on_result(self, result: AggregateResult) -> None:
         """Count the outcome of every archive, and publish it without the URL: what users look up is private."""
-        self._metrics.asked(found)
-        if not self._monitor.readers:
+        self._metrics.count_upstream(result)
+        if not self._events.readers:
             return
-        for report in found.reports:
-            self._monitor.publish(
+        for report in result.reports:
+            self._events.publish(
                 "upstream",
                 archive=report.archive,
                 outcome=report.outcome,

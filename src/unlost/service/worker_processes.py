@@ -6,16 +6,21 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-from unlost.service.going_on import going_on
+from unlost.service.going_on import background_task
 
-_FIRST_PAUSE, _LAST_PAUSE = 1.0, 60.0  # seconds before a worker that ended is started again: doubled each time
-_LIVED_SECONDS = 60.0  # after which its end counts as the first one
+_MIN_RESTART_PAUSE, _MAX_RESTART_PAUSE = (
+    1.0,
+    60.0,
+)  # seconds before a worker that ended is started again: doubled each time
+_STABLE_SECONDS = 60.0  # after which its end counts as the first one
 _GRACE_SECONDS = 20.0  # to give its jobs back
 _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def running_workers(count: int, arguments: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
+async def run_worker_processes(
+    count: int, arguments: Sequence[str], environment: Mapping[str, str]
+) -> AsyncIterator[None]:
     """Keep so many workers running until the block ends. arguments: behind `unlost`, with `--with-parent` among them.
 
     Their standard input is a pipe of ours on which nothing is ever said: however this process ends, it is closed then,
@@ -23,13 +28,13 @@ async def running_workers(count: int, arguments: Sequence[str], environment: Map
     """
     async with AsyncExitStack() as stack:
         for _ in range(count):
-            await stack.enter_async_context(going_on(_kept_running(arguments, environment)))
+            await stack.enter_async_context(background_task(_supervise(arguments, environment)))
         yield
 
 
-async def _kept_running(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+async def _supervise(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
     loop = asyncio.get_running_loop()
-    pause = _FIRST_PAUSE
+    pause = _MIN_RESTART_PAUSE
     while True:
         begun = loop.time()
         process = await asyncio.create_subprocess_exec(
@@ -39,14 +44,14 @@ async def _kept_running(arguments: Sequence[str], environment: Mapping[str, str]
         try:
             code = await process.wait()
         except asyncio.CancelledError:
-            await _end(process)
+            await _stop_process(process)
             raise
-        pause = _FIRST_PAUSE if loop.time() - begun > _LIVED_SECONDS else min(2 * pause, _LAST_PAUSE)
+        pause = _MIN_RESTART_PAUSE if loop.time() - begun > _STABLE_SECONDS else min(2 * pause, _MAX_RESTART_PAUSE)
         _log.warning("a worker ended (%s): another one is started in %g s", code, pause)
         await asyncio.sleep(pause)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _stop_process(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
     try:

@@ -14,7 +14,7 @@ from unlost.errors import DateError
 from unlost.shown import words
 from unlost.shown.language import LANGUAGES
 
-NOTHING = "\N{EN DASH}"
+EMPTY = "\N{EN DASH}"
 """What stands where there is nothing to say."""
 
 _COMMON = "unlost.shown"  # numbers, dates and lengths of time
@@ -22,7 +22,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
-class Strings:
+class Translations:
     """The texts of one language, by name: `part.name`, as its files have them.
 
     >>> german = Strings.of("de", "unlost.recover.report")
@@ -34,14 +34,14 @@ class Strings:
     texts: Mapping[str, str]
 
     @classmethod
-    def of(cls, language: str, *packages: str) -> "Strings":
+    def load(cls, language: str, *packages: str) -> "Translations":
         """Return those of some packages in a language of `LANGUAGES`; in the first of them for any other."""
         known = language if language in LANGUAGES else LANGUAGES[0]
-        return cls(known, texts_of(known, _COMMON, *packages))
+        return cls(known, load_texts(known, _COMMON, *packages))
 
     def __call__(self, name: str, count: int | None = None, /, **values: object) -> str:
         """Return a text with values in it. count: chooses between `.one` and `.other`, and is `{n}` in it."""
-        text = self._chosen(name, count, values)
+        text = self._select(name, count, values)
         # Values are never read as a pattern, whatever is in them.
         return text.format_map(values) if values else text
 
@@ -51,9 +51,9 @@ class Strings:
         >>> Strings.of("en", "unlost.recover.report").marked("report.title", site=Markup("<b>it</b>"))
         Markup('What came back of <b>it</b>')
         """
-        return escape(self._chosen(name, count, values)).format_map(values)
+        return escape(self._select(name, count, values)).format_map(values)
 
-    def _chosen(self, name: str, count: int | None, values: dict[str, object]) -> str:
+    def _select(self, name: str, count: int | None, values: dict[str, object]) -> str:
         if count is not None:
             name = f"{name}.one" if count == 1 and f"{name}.one" in self.texts else f"{name}.other"
             values["n"] = self.number(count)
@@ -78,7 +78,7 @@ class Strings:
 
     def share(self, value: float | None) -> str:
         """Return a share from 0 to 1 in per cent, which says 0 or 100 only where it is; a dash of nothing."""
-        return NOTHING if value is None else words.share(value)
+        return EMPTY if value is None else words.format_share(value)
 
     def size(self, count: int) -> str:
         """Return a number of bytes."""
@@ -91,12 +91,12 @@ class Strings:
 
     def day(self, seconds: float | None) -> str:
         """Return the day of a time, UTC; a dash for none."""
-        return NOTHING if seconds is None else self._day(datetime.fromtimestamp(seconds, UTC))
+        return EMPTY if seconds is None else self._day(datetime.fromtimestamp(seconds, UTC))
 
     def moment(self, seconds: float | None) -> str:
         """Return a time to the minute, UTC."""
         if seconds is None:
-            return NOTHING
+            return EMPTY
         return self("date.moment", day=self.day(seconds), time=f"{datetime.fromtimestamp(seconds, UTC):%H:%M}")
 
     def digits(self, date: str | None) -> str:
@@ -106,7 +106,7 @@ class Strings:
         ('17. Mai 2014', '20149999000000')
         """
         if not date:
-            return NOTHING
+            return EMPTY
         try:
             return self._day(dates.to_datetime(date))
         except DateError:
@@ -124,17 +124,17 @@ class Strings:
 
 
 @cache
-def texts_of(language: str, *packages: str) -> Mapping[str, str]:
+def load_texts(language: str, *packages: str) -> Mapping[str, str]:
     """Return all texts of some packages in a language, by name."""
     found: dict[str, str] = {}
     for package in packages:
         source = files(package).joinpath("languages", f"{language}.toml")
-        found |= _flat("", tomllib.loads(source.read_text(encoding="utf-8")))
+        found |= _flatten("", tomllib.loads(source.read_text(encoding="utf-8")))
     return found
 
 
-def _flat(before: str, table: Mapping[str, object]) -> dict[str, str]:
+def _flatten(before: str, table: Mapping[str, object]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in table.items():
-        found |= _flat(f"{before}{name}.", value) if isinstance(value, Mapping) else {before + name: str(value)}
+        found |= _flatten(f"{before}{name}.", value) if isinstance(value, Mapping) else {before + name: str(value)}
     return found

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from unlost.shown.words import printable
+from unlost.shown.words import escape_unprintable
 
 _WIDE, _TALL = 560, 240
 _LEFT, _TOP, _RIGHT, _BOTTOM = 78, 16, 24, 46
-_LONG = 22  # letters of a name that has room beside two others
+_LONG_NAME = 22  # letters of a name that has room beside two others
 _FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 COLOURS = ("#1f5f99", "#c8871a", "#5c7d2c", "#8a3b00", "#6a4c93", "#55555e")
 """Of lines, in their order: told apart also by those who see few colours, and against white and black."""
@@ -27,7 +27,7 @@ figure text { fill: var(--ink); }
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ChartSeries:
     """Points that one line goes through."""
 
     name: str
@@ -36,14 +36,14 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ChartAxis:
     """What is along one side; `log`: powers of ten are equally far apart, and what is not above 0 is left out."""
 
     label: str
     log: bool = False
     is_share: bool = False
 
-    def ends(self, values: Sequence[float]) -> tuple[float, float]:
+    def limits(self, values: Sequence[float]) -> tuple[float, float]:
         """Return where the axis begins and ends, on its own scale."""
         if self.log:
             low, high = floor(log10(min(values))), ceil(log10(max(values)))
@@ -52,7 +52,7 @@ class Axis:
             return 0.0, 1.0
         return min(0.0, *values), max(0.0, *values) or 1.0
 
-    def place(self, value: float) -> float:
+    def scale(self, value: float) -> float:
         """Return a value on the axis's own scale."""
         return log10(value) if self.log else value
 
@@ -60,15 +60,15 @@ class Axis:
         """Return places on the scale and what stands there."""
         if self.log:
             step = max(1, ceil((high - low) / 6))
-            return [(power, short(10.0**power)) for power in range(int(low), int(high) + 1, step)]
+            return [(power, format_short(10.0**power)) for power in range(int(low), int(high) + 1, step)]
         if self.is_share:
             return [(share / 100, f"{share} %") for share in (0, 25, 50, 75, 100)]
         width = _round_step((high - low) / 5)
         first = ceil(low / width)
-        return [(each * width, short(each * width)) for each in range(first, int(high / width) + 1)]
+        return [(each * width, format_short(each * width)) for each in range(first, int(high / width) + 1)]
 
 
-def short(value: float) -> str:
+def format_short(value: float) -> str:
     """Return a number in few letters.
 
     >>> short(1500), short(2_000_000), short(0.25), short(12)
@@ -80,14 +80,14 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def line_chart(title: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
+def line_chart(title: str, series: Sequence[ChartSeries], x: ChartAxis, y: ChartAxis) -> str:
     """Return lines through points; empty if there is nothing to draw. The same points give the same bytes."""
-    kept = [(each, _usable(each.points, x, y)) for each in series]
+    kept = [(each, _plottable(each.points, x, y)) for each in series]
     kept = [(each, points) for each, points in kept if points]
     if not kept:
         return ""
     columns, rows = zip(*(point for _, points in kept for point in points), strict=True)
-    frame = _Frame(x, y, x.ends(columns), y.ends(rows))
+    frame = _Frame(x, y, x.limits(columns), y.limits(rows))
     shapes = frame.axes()
     for number, (each, points) in enumerate(kept):
         colour = COLOURS[number % len(COLOURS)]
@@ -98,16 +98,16 @@ def line_chart(title: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
         line = " ".join(f"{left},{top}" for left, top in places)
         shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>')
     names = [each.name for each, _ in kept]
-    return _svg(title, shapes, _legend(names), _beside(names))
+    return _svg(title, shapes, _legend(names), _legend_columns(names))
 
 
-def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: Axis) -> str:
+def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: ChartAxis) -> str:
     """Return a bar for each name; empty if there are none. Of many names, some are not written."""
     bars = [(name, value) for name, value in bars if not y.log or value > 0]
     if not bars:
         return ""
-    x = Axis("")
-    low, high = y.ends([value for _, value in bars])
+    x = ChartAxis("")
+    low, high = y.limits([value for _, value in bars])
     frame = _Frame(x, y, (0.0, float(len(bars))), (low, high))
     shapes = frame.axes(with_x=False)
     skip = max(1, ceil(len(bars) / 14))
@@ -115,7 +115,7 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: Axis) -> str:
         left, top = frame.at(at + 0.1, value)
         right, _ = frame.at(at + 0.9, value)
         height = max(0.5, _TOP + _TALL - top)
-        label = escape(printable(name))
+        label = escape(escape_unprintable(name))
         shapes.append(
             f'<rect class="bar" x="{left}" y="{_TOP + _TALL - height:.1f}" width="{max(1.0, right - left):.1f}" '
             f'height="{height:.1f}" fill="{COLOURS[0]}"><title>{label}: {value:,g}</title></rect>'
@@ -128,14 +128,14 @@ def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: Axis) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    x: Axis
-    y: Axis
+    x: ChartAxis
+    y: ChartAxis
     columns: tuple[float, float]
     rows: tuple[float, float]
 
     def at(self, column: float, row: float) -> tuple[float, float]:
         """Return where a point is in the picture."""
-        return self._left(self.x.place(column)), self._top(self.y.place(row))
+        return self._left(self.x.scale(column)), self._top(self.y.scale(row))
 
     def _left(self, place: float) -> float:
         low, high = self.columns
@@ -169,7 +169,7 @@ class _Frame:
         return shapes
 
 
-def _usable(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[tuple[float, float]]:
+def _plottable(points: Sequence[tuple[float, float]], x: ChartAxis, y: ChartAxis) -> list[tuple[float, float]]:
     return [(a, b) for a, b in points if (a > 0 or not x.log) and (b > 0 or not y.log)]
 
 
@@ -183,21 +183,21 @@ def _legend(names: Sequence[str]) -> list[str]:
     if len(names) < 2:
         return []
     shapes = []
-    beside = _beside(names)
+    beside = _legend_columns(names)
     for number, name in enumerate(names):
         row, column = divmod(number, beside)
         left, top = _LEFT + column * (_WIDE // beside), _TOP + _TALL + _BOTTOM + 14 + row * 20
         colour = COLOURS[number % len(COLOURS)]
         shapes.append(
             f'<path d="M{left} {top - 4}h22" stroke="{colour}" stroke-width="4"/>'
-            f'<text x="{left + 28}" y="{top}" {_FONT}>{escape(printable(name))}</text>'
+            f'<text x="{left + 28}" y="{top}" {_FONT}>{escape(escape_unprintable(name))}</text>'
         )
     return shapes
 
 
-def _beside(names: Sequence[str]) -> int:
+def _legend_columns(names: Sequence[str]) -> int:
     """Return how many names stand beside each other: three, or two where one is long."""
-    return 2 if any(len(name) > _LONG for name in names) else 3
+    return 2 if any(len(name) > _LONG_NAME for name in names) else 3
 
 
 def _svg(title: str, shapes: Sequence[str], legend: Sequence[str], beside: int = 3) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReportTable:
     """Rows under heads, all of them texts; other people's words in them are not yet made harmless.
 
     title: what it shows. note: a sentence about how to read it; empty if there is no need. words: the columns, from 0,

@@ -1,7 +1,7 @@
 """Numbers, shares and other people's text in words that need no explanation."""
 
 
-def share(value: float | None) -> str:
+def format_share(value: float | None) -> str:
     """Return a share for people: a whole percentage that says 0 or 100 only where it is; `n/a` of nothing.
 
     >>> share(0.684), share(0.999), share(0.0001), share(1.0), share(None)
@@ -16,7 +16,7 @@ def share(value: float | None) -> str:
     return f"{value:.0%}".replace("%", " %")
 
 
-def printable(text: str) -> str:
+def escape_unprintable(text: str) -> str:
     r"""Return untrusted text in which nothing is hidden: whatever has no sign of its own is spelled out.
 
     >>> printable("http://a.example/\u202egnp.exe\x1b")
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def counted(count: int, what: str) -> str:
+def format_count(count: int, what: str) -> str:
     """Return how many there are of something whose plural ends in `s`.
 
     >>> counted(1, "request"), counted(1_200, "request")

@@ -10,20 +10,28 @@ from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
-from unlost.archives.archive import Archive, Figure, Kind, Lister
+from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, PrefixListing
 from unlost.errors import UsageError
-from unlost.testing.answers import CDX, REPLAY, TIMEGATE, TIMEMAP, Answer, Answers, kind_of
+from unlost.testing.answers import (
+    CDX_PATH,
+    REPLAY_PATH,
+    TIMEGATE_PATH,
+    TIMEMAP_PATH,
+    FakeResponse,
+    FakeResponder,
+    request_kind,
+)
 from unlost.testing.fault import Fault
-from unlost.testing.holdings import Held, Holdings, moment_of
+from unlost.testing.holdings import Held, FakeHoldings, to_timestamp
 from unlost.testing.request import Asked, Request
 
-_SOURCE = "what the test says"
+_LIMIT_SOURCE = "what the test says"
 _POLL_SECONDS = 0.02  # between two looks at whether it is to end
-_LONGEST_SECONDS = 3_600.0  # of a delay; no test takes as long
+_MAX_DELAY_SECONDS = 3_600.0  # of a delay; no test takes as long
 
 
 @dataclass(slots=True)
-class _Planned:
+class _PlannedFault:
     """A fault that is to come. times: how often still; None for always. kinds: of requests; empty for all."""
 
     fault: Fault
@@ -52,18 +60,18 @@ class FakeArchive:
     def __init__(self, held: Held | None = None, *, id: str = "fake") -> None:  # noqa: A002  as registries call it
         self.id = id
         self.requests: list[Request] = []
-        self._held = Holdings(held or {})
-        self._faults: list[_Planned] = []
+        self._holdings = FakeHoldings(held or {})
+        self._faults: list[_PlannedFault] = []
         self._lock = Lock()
-        self._is_over = Event()
-        self._server: _Server | None = None
+        self._is_stopped = Event()
+        self._server: _FakeArchiveServer | None = None
         self._thread: Thread | None = None
 
     def __enter__(self) -> Self:
         """Begin to answer, on a free port."""
-        if self._is_over.is_set() or self._server is not None:
+        if self._is_stopped.is_set() or self._server is not None:
             raise UsageError("a fake archive is used once: make another one")
-        self._server = _Server(self)
+        self._server = _FakeArchiveServer(self)
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name=self.id, daemon=True)
         self._thread.start()
         return self
@@ -74,7 +82,7 @@ class FakeArchive:
 
     def stop(self) -> None:
         """Stop it before the block ends. Connections are refused then, as by a machine that is switched off."""
-        self._is_over.set()
+        self._is_stopped.set()
         if self._server is not None and self._thread is not None and self._thread.is_alive():
             self._server.shutdown()
             self._thread.join()
@@ -89,16 +97,16 @@ class FakeArchive:
 
     def raw_address(self, when: datetime | str, url: str) -> str:
         """Return where the copy of a page that is closest to a date is, as it was captured. Raises DateError."""
-        digits = when if isinstance(when, str) and when.isdecimal() else moment_of(when)
-        return f"{self.address}{REPLAY}{digits}id_/{url}"
+        digits = when if isinstance(when, str) and when.isdecimal() else to_timestamp(when)
+        return f"{self.address}{REPLAY_PATH}{digits}id_/{url}"
 
     def timemap_address(self, url: str, form: str = "link") -> str:
         """Return where the copies of a page are listed. form: `link` or `json`."""
-        return f"{self.address}{TIMEMAP}{form}/{url}"
+        return f"{self.address}{TIMEMAP_PATH}{form}/{url}"
 
     def timegate_address(self, url: str) -> str:
         """Return where the copy that is closest to the header `Accept-Datetime` is found."""
-        return f"{self.address}{TIMEGATE}{url}"
+        return f"{self.address}{TIMEGATE_PATH}{url}"
 
     def registry_entry(self, kind: str = "wayback") -> Archive:
         """Return the archive as `unlost.recover` and `unlost.Aggregator` take it, and `write_registry` writes it.
@@ -106,23 +114,23 @@ class FakeArchive:
         kind: `wayback`, to be asked by its index, or `memento`, by TimeMaps and its TimeGate alone. It has no limits.
         Raises UsageError for another kind.
         """
-        if kind not in (Kind.WAYBACK, Kind.MEMENTO):
+        if kind not in (ArchiveKind.WAYBACK, ArchiveKind.MEMENTO):
             raise UsageError(f"{kind[:40]}: expected the kind wayback or memento")
         base = self.address
-        has_index = kind == Kind.WAYBACK
+        has_index = kind == ArchiveKind.WAYBACK
         return Archive(
-            self.id, self.id, Kind(kind),
-            timemap=f"{base}{TIMEMAP}link/",
-            timegate=f"{base}{TIMEGATE}",
-            cdx=f"{base}{CDX}" if has_index else None,
-            replay=f"{base}{REPLAY}{{datetime}}id_/{{uri}}",
-            lister=Lister(("exact", "prefix", "host", "domain"), Figure(1_000, _SOURCE)) if has_index else None,
+            self.id, self.id, ArchiveKind(kind),
+            timemap=f"{base}{TIMEMAP_PATH}link/",
+            timegate=f"{base}{TIMEGATE_PATH}",
+            cdx=f"{base}{CDX_PATH}" if has_index else None,
+            replay=f"{base}{REPLAY_PATH}{{datetime}}id_/{{uri}}",
+            lister=PrefixListing(("exact", "prefix", "host", "domain"), SourcedNumber(1_000, _LIMIT_SOURCE)) if has_index else None,
         )  # fmt: skip
 
     def add(self, held: Held) -> None:
         """Hold more from now on."""
         with self._lock:
-            self._held = self._held.with_more(held)
+            self._holdings = self._holdings.merged_with(held)
 
     def fail(self, fault: Fault, *, times: int | None = None, kinds: Collection[Asked] = ()) -> None:
         """Fail from now on, behind faults that were said before.
@@ -130,7 +138,7 @@ class FakeArchive:
         times: how many requests; None for all until `heal`. kinds: of which kinds; all if none is named.
         """
         with self._lock:
-            self._faults.append(_Planned(fault, times, frozenset(kinds)))
+            self._faults.append(_PlannedFault(fault, times, frozenset(kinds)))
 
     def heal(self) -> None:
         """Answer truly from now on."""
@@ -142,25 +150,25 @@ class FakeArchive:
         with self._lock:
             return sum(kind in (None, each.kind) for each in self.requests)
 
-    def _answered(self, path: str, headers: dict[str, str]) -> Answer | None:
+    def _respond(self, path: str, headers: dict[str, str]) -> FakeResponse | None:
         """Note a request; return the answer when it is time for that, None if the connection is to break."""
-        if self._is_over.is_set():
+        if self._is_stopped.is_set():
             return None  # a connection from before
-        kind = kind_of(path)
+        kind = request_kind(path)
         with self._lock:
             self.requests.append(Request(kind, path, headers))
-            held = self._held
-            fault = self._due(kind)
+            held = self._holdings
+            fault = self._next_fault(kind)
         if fault is not None:
-            self._is_over.wait(min(fault.delay, _LONGEST_SECONDS))
+            self._is_stopped.wait(min(fault.delay, _MAX_DELAY_SECONDS))
             if fault.is_dead:
                 return None
             if fault.status is not None:
                 told = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
-                return Answer(fault.status, told, fault.body)
-        return Answers(held, self.address).answer(path, headers)
+                return FakeResponse(fault.status, told, fault.body)
+        return FakeResponder(held, self.address).respond(path, headers)
 
-    def _due(self, kind: Asked) -> Fault | None:
+    def _next_fault(self, kind: Asked) -> Fault | None:
         for each in self._faults:
             if not each.kinds or kind in each.kinds:
                 if each.times is not None:
@@ -171,21 +179,21 @@ class FakeArchive:
         return None
 
 
-class _Server(ThreadingHTTPServer):
+class _FakeArchiveServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128  # as many come at once as a test likes
 
     def __init__(self, archive: FakeArchive) -> None:
         self.archive = archive
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(("127.0.0.1", 0), _RequestHandler)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: whoever asked has gone, and that is its right."""
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server
+    server: _FakeArchiveServer
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
@@ -197,7 +205,7 @@ class _Conversation(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer, or break the connection."""
         headers = {name.lower(): value for name, value in self.headers.items()}
-        answer = self.server.archive._answered(self.path, headers)  # noqa: SLF001  it is its other half
+        answer = self.server.archive._respond(self.path, headers)  # noqa: SLF001  it is its other half
         if answer is None:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from unlost import dates, uri
 
-FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
+CDX_FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
 """Of a row, as the Wayback Machine's index has them."""
 
 
@@ -33,58 +33,58 @@ Held: TypeAlias = Mapping[str, Iterable[Copy | tuple[object, ...]]]
 """Addresses of pages with their copies: `{url: [(datetime, body, mime, status), …]}`."""
 
 
-class Stored(NamedTuple):
+class FakeCapture(NamedTuple):
     """One copy as the archive has it. key: of the page, a SURT. moment: 14 digits."""
 
     key: str
-    moment: str
+    timestamp: str
     original: str
     body: bytes
     mime: str
     status: int
     location: str | None
 
-    def row(self) -> list[str]:
+    def cdx_row(self) -> list[str]:
         """Return it as the index has it."""
         digest = base64.b32encode(hashlib.sha1(self.body, usedforsecurity=False).digest()).decode()
         mime = self.mime.partition(";")[0].strip()
-        return [self.key, self.moment, self.original, mime, str(self.status), digest, str(len(self.body))]
+        return [self.key, self.timestamp, self.original, mime, str(self.status), digest, str(len(self.body))]
 
 
-class Holdings:
+class FakeHoldings:
     """All copies, by key and date. Addresses that are spelled differently and mean the same page are one."""
 
     def __init__(self, held: Held) -> None:
-        found = [_stored(url, Copy(*each)) for url, copies in held.items() for each in copies]
-        self._stored = sorted(found, key=lambda each: (each.key, each.moment))
+        found = [_make_capture(url, Copy(*each)) for url, copies in held.items() for each in copies]
+        self._stored = sorted(found, key=lambda each: (each.key, each.timestamp))
 
-    def __iter__(self) -> Iterator[Stored]:
+    def __iter__(self) -> Iterator[FakeCapture]:
         """Return all of them."""
         return iter(self._stored)
 
-    def with_more(self, held: Held) -> "Holdings":
+    def merged_with(self, held: Held) -> "FakeHoldings":
         """Return these and others."""
-        more = Holdings(held)
-        more._stored = sorted([*self._stored, *more._stored], key=lambda each: (each.key, each.moment))
+        more = FakeHoldings(held)
+        more._stored = sorted([*self._stored, *more._stored], key=lambda each: (each.key, each.timestamp))
         return more
 
-    def of(self, url: str) -> list[Stored]:
+    def captures_of(self, url: str) -> list[FakeCapture]:
         """Return the copies of a page, by date. Raises UriError."""
         key = uri.surt(url)
         return [each for each in self._stored if each.key == key]
 
-    def closest(self, url: str, moment: str) -> Stored | None:
+    def closest_to(self, url: str, timestamp: str) -> FakeCapture | None:
         """Return the copy of a page that is closest to a date of 1 to 14 digits; None if there is none.
 
         Raises UriError, DateError.
         """
-        copies = self.of(url)
+        copies = self.captures_of(url)
         if not copies:
             return None
-        wanted = dates.to_datetime(dates.pad(moment))
-        return min(copies, key=lambda each: abs(dates.to_datetime(each.moment) - wanted))
+        wanted = dates.to_datetime(dates.pad(timestamp))
+        return min(copies, key=lambda each: abs(dates.to_datetime(each.timestamp) - wanted))
 
-    def listed(self, url: str, match: str, first: str, last: str) -> list[Stored]:
+    def list_captures(self, url: str, match: str, first: str, last: str) -> list[FakeCapture]:
         """Return what a query of the index gives. match: `exact`, `prefix`, `host` or `domain`. Raises UriError."""
         key = uri.surt(url)
         host = key.partition(")")[0]
@@ -95,21 +95,21 @@ class Holdings:
             for each in rows
             if each.key.startswith(begins)
             and (match != "exact" or each.key == key)
-            and dates.pad(first) <= each.moment <= dates.pad(last, up=True)
+            and dates.pad(first) <= each.timestamp <= dates.pad(last, round_up=True)
         ]
 
 
-def moment_of(when: datetime | str) -> str:
+def to_timestamp(when: datetime | str) -> str:
     """Return a date as 14 digits. Raises DateError.
 
     >>> moment_of("2014"), moment_of(datetime(2014, 2, 10))
     ('20140101000000', '20140210000000')
     """
     if isinstance(when, str):
-        return dates.from_people(when)
+        return dates.from_user_input(when)
     return dates.from_datetime(when if when.tzinfo else when.replace(tzinfo=UTC))
 
 
-def _stored(url: str, copy: Copy) -> Stored:
+def _make_capture(url: str, copy: Copy) -> FakeCapture:
     body = copy.body.encode() if isinstance(copy.body, str) else copy.body
-    return Stored(uri.surt(url), moment_of(copy.datetime), url, body, copy.mime, copy.status, copy.location)
+    return FakeCapture(uri.surt(url), to_timestamp(copy.datetime), url, body, copy.mime, copy.status, copy.location)

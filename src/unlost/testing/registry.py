@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from unlost.archives.archive import Archive, Kind, Limit
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit
 
 
 def write_registry(path: str | PathLike[str], *archives: Archive) -> Path:
     """Write a registry of these archives and no others, without any limits but their own; return its path."""
     file = Path(path)
-    file.write_text("".join(map(_entry, archives)))
+    file.write_text("".join(map(_format_entry, archives)))
     return file
 
 
-def _entry(archive: Archive) -> str:
+def _format_entry(archive: Archive) -> str:
     fields = {
         "id": archive.id,
         "name": archive.name,
@@ -33,13 +33,13 @@ def _entry(archive: Archive) -> str:
     if lister is not None:
         rows = f"{{ value = {int(lister.rows_per_page.value)}, source = {json.dumps(lister.rows_per_page.source)} }}"
         lines.append(f"lister = {{ matches = {json.dumps(lister.matches)}, rows_per_page = {rows} }}")
-    if archive.kind is not Kind.FILES:
-        lines.append(f"limits = [{_limits(archive.limits, is_quota=False)}]")
-        lines.append(f"quotas = [{_limits(archive.quotas, is_quota=True)}]")
+    if archive.kind is not ArchiveKind.FILES:
+        lines.append(f"limits = [{_format_limits(archive.limits, is_quota=False)}]")
+        lines.append(f"quotas = [{_format_limits(archive.quotas, is_quota=True)}]")
     return "\n".join(lines) + "\n\n"
 
 
-def _limits(limits: Iterable[Limit], *, is_quota: bool) -> str:
+def _format_limits(limits: Iterable[RateLimit], *, is_quota: bool) -> str:
     return ", ".join(
         f"{{ requests = {limit.requests}, "
         + ("" if is_quota else f"seconds = {limit.seconds}, ")

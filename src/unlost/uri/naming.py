@@ -9,7 +9,7 @@ from unlost.errors import UriError
 # with by its packages (`index.cgi`, `index.pl`, `index.php`, `index.xhtml`), what IIS and ASP.NET look for
 # (`Default.asp`, `Default.aspx`; both spellings, since links to Windows servers have either), the pages of PHP, server
 # side includes, JSP and ColdFusion in the spellings of their time, and those of the CERN and Netscape servers.
-_ROOTS = (
+_DEFAULT_PAGES = (
     "index.php",
     "default.asp",
     "Default.asp",
@@ -36,10 +36,10 @@ _ROOTS = (
     "Welcome.html",
     "iisstart.htm",
 )
-_FOLDED_ROOTS = frozenset(root.lower() for root in _ROOTS)
+_FOLDED_DEFAULT_PAGES = frozenset(root.lower() for root in _DEFAULT_PAGES)
 
 
-def name_of(uri: str, *, ignore_case: bool = False) -> str:
+def page_name(uri: str, *, ignore_case: bool = False) -> str:
     """Return the name of the page that an address leads to: ASCII, without scheme, with at least one slash.
 
     docs/choice.md lists what does not count. Two addresses with one name are taken for one page; that one page has
@@ -69,7 +69,7 @@ def path_depth(name: str) -> int:
     return sum(segment != "" for segment in path.partition("/")[2].split("/"))
 
 
-def names_of(uris: Iterable[str], *, ignore_case: bool = False) -> list[str | UriError]:
+def page_names(uris: Iterable[str], *, ignore_case: bool = False) -> list[str | UriError]:
     """Return for each address its name, or the error that `name_of` would have raised for it.
 
     >>> names_of(["http://example.com/", "mailto:me@example.com"])
@@ -78,7 +78,7 @@ def names_of(uris: Iterable[str], *, ignore_case: bool = False) -> list[str | Ur
     return _core.names_of(uris, ignore_case)
 
 
-def folded(name: str) -> str:
+def fold_case(name: str) -> str:
     """Return a name in lower case: equal for names that differ only in letter case.
 
     >>> folded("example.com/BAR.html")
@@ -87,7 +87,7 @@ def folded(name: str) -> str:
     return name.lower()
 
 
-def address_of(name: str) -> str:
+def url_from_name(name: str) -> str:
     """Return an address that has this name; which scheme, `www` or final slash the site used, the name has lost.
 
     >>> address_of("example.com/a?x=1")
@@ -96,7 +96,7 @@ def address_of(name: str) -> str:
     return f"http://{name}"
 
 
-def asked_as(uri: str, name: str) -> str:
+def archive_lookup_url(uri: str, name: str) -> str:
     """Return how archives are asked for an address: as it is spelled, without user, fragment and session ids.
 
     name: of that address.
@@ -108,13 +108,13 @@ def asked_as(uri: str, name: str) -> str:
     scheme, mark, rest = place.partition("://")
     host, slash, path = rest.partition("/")
     if not mark or ";" in path:
-        return address_of(name)
+        return url_from_name(name)
     # The name has the query in one spelling, and without what belongs to a single visit.
     named = name.partition("?")[2]
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}" + (f"?{named}" if query and named else "")
 
 
-def root_names(name: str) -> tuple[str, ...]:
+def default_page_names(name: str) -> tuple[str, ...]:
     """Return the names that the default page of a folder may have, the most frequent first, if this is a folder.
 
     That it is one cannot be told from its name; look for these among what archives list. With `ignore_case`, fold them.
@@ -124,10 +124,10 @@ def root_names(name: str) -> tuple[str, ...]:
     """
     folder, mark, query = name.partition("?")
     folder = folder.removesuffix("/")
-    return tuple(f"{folder}/{root}{mark}{query}" for root in _ROOTS)
+    return tuple(f"{folder}/{root}{mark}{query}" for root in _DEFAULT_PAGES)
 
 
-def folder_name(name: str) -> str | None:
+def folder_of_default_page(name: str) -> str | None:
     """Return the name of the folder whose default page this may be: the other way round; None if it is none.
 
     >>> folder_name("example.com/a/index.php?x=1"), folder_name("example.com/Default.asp"), folder_name("example.com/a")
@@ -135,6 +135,6 @@ def folder_name(name: str) -> str | None:
     """
     path, mark, query = name.partition("?")
     folder, _, page = path.rpartition("/")
-    if page.lower() not in _FOLDED_ROOTS:
+    if page.lower() not in _FOLDED_DEFAULT_PAGES:
         return None
     return (folder if "/" in folder else f"{folder}/") + mark + query

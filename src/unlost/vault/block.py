@@ -7,26 +7,39 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 
 from unlost._core import is_signed, sign, signing_public_key
-from unlost.vault.shape import MAX_BLOCKS, UNIT, Shape
+from unlost.vault.shape import MAX_BLOCKS, BLOCK_UNIT, CodeShape
 
-BEGIN, END = b"BEGIN_FILE_RECOVERY", b"END_FILE_RECOVERY"
+BEGIN_MARKER, END_MARKER = b"BEGIN_FILE_RECOVERY", b"END_FILE_RECOVERY"
 """What the dissertation puts around blocks (its Figure 51)."""
 
-FORMAT = "unlost-vault-1"
-CODE = "rs16"
-FILES, MANIFEST = "files", "manifest"
+BLOCK_FORMAT = "unlost-vault-1"
+CODE_NAME = "rs16"
+KIND_FILES, KIND_MANIFEST = "files", "manifest"
 """What is coded: files, or the list of them all."""
 
 MAX_BLOCK_BYTES = 16 << 20
 """More than any archive keeps of a page, and little enough for memory."""
 
-_LINE = 76  # characters of base64: what mail has, and editors bear
-_WORDS = ("format", "kind", "segment", "version", "needed", "count", "index", "size", "block", "code", "wrap", "sha256")
+_LINE_LENGTH = 76  # characters of base64: what mail has, and editors bear
+_HEADER_FIELDS = (
+    "format",
+    "kind",
+    "segment",
+    "version",
+    "needed",
+    "count",
+    "index",
+    "size",
+    "block",
+    "code",
+    "wrap",
+    "sha256",
+)
 _HEX = re.compile(r"[0-9a-f]+")
 _WRAPS = frozenset({"tar.gz", "tar.gz.age", "json.gz", "json.gz.age"})
 
 
-class BadBlockError(Exception):
+class InvalidBlockError(Exception):
     """Words between the marks that are no block. kind: one word for counting."""
 
     def __init__(self, kind: str) -> None:
@@ -35,7 +48,7 @@ class BadBlockError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class BlockHeader:
     """What a block says of itself; all blocks of one version say the same but for `index` and `sha256`.
 
     kind: `FILES` or `MANIFEST`. segment: which part of the files: 16 hexadecimal digits. version: the SHA-256 of what
@@ -46,7 +59,7 @@ class Label:
     kind: str
     segment: str
     version: str
-    shape: Shape
+    shape: CodeShape
     wrap: str
     index: int
     sha256: str
@@ -59,38 +72,38 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class VaultBlock:
     """A block with its bytes."""
 
-    label: Label
+    header: BlockHeader
     data: bytes
 
 
-def words_of(label: Label) -> str:
+def format_header(header: BlockHeader) -> str:
     """Return the words that describe a block, in their order: what is signed."""
-    shape = label.shape
+    shape = header.shape
     values = (
-        FORMAT, label.kind, label.segment, label.version, shape.needed, shape.count, label.index, shape.size,
-        shape.block, CODE, label.wrap, label.sha256,
+        BLOCK_FORMAT, header.kind, header.segment, header.version, shape.needed, shape.count, header.index, shape.size,
+        shape.block, CODE_NAME, header.wrap, header.sha256,
     )  # fmt: skip
-    return " ".join(f"{name}={value}" for name, value in zip(_WORDS, values, strict=True))
+    return " ".join(f"{name}={value}" for name, value in zip(_HEADER_FIELDS, values, strict=True))
 
 
-def text_of(block: Block, seed: bytes | None = None) -> bytes:
+def serialize_block(block: VaultBlock, seed: bytes | None = None) -> bytes:
     """Return a block as it stands in a page, without a carrier: lines of ASCII. seed: a secret key to sign it."""
-    words = words_of(block.label)
-    lines = [BEGIN, *words.encode().split(b" ")]
+    words = format_header(block.header)
+    lines = [BEGIN_MARKER, *words.encode().split(b" ")]
     if seed is not None:
         signature = b64encode(sign(seed, words.encode()))
         lines += [b"key=" + signing_public_key(seed).hex().encode(), b"signature=" + signature]
     lines.append(b"data")
     coded = b64encode(block.data)
-    lines += [coded[at : at + _LINE] for at in range(0, len(coded), _LINE)]
-    lines.append(END)
+    lines += [coded[at : at + _LINE_LENGTH] for at in range(0, len(coded), _LINE_LENGTH)]
+    lines.append(END_MARKER)
     return b"\n".join(lines) + b"\n"
 
 
-def text_bytes(block: int, *, signed: bool) -> int:
+def serialized_size(block_size: int, *, signed: bool) -> int:
     """Return how many bytes `text_of` makes of a block of so many, at most: base64, line ends, words.
 
     >>> shape = Shape(64, 64, 1, 30_000)
@@ -98,42 +111,42 @@ def text_bytes(block: int, *, signed: bool) -> int:
     >>> len(text_of(Block(label, bytes(64)), bytes(range(32)))) <= text_bytes(64, signed=True)
     True
     """
-    coded = -(-block // 3) * 4
-    return coded + -(-coded // _LINE) + 420 + (180 if signed else 0)
+    coded = -(-block_size // 3) * 4
+    return coded + -(-coded // _LINE_LENGTH) + 420 + (180 if signed else 0)
 
 
-def block_of(inside: bytes) -> Block:
+def parse_block(text: bytes) -> VaultBlock:
     """Return the block in what stands between the marks, whatever became of its line ends. Raises BadBlockError.
 
     A block that says it is signed, and is not by the key that it names, is `forged`.
     """
-    head, found, coded = _split(inside)
+    head, found, coded = _split_header(text)
     if not found:
-        raise BadBlockError("cut")
-    words = _words(head)
+        raise InvalidBlockError("cut")
+    words = _parse_fields(head)
     try:
-        label = _label(words)
+        label = _parse_header(words)
     except (KeyError, ValueError):
-        raise BadBlockError("unreadable") from None
+        raise InvalidBlockError("unreadable") from None
     try:
         data = b64decode(b"".join(coded.split()), validate=True)
     except (binascii.Error, ValueError):
-        raise BadBlockError("damaged") from None
+        raise InvalidBlockError("damaged") from None
     if len(data) != label.shape.block or hashlib.sha256(data).hexdigest() != label.sha256:
-        raise BadBlockError("damaged")
-    if label.key is not None and not _is_signed(label, words.get("signature", "")):
-        raise BadBlockError("forged")
-    return Block(label, data)
+        raise InvalidBlockError("damaged")
+    if label.key is not None and not _has_valid_signature(label, words.get("signature", "")):
+        raise InvalidBlockError("forged")
+    return VaultBlock(label, data)
 
 
-def _split(inside: bytes) -> tuple[bytes, bool, bytes]:
-    found = re.search(rb"\sdata\s", inside[:4096])
+def _split_header(text: bytes) -> tuple[bytes, bool, bytes]:
+    found = re.search(rb"\sdata\s", text[:4096])
     if found is None:
         return b"", False, b""
-    return inside[: found.start()], True, inside[found.end() :]
+    return text[: found.start()], True, text[found.end() :]
 
 
-def _words(head: bytes) -> dict[str, str]:
+def _parse_fields(head: bytes) -> dict[str, str]:
     words: dict[str, str] = {}
     for word in head.decode("ascii", "replace").split():
         name, _, value = word.partition("=")
@@ -141,51 +154,51 @@ def _words(head: bytes) -> dict[str, str]:
     return words
 
 
-def _label(words: dict[str, str]) -> Label:
+def _parse_header(words: dict[str, str]) -> BlockHeader:
     """Raise KeyError or ValueError for what describes no block of this format."""
-    if words["format"] != FORMAT or words["code"] != CODE:
+    if words["format"] != BLOCK_FORMAT or words["code"] != CODE_NAME:
         raise ValueError(words["format"])
-    shape = Shape(*(_number(words[name]) for name in ("size", "block", "needed", "count")))
-    index = _number(words["index"])
+    shape = CodeShape(*(_parse_number(words[name]) for name in ("size", "block", "needed", "count")))
+    index = _parse_number(words["index"])
     is_sound = (
         1 <= shape.needed <= shape.count <= MAX_BLOCKS
         and index < shape.count
-        and UNIT <= shape.block <= MAX_BLOCK_BYTES
-        and shape.block % UNIT == 0
+        and BLOCK_UNIT <= shape.block <= MAX_BLOCK_BYTES
+        and shape.block % BLOCK_UNIT == 0
         and 0 < shape.size <= shape.needed * shape.block
-        and words["kind"] in {FILES, MANIFEST}
+        and words["kind"] in {KIND_FILES, KIND_MANIFEST}
         and words["wrap"] in _WRAPS
     )
     if not is_sound:
         raise ValueError(index)
     key = words.get("key")
-    return Label(
+    return BlockHeader(
         words["kind"],
-        _digits(words["segment"], 16),
-        _digits(words["version"], 64),
+        _parse_hex(words["segment"], 16),
+        _parse_hex(words["version"], 64),
         shape,
         words["wrap"],
         index,
-        _digits(words["sha256"], 64),
-        None if key is None else _digits(key, 64),
+        _parse_hex(words["sha256"], 64),
+        None if key is None else _parse_hex(key, 64),
     )
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
         raise ValueError(text)
     return int(text)
 
 
-def _digits(text: str, length: int) -> str:
+def _parse_hex(text: str, length: int) -> str:
     if len(text) != length or not _HEX.fullmatch(text):
         raise ValueError(text)
     return text
 
 
-def _is_signed(label: Label, signature: str) -> bool:
+def _has_valid_signature(label: BlockHeader, signature: str) -> bool:
     try:
         signed = b64decode(signature, validate=True)
     except (binascii.Error, ValueError):
         return False
-    return len(signed) == 64 and is_signed(bytes.fromhex(label.key or ""), words_of(label).encode(), signed)
+    return len(signed) == 64 and is_signed(bytes.fromhex(label.key or ""), format_header(label).encode(), signed)

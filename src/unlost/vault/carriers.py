@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-MIME = "application/x-unlost-vault"
+SCRIPT_TYPE = "application/x-unlost-vault"
 """Of `script` elements that carry blocks: no browser runs a script of a type that it does not know."""
 
 
@@ -14,20 +14,20 @@ class Carrier(StrEnum):
     SCRIPT = "script"
 
 
-_AROUND = {
+_DELIMITERS = {
     Carrier.COMMENT: (b"<!-- ", b"-->\n"),
     Carrier.TEMPLATE: (b"<template>", b"</template>\n"),
-    Carrier.SCRIPT: (f'<script type="{MIME}">'.encode(), b"</script>\n"),
+    Carrier.SCRIPT: (f'<script type="{SCRIPT_TYPE}">'.encode(), b"</script>\n"),
 }
-MAX_AROUND = 60
+MAX_CARRIER_BYTES = 60
 """Bytes that a carrier adds, at most."""
 
 
-def carried(text: bytes, carrier: Carrier) -> bytes:
+def wrap_in_carrier(text: bytes, carrier: Carrier) -> bytes:
     r"""Return the text of a block as an element or comment of a page.
 
     >>> carried(b"x", Carrier.TEMPLATE)
     b'<template>x</template>\n'
     """
-    before, after = _AROUND[carrier]
+    before, after = _DELIMITERS[carrier]
     return before + text + after

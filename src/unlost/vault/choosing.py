@@ -20,68 +20,68 @@ CRAWLABLE = frozenset(
 INSTALLABLE = frozenset({"node_modules", "vendor", "venv", ".venv", "site-packages", "bower_components"})
 """Folders of what others publish; the optimistic set leaves them to these."""
 
-MADE = frozenset({"__pycache__", ".git", ".hg", ".svn", ".cache", ".pytest_cache", ".mypy_cache", ".DS_Store"})
+GENERATED = frozenset({"__pycache__", ".git", ".hg", ".svn", ".cache", ".pytest_cache", ".mypy_cache", ".DS_Store"})
 """What programs make of other files, and histories: in no set."""
 
 DUMP_FOLDER = "dump"
 
 
 @dataclass(slots=True)
-class Choice:
+class FileSelection:
     """Files to keep, and how many were left out, by the reason."""
 
     files: list[ServerFile] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
 
-    def leave(self, reason: str) -> None:
+    def count_skipped(self, reason: str) -> None:
         """Count one that is not kept."""
-        self.left_out[reason] = self.left_out.get(reason, 0) + 1
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
 
-def choose(paths: Iterable[Path], *, optimistic: bool = False) -> Choice:
+def select_files(paths: Iterable[Path], *, is_optimistic: bool = False) -> FileSelection:
     """Return the files at these paths, folders with all that is in them, under names that begin with the path's last.
 
     Links are kept as links. Raises UsageError for two paths with one name, OSError for what cannot be read.
     """
-    choice = Choice()
+    choice = FileSelection()
     taken: set[str] = set()
     for path in paths:
         root = path.absolute().resolve() if path.name in {"", ".", ".."} else path
         if root.name in taken:
             raise UsageError(f"{path}: another path given has the name {root.name!r}, too: give the folder of both")
         taken.add(root.name)
-        _walk(root, root.name, choice, optimistic=optimistic)
+        _walk_files(root, root.name, choice, is_optimistic=is_optimistic)
     if not choice.files:
         raise InputError("no files to keep: name files or folders of the server, or give --dump")
     return choice
 
 
-def _walk(path: Path, name: str, choice: Choice, *, optimistic: bool) -> None:
+def _walk_files(path: Path, name: str, selection: FileSelection, *, is_optimistic: bool) -> None:
     waiting = [(path, name)]
     while waiting:
         place, called = waiting.pop()
         found = place.lstat()
         mode, mtime = stat.S_IMODE(found.st_mode), found.st_mtime_ns
-        if place.name in MADE:
-            choice.leave("made by programs")
+        if place.name in GENERATED:
+            selection.count_skipped("made by programs")
         elif stat.S_ISLNK(found.st_mode):
             target = str(place.readlink())
-            choice.files.append(ServerFile(called, None, "link", 0o777, mtime, 0, target))
+            selection.files.append(ServerFile(called, None, "link", 0o777, mtime, 0, target))
         elif stat.S_ISDIR(found.st_mode):
-            if optimistic and place.name in INSTALLABLE:
-                choice.leave("published by others")
+            if is_optimistic and place.name in INSTALLABLE:
+                selection.count_skipped("published by others")
                 continue
-            choice.files.append(ServerFile(called, None, "folder", mode, mtime, 0))
+            selection.files.append(ServerFile(called, None, "folder", mode, mtime, 0))
             waiting += [(each, f"{called}/{each.name}") for each in sorted(place.iterdir(), reverse=True)]
         elif not stat.S_ISREG(found.st_mode):
-            choice.leave("neither file, folder nor link")
-        elif optimistic and place.suffix.lower() in CRAWLABLE:
-            choice.leave("archives get it from pages")
+            selection.count_skipped("neither file, folder nor link")
+        elif is_optimistic and place.suffix.lower() in CRAWLABLE:
+            selection.count_skipped("archives get it from pages")
         else:
-            choice.files.append(ServerFile(called, place, "file", mode, mtime, found.st_size))
+            selection.files.append(ServerFile(called, place, "file", mode, mtime, found.st_size))
 
 
-def dump(commands: Sequence[str], folder: Path) -> list[ServerFile]:
+def run_dump_commands(commands: Sequence[str], folder: Path) -> list[ServerFile]:
     """Run commands and return what they print as files, `dump/NAME`. commands: `NAME=COMMAND`, run without a shell.
 
     folder: where to keep what they print. The files have no time of their own, so that equal dumps are equal files.

@@ -7,22 +7,22 @@ from typing import BinaryIO
 
 from unlost._core import decode_rows, encode_rows
 from unlost.errors import InputError
-from unlost.vault.shape import UNIT, Shape
+from unlost.vault.shape import BLOCK_UNIT, CodeShape
 
 STRIPE_BYTES = 32 << 20
 """Of all blocks together in one stripe of a file of blocks: with more, memory must be had anew for each stripe, which
 takes as long as coding it."""
 
-_DECODED_BYTES = 200 << 20
+_DECODE_STRIPE_BYTES = 200 << 20
 """Of all blocks together that are decoded at once: with less, much of the time goes into writing small pieces."""
 
 
-def stripe_of(shape: Shape) -> int:
+def stripe_width(shape: CodeShape) -> int:
     """Return how many bytes of each block stand together in a file of blocks."""
-    return _step(shape, STRIPE_BYTES)
+    return _stripe_step(shape, STRIPE_BYTES)
 
 
-def encode(content: BinaryIO, shape: Shape, target: BinaryIO) -> None:
+def encode_blocks(content: BinaryIO, shape: CodeShape, target: BinaryIO) -> None:
     """Write all blocks of a content into an empty file, for `read_block`: a stripe of all of them, then the next one.
 
     Blocks that stood one behind the other would be written in small pieces, which takes longer than coding does.
@@ -32,12 +32,12 @@ def encode(content: BinaryIO, shape: Shape, target: BinaryIO) -> None:
     stripes = list(_stripes(shape, STRIPE_BYTES))
     # Another thread reads the next stripe and writes the last one while this one is coded.
     with ThreadPoolExecutor(1) as disk:
-        coming = disk.submit(_rows, source, shape, *stripes[0])
+        coming = disk.submit(_read_stripe, source, shape, *stripes[0])
         written: Future[None] | None = None
         for number, (start, _) in enumerate(stripes):
             rows = coming.result()
             if number + 1 < len(stripes):
-                coming = disk.submit(_rows, source, shape, *stripes[number + 1])
+                coming = disk.submit(_read_stripe, source, shape, *stripes[number + 1])
             made = encode_rows(rows, shape.needed, shape.count)
             if written is not None:
                 written.result()
@@ -47,7 +47,7 @@ def encode(content: BinaryIO, shape: Shape, target: BinaryIO) -> None:
             written.result()
 
 
-def _rows(source: int, shape: Shape, start: int, width: int) -> bytes:
+def _read_stripe(source: int, shape: CodeShape, start: int, width: int) -> bytes:
     """Return a stripe of the content's own blocks; the last of them is filled up by zeros."""
     if width == shape.block:
         return os.pread(source, shape.size, 0).ljust(shape.needed * width, b"\0")
@@ -67,7 +67,7 @@ def _write_all(sink: int, offset: int, left: memoryview) -> None:
         left, offset = left[count:], offset + count
 
 
-def read_block(blocks: BinaryIO, shape: Shape, index: int) -> bytes:
+def read_block(blocks: BinaryIO, shape: CodeShape, index: int) -> bytes:
     """Return one block from what `encode` wrote. Raises InputError if the file ends before."""
     data = b"".join(
         os.pread(blocks.fileno(), width, start * shape.count + index * width)
@@ -78,23 +78,23 @@ def read_block(blocks: BinaryIO, shape: Shape, index: int) -> bytes:
     return data
 
 
-def read_content(blocks: BinaryIO, shape: Shape) -> bytes:
+def read_content(blocks: BinaryIO, shape: CodeShape) -> bytes:
     """Return all that was coded, from what `encode` wrote. Raises InputError if the file ends before."""
     return b"".join(read_block(blocks, shape, index) for index in range(shape.needed))[: shape.size]
 
 
-def decode(source: BinaryIO, places: Mapping[int, int], shape: Shape, target: BinaryIO) -> None:
+def decode_blocks(source: BinaryIO, offsets: Mapping[int, int], shape: CodeShape, target: BinaryIO) -> None:
     """Write the content again. places: where in the source each block begins, by its number: at least `shape.needed`.
 
     Whether it is what was coded is for the caller to check: its hash is the version. Raises InputError for too few.
     """
     # Blocks that are content are copied; the fewer others, the less there is to do.
-    chosen = sorted(places)[: shape.needed]
+    chosen = sorted(offsets)[: shape.needed]
     source.flush()
     fetch, sink = source.fileno(), target.fileno()
     os.ftruncate(sink, shape.needed * shape.block)
-    for start, width in _stripes(shape, _DECODED_BYTES):
-        rows = b"".join(os.pread(fetch, width, places[index] + start) for index in chosen)
+    for start, width in _stripes(shape, _DECODE_STRIPE_BYTES):
+        rows = b"".join(os.pread(fetch, width, offsets[index] + start) for index in chosen)
         made = memoryview(decode_rows(rows, chosen, shape.needed, shape.count))
         for index in range(shape.needed):
             _write_all(sink, index * shape.block + start, made[index * width : (index + 1) * width])
@@ -102,12 +102,12 @@ def decode(source: BinaryIO, places: Mapping[int, int], shape: Shape, target: Bi
     os.ftruncate(sink, shape.size)
 
 
-def _stripes(shape: Shape, together: int) -> Iterator[tuple[int, int]]:
+def _stripes(shape: CodeShape, total_bytes: int) -> Iterator[tuple[int, int]]:
     """Yield where in each block a stripe begins, and how wide it is. together: bytes of all blocks in one."""
-    step = _step(shape, together)
+    step = _stripe_step(shape, total_bytes)
     for start in range(0, shape.block, step):
         yield start, min(step, shape.block - start)
 
 
-def _step(shape: Shape, together: int) -> int:
-    return min(max(together // shape.count // UNIT, 1) * UNIT, shape.block)
+def _stripe_step(shape: CodeShape, total_bytes: int) -> int:
+    return min(max(total_bytes // shape.count // BLOCK_UNIT, 1) * BLOCK_UNIT, shape.block)

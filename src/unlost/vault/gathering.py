@@ -12,29 +12,29 @@ from urllib.parse import urlsplit
 
 from unlost.errors import ArchiveFileError
 from unlost.formats.problems import Problems
-from unlost.formats.warc import read_captures
-from unlost.measure.sites.archive_parts import Part, parts_of
-from unlost.measure.sites.kinds import Kind, kind_of
-from unlost.vault.block import MAX_BLOCK_BYTES, Block, Label
+from unlost.formats.warc import read_warc_captures
+from unlost.measure.sites.archive_parts import ArchiveFilePart, list_archive_parts
+from unlost.measure.sites.kinds import SiteKind, detect_site_kind
+from unlost.vault.block import MAX_BLOCK_BYTES, VaultBlock, BlockHeader
 from unlost.vault.finding import find_blocks
 
-Group = tuple[str, str, str, int, int, int]
+BlockGroup = tuple[str, str, str, int, int, int]
 _MAX_BODY = 4 * MAX_BLOCK_BYTES
-_RAW = re.compile(r"/unlost-vault/([0-9a-f]{16})\.([0-9a-f]{64})\.(tar\.gz|tar\.gz\.age)")
-_TEXTS = ("text/", "application/xhtml", "application/xml")
+_RAW_PATH = re.compile(r"/unlost-vault/([0-9a-f]{16})\.([0-9a-f]{64})\.(tar\.gz|tar\.gz\.age)")
+_TEXT_TYPES = ("text/", "application/xhtml", "application/xml")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CollectedBlock:
     """A block that was found. offset: in the gathering's file. sources: where it was found, at most a few."""
 
-    label: Label
+    header: BlockHeader
     offset: int
     sources: tuple[str, ...]
 
 
 @dataclass
-class Gathering:
+class BlockCollector:
     """What was found. groups: blocks by version, then number; of one number there may be several, if some are forged.
 
     raw: whole segments that were served as they are: where they begin in the file, by id, version and wrap.
@@ -43,15 +43,15 @@ class Gathering:
     archive or file has. keys: if there are any, only what these signed is taken.
     """
 
-    keys: frozenset[str] = frozenset()
-    groups: dict[Group, dict[int, list[Kept]]] = field(default_factory=dict)
+    trusted_keys: frozenset[str] = frozenset()
+    groups: dict[BlockGroup, dict[int, list[CollectedBlock]]] = field(default_factory=dict)
     raw: dict[tuple[str, str, str], tuple[int, int]] = field(default_factory=dict)
     problems: Counter[str] = field(default_factory=Counter)
-    reading: Problems = field(default_factory=Problems)
+    read_problems: Problems = field(default_factory=Problems)
     pages: int = 0
-    carrying: int = 0
-    newest: dict[Group, str] = field(default_factory=dict)
-    archives: dict[Group, dict[str, set[int]]] = field(default_factory=dict)
+    pages_with_blocks: int = 0
+    last_seen: dict[BlockGroup, str] = field(default_factory=dict)
+    archives: dict[BlockGroup, dict[str, set[int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Open the file that blocks are kept in; it goes with the last reference."""
@@ -64,95 +64,101 @@ class Gathering:
         self.pages += 1
         count = 0
         for block in find_blocks(body, self.problems):
-            if self.keys and block.label.key not in self.keys:
+            if self.trusted_keys and block.header.key not in self.trusted_keys:
                 self.problems["not-signed"] += 1
                 continue
             self._add(block, source, date, archive)
             count += 1
-        self.carrying += count > 0
+        self.pages_with_blocks += count > 0
         return count
 
-    def _add(self, block: Block, source: str, date: str, archive: str) -> None:
-        label = block.label
-        self.newest[label.group] = max(self.newest.get(label.group, ""), date)
+    def _add(self, block: VaultBlock, source: str, date: str, archive: str) -> None:
+        label = block.header
+        self.last_seen[label.group] = max(self.last_seen.get(label.group, ""), date)
         self.archives.setdefault(label.group, {}).setdefault(archive, set()).add(label.index)
         there = self.groups.setdefault(label.group, {}).setdefault(label.index, [])
         for number, kept in enumerate(there):
-            if kept.label.sha256 == label.sha256:
+            if kept.header.sha256 == label.sha256:
                 if source not in kept.sources and len(kept.sources) < 4:
-                    there[number] = Kept(kept.label, kept.offset, (*kept.sources, source))
+                    there[number] = CollectedBlock(kept.header, kept.offset, (*kept.sources, source))
                 return
         if len(there) < 8:  # more than eight forgeries of one block help nobody
-            there.append(Kept(label, self._keep(block.data), (source,)))
+            there.append(CollectedBlock(label, self._store(block.data), (source,)))
 
-    def _keep(self, data: bytes) -> int:
+    def _store(self, data: bytes) -> int:
         offset, self._end = self._end, self._end + len(data)
         self.file.seek(offset)
         self.file.write(data)
         return offset
 
-    def add_raw(self, address: str, body: bytes) -> bool:
+    def add_raw(self, url: str, body: bytes) -> bool:
         """Take a segment that was served as it is, if the address says that it is one, and its hash, too."""
-        found = _RAW.search(urlsplit(address).path)
+        found = _RAW_PATH.search(urlsplit(url).path)
         if found is None or hashlib.sha256(body).hexdigest() != found[2]:
             return False
         name = (found[1], found[2], found[3])
         if name not in self.raw and body:
-            self.raw[name] = (self._keep(body), len(body))
+            self.raw[name] = (self._store(body), len(body))
         return True
 
-    def shapes(self) -> Iterator[tuple[Group, Label]]:
+    def shapes(self) -> Iterator[tuple[BlockGroup, BlockHeader]]:
         """Yield each version that something was found of, with the label of one of its blocks."""
         for group, blocks in self.groups.items():
-            yield group, next(iter(blocks.values()))[0].label
+            yield group, next(iter(blocks.values()))[0].header
 
 
-def gather(place: Path, into: Gathering) -> None:
+def collect_blocks(path: Path, collector: BlockCollector) -> None:
     """Take all blocks from a place: the folder of a recovery; WARC, ARC or WACZ files; a page; a folder of pages.
 
     Every capture counts, also those that were replaced by later ones. Raises InputError for what is none of these.
     """
-    if place.is_file() and not _is_archive(place):
-        _add_file(place, place.name, into)
+    if path.is_file() and not _is_archive_file(path):
+        _add_file(path, path.name, collector)
         return
-    kind, files = kind_of(place)
-    if kind is Kind.RECOVERY:
-        files = sorted((place / "warc").glob("*.warc.gz"))
-    elif kind is Kind.FOLDER:
-        for file in sorted(place.rglob("*")):
+    kind, files = detect_site_kind(path)
+    if kind is SiteKind.RECOVERY:
+        files = sorted((path / "warc").glob("*.warc.gz"))
+    elif kind is SiteKind.FOLDER:
+        for file in sorted(path.rglob("*")):
             if file.is_file() and not file.is_symlink():
-                _add_file(file, "/" + file.relative_to(place).as_posix(), into)
+                _add_file(file, "/" + file.relative_to(path).as_posix(), collector)
         return
     for file in files:
-        for part in parts_of(file, into.reading):
-            _add_part(part, into)
+        for part in list_archive_parts(file, collector.read_problems):
+            _add_part(part, collector)
 
 
-def _is_archive(place: Path) -> bool:
-    name = place.name.lower()
+def _is_archive_file(path: Path) -> bool:
+    name = path.name.lower()
     return any(ending in name for ending in (".warc", ".arc", ".wacz"))
 
 
-def _add_file(file: Path, name: str, into: Gathering) -> None:
+def _add_file(file: Path, name: str, collector: BlockCollector) -> None:
     if file.stat().st_size > _MAX_BODY and "/unlost-vault/" not in name:
         return
     body = file.read_bytes()
-    if not into.add_raw(name, body):
-        into.add_page(body, name, archive="folder")
+    if not collector.add_raw(name, body):
+        collector.add_page(body, name, archive="folder")
 
 
-def _add_part(part: Part, into: Gathering) -> None:
+def _add_part(part: ArchiveFilePart, collector: BlockCollector) -> None:
     within = None if part.length is None else (part.start, part.length)
-    found = read_captures(part.path, into.reading, records=("response", "resource"), digests=False, within=within)
+    found = read_warc_captures(
+        part.path,
+        collector.read_problems,
+        record_types=("response", "resource"),
+        compute_digests=False,
+        byte_range=within,
+    )
     for capture in found:
         mime = capture.mime or "text/html"
         is_raw = "/unlost-vault/" in capture.uri
-        if capture.offset is None or not (is_raw or mime.startswith(_TEXTS)):
+        if capture.offset is None or not (is_raw or mime.startswith(_TEXT_TYPES)):
             continue
         try:
-            body, _, _ = part.record(capture.offset, capture.skip or 0).read_undone(_MAX_BODY)
+            body, _, _ = part.open_record(capture.offset, capture.skip or 0).read_undone(_MAX_BODY)
         except ArchiveFileError:
-            into.problems["unreadable-record"] += 1
+            collector.problems["unreadable-record"] += 1
             continue
-        if not into.add_raw(capture.uri, body):
-            into.add_page(body, capture.uri, capture.datetime, archive=capture.archive or part.path.name)
+        if not collector.add_raw(capture.uri, body):
+            collector.add_page(body, capture.uri, capture.datetime, archive=capture.archive or part.path.name)

@@ -5,23 +5,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from unlost.errors import UsageError
-from unlost.vault.block import text_bytes
-from unlost.vault.carriers import MAX_AROUND
-from unlost.vault.quantities import shown_bytes
-from unlost.vault.shape import MAX_BLOCKS, UNIT, Shape, blocks_needed, shape_of
+from unlost.vault.block import serialized_size
+from unlost.vault.carriers import MAX_CARRIER_BYTES
+from unlost.vault.quantities import format_byte_size
+from unlost.vault.shape import MAX_BLOCKS, BLOCK_UNIT, CodeShape, count_needed_blocks, smallest_shape
 
 PAGE_LIMIT = 214 << 10
 """Bytes of a page that every repository keeps: the least of those that the dissertation measured (Yahoo's cache)."""
 
-MAY_BE_LOST = 0.5
+DEFAULT_LOSS_TOLERANCE = 0.5
 """The share of pages that may be lost: two weeks after it began, the dissertation's archives held 60 % of its pages."""
 
-_LEAST_SPARE = 6  # blocks beside the needed ones: if every other page is lost, all of so many are once in 64 times
-_STEP = 1.04  # between two sizes of blocks that are tried: what is found is at most so much larger than it need be
+_MIN_SPARE_BLOCKS = 6  # blocks beside the needed ones: if every other page is lost, all of so many are once in 64 times
+_BLOCK_SIZE_STEP = (
+    1.04  # between two sizes of blocks that are tried: what is found is at most so much larger than it need be
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CarrierPage:
     """A page that can carry blocks. key: its path with query. size: bytes without blocks. hops: links from the root."""
 
     key: str
@@ -30,7 +32,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BlockPlan:
     """What goes where. shapes: of each segment, by name. pages: those with room, by key. limit: bytes of a page.
 
     block: the largest block, in bytes. wanted: the share of pages that was to be expendable.
@@ -39,47 +41,47 @@ class Plan:
     one segment, although the others still have more than they need.
     """
 
-    shapes: Mapping[str, Shape]
-    pages: tuple[Page, ...]
+    shapes: Mapping[str, CodeShape]
+    pages: tuple[CarrierPage, ...]
     limit: int
-    block: int
-    wanted: float
+    block_size: int
+    target_tolerance: float
 
     @property
-    def spare(self) -> int:
+    def expendable_pages(self) -> int:
         """How many pages may be lost, whichever they are: the worst case over all segments."""
         return min(shape.count - shape.needed for shape in self.shapes.values())
 
     @property
-    def may_be_lost(self) -> float:
+    def loss_tolerance(self) -> float:
         """The share of pages that may be lost, whichever they are."""
-        return self.spare / len(self.pages)
+        return self.expendable_pages / len(self.pages)
 
     @property
-    def sufficient(self) -> int:
+    def sufficient_pages(self) -> int:
         """How many pages always suffice, whichever they are."""
-        return len(self.pages) - self.spare
+        return len(self.pages) - self.expendable_pages
 
     @property
-    def needed(self) -> int:
+    def needed_pages(self) -> int:
         """How many pages suffice at best: those that carry just the needed blocks of each segment."""
         return sum(shape.needed for shape in self.shapes.values())
 
 
-def cost_of(block: int, *, signed: bool) -> int:
+def page_overhead(block_size: int, *, signed: bool) -> int:
     """Return how many bytes a block of so many adds to a page, with base64 and carrier."""
-    return text_bytes(block, signed=signed) + MAX_AROUND
+    return serialized_size(block_size, signed=signed) + MAX_CARRIER_BYTES
 
 
-def plan(
+def plan_blocks(
     sizes: Mapping[str, int],
-    pages: Sequence[Page],
+    pages: Sequence[CarrierPage],
     *,
     limit: int = PAGE_LIMIT,
-    block: int | None = None,
-    may_be_lost: float | None = None,
+    block_size: int | None = None,
+    loss_tolerance: float | None = None,
     signed: bool = False,
-) -> Plan:
+) -> BlockPlan:
     """Return how segments of these sizes, in bytes, go into pages.
 
     block: the largest block, in bytes; without it, the smallest with which the share of pages may be lost, or if that
@@ -88,39 +90,51 @@ def plan(
         segment: with several segments, fewer than that may be lost if all lost ones are of one segment.
     Raises UsageError if there are too few pages, or if several segments cannot bear the loss; it says what is missing.
     """
-    chosen = block // UNIT * UNIT if block is not None else _block(sizes, pages, limit, may_be_lost, signed=signed)
-    if chosen < UNIT:
-        raise UsageError(f"no page has room for a block below the limit of {shown_bytes(limit)}: raise --page-limit")
-    usable = with_room(pages, limit, chosen, signed=signed)[:MAX_BLOCKS]
-    needs = {name: blocks_needed(size, chosen) for name, size in sizes.items()}
+    chosen = (
+        block_size // BLOCK_UNIT * BLOCK_UNIT
+        if block_size is not None
+        else _choose_block_size(sizes, pages, limit, loss_tolerance, signed=signed)
+    )
+    if chosen < BLOCK_UNIT:
+        raise UsageError(
+            f"no page has room for a block below the limit of {format_byte_size(limit)}: raise --page-limit"
+        )
+    usable = pages_with_room(pages, limit, chosen, signed=signed)[:MAX_BLOCKS]
+    needs = {name: count_needed_blocks(size, chosen) for name, size in sizes.items()}
     total = sum(needs.values())
     if total > MAX_BLOCKS:
         raise UsageError(f"{total:,} blocks are needed, and {MAX_BLOCKS:,} can be made: give a larger --block")
     if total > len(usable):
         raise UsageError(
-            f"{total:,} pages with room for {shown_bytes(chosen)} are needed, and {len(usable):,} are there: "
+            f"{total:,} pages with room for {format_byte_size(chosen)} are needed, and {len(usable):,} are there: "
             f"give --extra-pages {total - len(usable)}, a larger --block or --page-limit, or fewer files"
         )
-    counts = share_out(needs, len(usable), may_be_lost)
-    shapes = {name: shape_of(sizes[name], needs[name], counts[name]) for name in sizes}
+    counts = allocate_pages(needs, len(usable), loss_tolerance)
+    shapes = {name: smallest_shape(sizes[name], needs[name], counts[name]) for name in sizes}
     largest = max(shape.block for shape in shapes.values())
-    made = Plan(shapes, tuple(usable), limit, largest, MAY_BE_LOST if may_be_lost is None else may_be_lost)
-    if may_be_lost is not None and len(sizes) > 1 and made.spare < math.floor(may_be_lost * len(usable)):
+    made = BlockPlan(
+        shapes, tuple(usable), limit, largest, DEFAULT_LOSS_TOLERANCE if loss_tolerance is None else loss_tolerance
+    )
+    if (
+        loss_tolerance is not None
+        and len(sizes) > 1
+        and made.expendable_pages < math.floor(loss_tolerance * len(usable))
+    ):
         raise UsageError(
-            f"with {len(sizes)} segments, any {made.spare:,} of {len(usable):,} pages may be lost "
-            f"({made.may_be_lost:.0%}), not {may_be_lost:.0%}: "
+            f"with {len(sizes)} segments, any {made.expendable_pages:,} of {len(usable):,} pages may be lost "
+            f"({made.loss_tolerance:.0%}), not {loss_tolerance:.0%}: "
             "give --segments one, a lower --may-be-lost, or more pages"
         )
     return made
 
 
-def with_room(pages: Sequence[Page], limit: int, block: int, *, signed: bool) -> list[Page]:
+def pages_with_room(pages: Sequence[CarrierPage], limit: int, block_size: int, *, signed: bool) -> list[CarrierPage]:
     """Return the pages that can carry a block of so many bytes."""
-    cost = cost_of(block, signed=signed)
+    cost = page_overhead(block_size, signed=signed)
     return [page for page in pages if page.size + cost <= limit]
 
 
-def share_out(needs: Mapping[str, int], pages: int, may_be_lost: float | None = None) -> dict[str, int]:
+def allocate_pages(needs: Mapping[str, int], pages: int, loss_tolerance: float | None = None) -> dict[str, int]:
     """Return how many pages each segment gets: what it needs, a few to spare, and of the others in proportion.
 
     Of two pages, both are lost sooner than half of a hundred are: so small segments get some more than their share.
@@ -133,10 +147,10 @@ def share_out(needs: Mapping[str, int], pages: int, may_be_lost: float | None = 
     {'large': 12, 'small': 8}
     """
     total = sum(needs.values())
-    if may_be_lost is None:
-        reserve = min(_LEAST_SPARE, (pages - total) // (2 * len(needs)))
+    if loss_tolerance is None:
+        reserve = min(_MIN_SPARE_BLOCKS, (pages - total) // (2 * len(needs)))
     else:
-        reserve = min(math.ceil(may_be_lost * pages), (pages - total) // len(needs))
+        reserve = min(math.ceil(loss_tolerance * pages), (pages - total) // len(needs))
     left = pages - total - reserve * len(needs)
     exact = {name: need + reserve + left * need / total for name, need in needs.items()}
     counts = {name: int(value) for name, value in exact.items()}
@@ -146,34 +160,36 @@ def share_out(needs: Mapping[str, int], pages: int, may_be_lost: float | None = 
     return counts
 
 
-def _block(
-    sizes: Mapping[str, int], pages: Sequence[Page], limit: int, may_be_lost: float | None, *, signed: bool
+def _choose_block_size(
+    sizes: Mapping[str, int], pages: Sequence[CarrierPage], limit: int, loss_tolerance: float | None, *, signed: bool
 ) -> int:
     """Return the smallest block that bears the loss, else the one that bears most; 0 if there is no room at all."""
-    wanted = MAY_BE_LOST if may_be_lost is None else may_be_lost
+    wanted = DEFAULT_LOSS_TOLERANCE if loss_tolerance is None else loss_tolerance
     best, most = 0, float("-inf")
-    block = float(UNIT)
-    largest = max(limit, UNIT)
+    block = float(BLOCK_UNIT)
+    largest = max(limit, BLOCK_UNIT)
     while block <= largest:
-        size = int(block) // UNIT * UNIT
-        count = min(len(with_room(pages, limit, size, signed=signed)), MAX_BLOCKS)
+        size = int(block) // BLOCK_UNIT * BLOCK_UNIT
+        count = min(len(pages_with_room(pages, limit, size, signed=signed)), MAX_BLOCKS)
         if count == 0:
             break
-        bears = _bears({name: blocks_needed(each, size) for name, each in sizes.items()}, count, may_be_lost)
+        bears = _tolerance(
+            {name: count_needed_blocks(each, size) for name, each in sizes.items()}, count, loss_tolerance
+        )
         if bears >= wanted:
             return size
         if bears > most:
             best, most = size, bears
-        block = max(block * _STEP, block + UNIT)
+        block = max(block * _BLOCK_SIZE_STEP, block + BLOCK_UNIT)
     return best
 
 
-def _bears(needs: Mapping[str, int], pages: int, may_be_lost: float | None) -> float:
+def _tolerance(needs: Mapping[str, int], pages: int, loss_tolerance: float | None) -> float:
     """Return the share of pages that may be lost, as `plan` means it; below 0 if there are too few."""
     total = sum(needs.values())
     if total > pages:
         return 1 - total / pages
-    counts = share_out(needs, pages, may_be_lost)
-    if may_be_lost is not None:
+    counts = allocate_pages(needs, pages, loss_tolerance)
+    if loss_tolerance is not None:
         return min(counts[name] - needs[name] for name in needs) / pages
     return min(1 - needs[name] / counts[name] for name in needs)

@@ -7,7 +7,7 @@ from unlost.errors import UsageError
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
-def bytes_of(text: str) -> int:
+def parse_byte_size(text: str) -> int:
     """Return a number of bytes. A KB has 1,024, as the dissertation's have. Raises UsageError.
 
     >>> bytes_of("50KB"), bytes_of("1.5 MiB"), bytes_of("200")
@@ -19,7 +19,7 @@ def bytes_of(text: str) -> int:
     return int(float(found[1]) * _FACTORS[found[2].lower()])
 
 
-def shown_bytes(count: int) -> str:
+def format_byte_size(count: int) -> str:
     """Return a number of bytes for people.
 
     >>> shown_bytes(999), shown_bytes(51200), shown_bytes(3 << 20)

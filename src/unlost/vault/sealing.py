@@ -7,44 +7,44 @@ from unlost.errors import InputError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Seal:
+class EncryptionOptions:
     """Who may read what is packed. recipients: `age1…` or `ssh-ed25519 …`; or a passphrase, never both."""
 
     recipients: tuple[str, ...] = ()
     passphrase: str | None = None
 
     @property
-    def is_open(self) -> bool:
+    def is_unencrypted(self) -> bool:
         """Whether everybody may."""
         return not self.recipients and self.passphrase is None
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class DecryptionKeys:
     """What opens seals. identities: files with `AGE-SECRET-KEY-…` lines, or OpenSSH private keys."""
 
     identities: tuple[Path, ...] = ()
     passphrase: str | None = None
 
 
-def sealed(content: bytes, seal: Seal) -> bytes:
+def encrypt(content: bytes, options: EncryptionOptions) -> bytes:
     """Return an age file of a content, another one each time. Raises UsageError for recipients that are none."""
     import pyrage  # noqa: PLC0415  most vaults of a start are open
 
-    if seal.passphrase is not None:
-        return bytes(pyrage.passphrase.encrypt(content, seal.passphrase))
-    return bytes(pyrage.encrypt(content, [_recipient(text) for text in seal.recipients]))
+    if options.passphrase is not None:
+        return bytes(pyrage.passphrase.encrypt(content, options.passphrase))
+    return bytes(pyrage.encrypt(content, [_parse_recipient(text) for text in options.recipients]))
 
 
-def check(seal: Seal) -> None:
+def check_encryption(options: EncryptionOptions) -> None:
     """Raise UsageError for recipients that are none, and for recipients with a passphrase."""
-    if seal.recipients and seal.passphrase is not None:
+    if options.recipients and options.passphrase is not None:
         raise UsageError("age takes recipients or a passphrase, not both: leave one out")
-    for text in seal.recipients:
-        _recipient(text)
+    for text in options.recipients:
+        _parse_recipient(text)
 
 
-def _recipient(text: str) -> object:
+def _parse_recipient(text: str) -> object:
     import pyrage  # noqa: PLC0415
 
     kind = pyrage.ssh.Recipient if text.startswith("ssh-") else pyrage.x25519.Recipient
@@ -55,7 +55,7 @@ def _recipient(text: str) -> object:
         raise UsageError(f"{message}, found {text[:20]!a}") from None
 
 
-def unsealed(content: bytes, keys: Keys) -> bytes:
+def decrypt(content: bytes, keys: DecryptionKeys) -> bytes:
     """Return what is in an age file. Raises InputError if these keys do not open it."""
     import pyrage  # noqa: PLC0415
 
@@ -64,7 +64,7 @@ def unsealed(content: bytes, keys: Keys) -> bytes:
             if keys.passphrase is None:
                 raise InputError("sealed with a passphrase: give --passphrase-file")
             return bytes(pyrage.passphrase.decrypt(content, keys.passphrase))
-        identities = [each for file in keys.identities for each in _identities(file)]
+        identities = [each for file in keys.identities for each in _read_identities(file)]
         if not identities:
             raise InputError("sealed for recipients of age: give --identity with the file of a secret key")
         return bytes(pyrage.decrypt(content, identities))
@@ -72,7 +72,7 @@ def unsealed(content: bytes, keys: Keys) -> bytes:
         raise InputError(f"the keys given do not open what was packed: {error}") from None
 
 
-def _identities(file: Path) -> list[object]:
+def _read_identities(file: Path) -> list[object]:
     import pyrage  # noqa: PLC0415
 
     content = file.read_bytes()

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from unlost.errors import UsageError
 from unlost.vault.packing import ServerFile
-from unlost.vault.quantities import bytes_of
+from unlost.vault.quantities import parse_byte_size
 
 _DAY = 86_400 * 10**9
 # Relative to the newest file, so that the same files are divided in the same way on every day.
-_AGES = (("changes-often", 14 * _DAY), ("changes-sometimes", 180 * _DAY))
-_OLD = "changes-rarely"
-WHOLE = "all"
+_AGE_CLASSES = (("changes-often", 14 * _DAY), ("changes-sometimes", 180 * _DAY))
+_OLDEST_CLASS = "changes-rarely"
+WHOLE_SEGMENT = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class SegmentDivision:
     """How files are divided. kind: `one`, `directory`, `size` or `changed`. size: bytes, for the third."""
 
     kind: str = "one"
@@ -27,7 +27,7 @@ class Division:
         return f"size:{self.size}" if self.kind == "size" else self.kind
 
 
-def division_of(text: str) -> Division:
+def parse_division(text: str) -> SegmentDivision:
     """Return what `--segments` says. Raises UsageError.
 
     >>> division_of("size:1MB")
@@ -35,14 +35,14 @@ def division_of(text: str) -> Division:
     """
     kind, _, size = text.partition(":")
     if kind in {"one", "directory", "changed"} and not size:
-        return Division(kind)
-    if kind == "size" and size and (count := bytes_of(size)) > 0:
-        return Division(kind, count)
+        return SegmentDivision(kind)
+    if kind == "size" and size and (count := parse_byte_size(size)) > 0:
+        return SegmentDivision(kind, count)
     raise UsageError(f"--segments {ascii(text)[:40]}: expected one, directory, size:1MB or changed")
 
 
-def divide(
-    files: Iterable[ServerFile], division: Division, before: Mapping[str, str] | None = None
+def divide_into_segments(
+    files: Iterable[ServerFile], division: SegmentDivision, previous: Mapping[str, str] | None = None
 ) -> dict[str, list[ServerFile]]:
     """Return files by the names of their segments.
 
@@ -50,29 +50,33 @@ def divide(
     """
     every = sorted(files, key=lambda file: file.name.encode("utf-8", "surrogateescape"))
     if division.kind == "one":
-        return {WHOLE: every}
+        return {WHOLE_SEGMENT: every}
     if division.kind == "size":
-        return _by_size(every, division.size)
+        return _divide_by_size(every, division.size)
     newest = max(file.mtime for file in every)
     found: dict[str, list[ServerFile]] = {}
     for file in every:
-        name = _directory(file) if division.kind == "directory" else (before or {}).get(file.name) or _age(file, newest)
+        name = (
+            _directory_name(file)
+            if division.kind == "directory"
+            else (previous or {}).get(file.name) or _age_class(file, newest)
+        )
         found.setdefault(name, []).append(file)
     return found
 
 
-def _directory(file: ServerFile) -> str:
+def _directory_name(file: ServerFile) -> str:
     """Return the folder below the first one: `site/lib` of `site/lib/a/b.py`; of what is directly in it, that one."""
     parts = file.name.split("/")
     depth = len(parts) if file.kind == "folder" else len(parts) - 1
     return "/".join(parts[: min(depth, 2)]) or "."
 
 
-def _age(file: ServerFile, newest: int) -> str:
-    return next((name for name, age in _AGES if newest - file.mtime <= age), _OLD)
+def _age_class(file: ServerFile, newest: int) -> str:
+    return next((name for name, age in _AGE_CLASSES if newest - file.mtime <= age), _OLDEST_CLASS)
 
 
-def _by_size(files: list[ServerFile], size: int) -> dict[str, list[ServerFile]]:
+def _divide_by_size(files: list[ServerFile], size: int) -> dict[str, list[ServerFile]]:
     """Fill segments in the order of names; one that is longer is alone. A segment is named by its first."""
     found: dict[str, list[ServerFile]] = {}
     name, total = "", 0

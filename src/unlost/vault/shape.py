@@ -7,11 +7,11 @@ from unlost._core import MAX_VAULT_BLOCKS
 MAX_BLOCKS = MAX_VAULT_BLOCKS
 """Of one segment."""
 
-UNIT = 64
+BLOCK_UNIT = 64
 """Bytes: blocks are multiples of it, as the code works on so many at once."""
 
 
-def blocks_needed(size: int, limit: int) -> int:
+def count_needed_blocks(size: int, limit: int) -> int:
     """Return how many blocks of at most `limit` bytes hold `size` bytes: equation 26 of the dissertation.
 
     >>> [blocks_needed(1 << 20, kib << 10) for kib in (50, 100, 150)]
@@ -21,7 +21,7 @@ def blocks_needed(size: int, limit: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CodeShape:
     """The numbers of one code.
 
     size: bytes that are coded. block: bytes of each block, a multiple of `UNIT`. needed: blocks that suffice, whichever
@@ -34,16 +34,16 @@ class Shape:
     count: int
 
     @property
-    def may_be_lost(self) -> float:
+    def loss_tolerance(self) -> float:
         """The share of blocks without which the rest suffices."""
         return 1 - self.needed / self.count
 
 
-def shape_of(size: int, needed: int, count: int) -> Shape:
+def smallest_shape(size: int, needed: int, count: int) -> CodeShape:
     """Return the shape with the smallest blocks of which `needed` hold `size` bytes; fewer, if these do, too.
 
     >>> shape_of(1000, 4, 10)
     Shape(size=1000, block=256, needed=4, count=10)
     """
-    block = max(1, -(-size // (needed * UNIT))) * UNIT
-    return Shape(size, block, blocks_needed(size, block), count)
+    block = max(1, -(-size // (needed * BLOCK_UNIT))) * BLOCK_UNIT
+    return CodeShape(size, block, count_needed_blocks(size, block), count)

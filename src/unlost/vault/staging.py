@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from unlost.errors import UsageError
 from unlost.vault.generation import Generation
-from unlost.vault.planning import Page, cost_of
+from unlost.vault.planning import CarrierPage, page_overhead
 from unlost.vault.state import LiveBlock
 
-Live = dict[str, tuple[LiveBlock, ...]]
+LiveBlocks = dict[str, tuple[LiveBlock, ...]]
 
 
-def live_of(generation: Generation) -> Live:
+def live_blocks(generation: Generation) -> LiveBlocks:
     """Return what pages carry of one generation alone."""
     return {
         page: tuple((name, generation.number, index) for name, index in places)
@@ -20,15 +20,15 @@ def live_of(generation: Generation) -> Live:
     }
 
 
-def both(
+def stage_update(
     old: Generation,
     new: Generation,
-    pages: Collection[Page],
+    pages: Collection[CarrierPage],
     limit: int,
     *,
     signed: bool,
-    not_held: Collection[str] = (),
-) -> Live:
+    unarchived: Collection[str] = (),
+) -> LiveBlocks:
     """Return what pages carry so that the old generation stays whole until the new one is.
 
     Pages that have room carry the blocks of both. Where there is none, a page carries either: the new ones as long as
@@ -36,17 +36,17 @@ def both(
     of the new.
     """
     sizes = {page.key: page.size for page in pages}
-    live: Live = {}
+    live: LiveBlocks = {}
     crowded: list[str] = []
     for key in sorted({*old.placement, *new.placement} & sizes.keys()):
-        blocks = _union(old, new, key)
-        cost = sum(cost_of(_block_bytes(old, new, each), signed=signed) for each in blocks)
+        blocks = _merge_blocks(old, new, key)
+        cost = sum(page_overhead(_block_size(old, new, each), signed=signed) for each in blocks)
         if sizes[key] + cost <= limit or not (old.placement.get(key) and new.placement.get(key)):
             live[key] = blocks
         else:
             crowded.append(key)
-    _split(old, new, sorted(crowded, key=lambda key: (key not in not_held, key)), live)
-    short = _short(new, live)
+    _assign_crowded_pages(old, new, sorted(crowded, key=lambda key: (key not in unarchived, key)), live)
+    short = _count_missing_blocks(new, live)
     if short:
         raise UsageError(
             f"{short} pages have no room for the blocks of both versions, and too few are left for one each: "
@@ -56,7 +56,7 @@ def both(
     return live
 
 
-def _union(old: Generation, new: Generation, key: str) -> tuple[LiveBlock, ...]:
+def _merge_blocks(old: Generation, new: Generation, key: str) -> tuple[LiveBlock, ...]:
     """Return the blocks of both on a page; those of segments that did not change once."""
     found: dict[tuple[object, ...], LiveBlock] = {}
     for generation in (new, old):
@@ -65,12 +65,12 @@ def _union(old: Generation, new: Generation, key: str) -> tuple[LiveBlock, ...]:
     return tuple(found.values())
 
 
-def _block_bytes(old: Generation, new: Generation, block: LiveBlock) -> int:
+def _block_size(old: Generation, new: Generation, block: LiveBlock) -> int:
     generation = old if block[1] == old.number else new
     return generation.segment(block[0]).shape.block
 
 
-def _split(old: Generation, new: Generation, crowded: list[str], live: Live) -> None:
+def _assign_crowded_pages(old: Generation, new: Generation, crowded: list[str], live: LiveBlocks) -> None:
     left = Counter(name for places in old.placement.values() for name, _ in places)
     for key in crowded:
         is_spare = all(left[name] > old.segment(name).shape.needed for name, _ in old.placement[key])
@@ -80,7 +80,7 @@ def _split(old: Generation, new: Generation, crowded: list[str], live: Live) -> 
             left.subtract(name for name, _ in old.placement[key])
 
 
-def _short(new: Generation, live: Live) -> int:
+def _count_missing_blocks(new: Generation, live: LiveBlocks) -> int:
     """Return how many blocks of the new generation are missing in pages, of those that are needed."""
     groups = {(segment.id, new.number): segment for segment in new.segments}
     seen = Counter((name, number) for blocks in live.values() for name, number, _ in blocks)
@@ -88,23 +88,25 @@ def _short(new: Generation, live: Live) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SegmentHoldings:
     """Of a segment, how many different blocks of its version are held, and how many are needed."""
 
     name: str
     version: str
-    held: int
+    archived: int
     needed: int
 
     @property
-    def is_enough(self) -> bool:
+    def is_recoverable(self) -> bool:
         """Whether it can be recovered."""
-        return self.held >= self.needed
+        return self.archived >= self.needed
 
 
-def held_of(generation: Generation, indices: Mapping[tuple[object, ...], Collection[int]]) -> list[Held]:
+def segment_holdings(
+    generation: Generation, indices: Mapping[tuple[object, ...], Collection[int]]
+) -> list[SegmentHoldings]:
     """Return what is held of a generation's files. indices: numbers of the blocks that are held, by their group."""
     return [
-        Held(segment.name, segment.version, len(set(indices.get(segment.group, ()))), segment.shape.needed)
+        SegmentHoldings(segment.name, segment.version, len(set(indices.get(segment.group, ()))), segment.shape.needed)
         for segment in generation.files
     ]

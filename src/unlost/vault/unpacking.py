@@ -13,23 +13,23 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from unlost.errors import InputError, UsageError
-from unlost.formats.output import naming
+from unlost.formats.output import name_os_errors
 
-MAX_GROWTH = 200
+MAX_EXPANSION = 200
 """How many times as long as what is packed its files may be, unless somebody allows more: texts are packed to a tenth,
 dumps that repeat themselves to a fiftieth, and what somebody made to fill a disk to a thousandth."""
 
-ALWAYS_ALLOWED = 1 << 30
+MIN_EXPANSION_LIMIT = 1 << 30
 """Bytes that the files of a segment may have, however short it is when it is packed."""
 
 _MAX_HEADER = 1 << 20  # bytes of a name or of what else a tar says of a file, which are read into memory
 
 _MAX_MEMBERS = 2_000_000
-_PIECE = 1 << 18
+_CHUNK_BYTES = 1 << 18
 
 
 @dataclass(slots=True)
-class Unpacked:
+class UnpackResult:
     """What came of unpacking. files, bytes: that were written. refused: names that would have led out of the target."""
 
     files: int = 0
@@ -39,7 +39,7 @@ class Unpacked:
 
 
 @contextmanager
-def new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
+def atomic_new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
     """Give an empty folder that gets the name of the target when the block ends well; otherwise nothing is left.
 
     option: by which the target was given. Raises UsageError if something is there already.
@@ -49,23 +49,23 @@ def new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        with naming(target):
+        with name_os_errors(target):
             yield aside
         aside.chmod(0o755)
         aside.replace(target)
     except BaseException:
-        _remove(aside)
+        _remove_folder(aside)
         raise
 
 
-def _remove(folder: Path) -> None:
+def _remove_folder(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o700)  # a folder that may not be written cannot be emptied
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class _ShortHeaded(tarfile.TarInfo):
+class _BoundedTarInfo(tarfile.TarInfo):
     """A member of a tar whose header is short enough to be read into memory, as tarfile does; no sparse file."""
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
@@ -80,17 +80,17 @@ class _ShortHeaded(tarfile.TarInfo):
     _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse
 
 
-class Unpacking:
+class Unpacker:
     """Puts files of several tars into one folder, which nobody else may write to meanwhile.
 
     Links come last, and folders get their modes and times after all that is in them: so nothing is ever written through
     a link, and no folder is closed too early.
     """
 
-    def __init__(self, folder: Path, most: int | None = None) -> None:
+    def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
         """most: bytes that a segment may have when it is unpacked; None for what is usual."""
-        self.done = Unpacked()
-        self._most = most
+        self.result = UnpackResult()
+        self._max_bytes = max_bytes
         self._folder = folder
         self._links: list[tuple[str, str, int]] = []
         self._folders: dict[str, tuple[int, int]] = {}
@@ -98,11 +98,11 @@ class Unpacking:
 
     def add(self, packed: BinaryIO, size: int) -> None:
         """Unpack one tar.gz of so many bytes. Raises InputError if it is none."""
-        allowed = max(size * MAX_GROWTH, ALWAYS_ALLOWED) if self._most is None else self._most
+        allowed = max(size * MAX_EXPANSION, MIN_EXPANSION_LIMIT) if self._max_bytes is None else self._max_bytes
         try:
             with (
                 gzip.GzipFile(fileobj=packed) as plain,
-                tarfile.open(fileobj=plain, mode="r|", tarinfo=_ShortHeaded) as tar,
+                tarfile.open(fileobj=plain, mode="r|", tarinfo=_BoundedTarInfo) as tar,
             ):
                 for count, info in enumerate(tar):
                     allowed -= max(info.size, 0)
@@ -111,74 +111,74 @@ class Unpacking:
                             f"a segment of {size:,} bytes unpacks to far more than files do, as if it were made to "
                             "fill a disk: --most-bytes allows more"
                         )
-                    self._take(tar, info)
+                    self._extract(tar, info)
         except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
             raise InputError(f"expected a gzipped tar, found something else, or damage: {error!s}") from None
 
-    def end(self) -> Unpacked:
+    def finish(self) -> UnpackResult:
         """Make links, and give folders their modes and times."""
         for name, link, mtime in self._links:
-            if not _is_inside(name, link) or self._is_there(name):
-                self.done.refused.append(f"{name} -> {link}")
+            if not _is_link_inside(name, link) or self._exists(name):
+                self.result.refused.append(f"{name} -> {link}")
                 continue
-            path = self._below(name)
+            path = self._target_path(name)
             path.symlink_to(link)
             os.utime(path, ns=(mtime, mtime), follow_symlinks=False)
-            self._keep(name)
-        self._refuse_chains()
+            self._record_written(name)
+        self._remove_escaping_links()
         for name, (mode, mtime) in sorted(self._folders.items(), reverse=True):
             path = self._folder / name
             path.chmod(mode)
             os.utime(path, ns=(mtime, mtime))
-        return self.done
+        return self.result
 
-    def _refuse_chains(self) -> None:
+    def _remove_escaping_links(self) -> None:
         """Take away links that lead out by way of others: each of these alone stays inside."""
         root = self._folder.resolve()
         made = [(name, link) for name, link, _ in self._links if (self._folder / name).is_symlink()]
-        away = [(name, link) for name, link in made if not _leads_below(self._folder / name, root)]
+        away = [(name, link) for name, link in made if not _resolves_inside(self._folder / name, root)]
         for name, link in away:
             (self._folder / name).unlink()
-            self.done.refused.append(f"{name} -> {link}")
-            self.done.names.remove(name)
-            self.done.files -= 1
+            self.result.refused.append(f"{name} -> {link}")
+            self.result.names.remove(name)
+            self.result.files -= 1
 
-    def _is_there(self, name: str) -> bool:
+    def _exists(self, name: str) -> bool:
         """Return whether a folder was made, for what is in it, where a link would be."""
         return os.path.lexists(self._folder / name)
 
-    def _take(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
-        name = _clean(info.name)
+    def _extract(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
+        name = _safe_name(info.name)
         if name is None or name in self._seen or not (info.isreg() or info.isdir() or info.issym()):
-            self.done.refused.append(info.name)
+            self.result.refused.append(info.name)
             return
         self._seen.add(name)
         if info.issym():
-            self._links.append((name, info.linkname, _time(info)))
+            self._links.append((name, info.linkname, _mtime_ns(info)))
         elif info.isdir():
-            self._below(name).mkdir(exist_ok=True)
-            self._folders[name] = (info.mode & 0o7777, _time(info))
+            self._target_path(name).mkdir(exist_ok=True)
+            self._folders[name] = (info.mode & 0o7777, _mtime_ns(info))
         else:
             self._write(tar, info, name)
 
     def _write(self, tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> None:
         source = tar.extractfile(info)
-        path = self._below(name)
+        path = self._target_path(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         with os.fdopen(os.open(path, flags, 0o600), "wb") as target:
-            while piece := (source.read(_PIECE) if source is not None else b""):
+            while piece := (source.read(_CHUNK_BYTES) if source is not None else b""):
                 target.write(piece)
         # No program gets rights that are not its owner's: that is for whoever installs it to decide.
         path.chmod(info.mode & 0o777)
-        os.utime(path, ns=(_time(info), _time(info)))
-        self._keep(name)
-        self.done.bytes += info.size
+        os.utime(path, ns=(_mtime_ns(info), _mtime_ns(info)))
+        self._record_written(name)
+        self.result.bytes += info.size
 
-    def _keep(self, name: str) -> None:
-        self.done.files += 1
-        self.done.names.append(name)
+    def _record_written(self, name: str) -> None:
+        self.result.files += 1
+        self.result.names.append(name)
 
-    def _below(self, name: str) -> Path:
+    def _target_path(self, name: str) -> Path:
         path = self._folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ class Unpacking:
         return path
 
 
-def _clean(name: str) -> str | None:
+def _safe_name(name: str) -> str | None:
     """Return a name that leads below a folder; None if it leads elsewhere, or nowhere."""
     path = PurePosixPath(name)
     if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in name:
@@ -195,7 +195,7 @@ def _clean(name: str) -> str | None:
     return str(path)
 
 
-def _is_inside(name: str, link: str) -> bool:
+def _is_link_inside(name: str, link: str) -> bool:
     """Return whether a link leads to somewhere below the folder that its name is in."""
     if PurePosixPath(link).is_absolute() or "\0" in link or not link:
         return False
@@ -207,14 +207,14 @@ def _is_inside(name: str, link: str) -> bool:
     return True
 
 
-def _leads_below(link: Path, root: Path) -> bool:
+def _resolves_inside(link: Path, root: Path) -> bool:
     try:
         return link.resolve().is_relative_to(root)
     except (OSError, RuntimeError):  # it leads to itself
         return True
 
 
-def _time(info: tarfile.TarInfo) -> int:
+def _mtime_ns(info: tarfile.TarInfo) -> int:
     """Return the time of change in nanoseconds, within what file systems can have."""
     text = str(info.pax_headers.get("mtime", ""))
     seconds, _, rest = text.partition(".")

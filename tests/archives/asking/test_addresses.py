@@ -5,17 +5,17 @@ import socket
 
 import pytest
 
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 from unlost.archives.asking.addresses import (
     AddressInfo,
-    Place,
+    HostPort,
     SystemResolver,
-    is_public,
-    literal,
-    may_be_public,
-    own_places,
-    parse,
-    target_of,
+    is_public_ip,
+    literal_address_info,
+    may_be_public_host,
+    registered_hosts,
+    parse_url,
+    resolve_redirect,
 )
 
 
@@ -33,7 +33,7 @@ from unlost.archives.asking.addresses import (
 )
 def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, parsed: str) -> None:
     """The host in its usual form, without names and passwords; the rest as it is."""
-    assert str(parse(address)) == parsed
+    assert str(parse_url(address)) == parsed
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, par
 def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:
     """With ValueError, whatever the parser underneath thinks of it."""
     with pytest.raises(ValueError, match=r"."):
-        parse(address)
+        parse_url(address)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:
 )
 def test_a_redirect_is_relative_to_where_it_is(location: str, target: str) -> None:
     """As browsers read it."""
-    assert str(target_of(location, parse("http://a.example/x/y"))) == target
+    assert str(resolve_redirect(location, parse_url("http://a.example/x/y"))) == target
 
 
 def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
@@ -71,16 +71,16 @@ def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
     archive = Archive(
         "a",
         "A",
-        Kind.MEMENTO,
+        ArchiveKind.MEMENTO,
         timemap="http://a.example/timemap/",
         cdx="https://b.example:8443/cdx",
         replay="https://A.example/{datetime}id_/{uri}",
         mementomap="/a/file.ukvs",
         filters=("/a/file.filter", "http://c.example/a.filter"),
     )
-    of_addresses = {Place("a.example", 80), Place("b.example", 8443), Place("a.example", 443)}
-    assert own_places(archive) == of_addresses | {Place("c.example", 80)}
-    assert parse("http://A.EXAMPLE/x").place in own_places(archive)
+    of_addresses = {HostPort("a.example", 80), HostPort("b.example", 8443), HostPort("a.example", 443)}
+    assert registered_hosts(archive) == of_addresses | {HostPort("c.example", 80)}
+    assert parse_url("http://A.EXAMPLE/x").host_port in registered_hosts(archive)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +114,14 @@ def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
 )
 def test_what_is_inside_a_network_is_not_public(address: str) -> None:
     """Private, loopback, link-local, shared, multicast, reserved, and what carries one of these inside."""
-    assert not is_public(address)
+    assert not is_public_ip(address)
 
 
 @pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:93.184.215.14"])
 def test_what_is_public_is_public(address: str) -> None:
     """Also by IPv6."""
-    assert is_public(address)
-    assert may_be_public(address)
+    assert is_public_ip(address)
+    assert may_be_public_host(address)
 
 
 def test_a_name_that_hangs_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def test_a_name_that_hangs_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) ->
             await answer.wait()
             if host == "c.example":
                 raise socket.gaierror("no such name")
-            return [literal(Place("127.0.0.1", port))]
+            return [literal_address_info(HostPort("127.0.0.1", port))]
 
         monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
         resolver = SystemResolver()

@@ -13,25 +13,25 @@ from tests.archives.asking.asking import QUICK, Names, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
 from unlost.archives.asking import addresses
 from unlost.archives.asking.connectivity import Connectivity
-from unlost.archives.asking.courier import Courier
-from unlost.archives.asking.question import Question
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.asking.question import HttpRequest
 from unlost.archives.manners.limit_store import FileLimitStore, MemoryLimitStore
 from unlost.errors import FailedError, NotNowError, OfflineError
 
-LIMITS = (Limit(100, 1, (Work.INDEX,), "the test"),)
+LIMITS = (RateLimit(100, 1, (RequestKind.INDEX,), "the test"),)
 
 
 def refusing(name: str = "a", host: str = "127.0.0.1") -> Archive:
     """Return an archive with limits where nothing listens."""
-    return Archive(name, name.upper(), Kind.MEMENTO, timemap=f"http://{host}:{free_port()}/", limits=LIMITS)
+    return Archive(name, name.upper(), ArchiveKind.MEMENTO, timemap=f"http://{host}:{free_port()}/", limits=LIMITS)
 
 
-async def query(courier: Courier, archive: Archive) -> None:
+async def query(courier: ArchiveHttpClient, archive: Archive) -> None:
     """Request the TimeMap of an archive."""
-    await courier.ask(archive, Question(archive.timemap or "", Work.INDEX))
+    await courier.send(archive, HttpRequest(archive.timemap or "", RequestKind.INDEX))
 
 
 def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path) -> None:
@@ -43,12 +43,12 @@ def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path)
             clock = it.clock
             working = replace(it.archive, id="working")
             for hours in (1, 2, 4):
-                async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
+                async with ArchiveHttpClient(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
                     await query(courier, working)
                     with pytest.raises(FailedError) as failed:
                         await query(courier, archive)
                     assert failed.value.kind == "refused"
-                async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
+                async with ArchiveHttpClient(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
                     with pytest.raises(NotNowError) as refused:
                         await query(courier, archive)
                     assert (refused.value.reason, refused.value.until) == ("blocked", clock.now() + 3600 * hours)
@@ -74,7 +74,7 @@ def test_a_response_after_a_refusal_makes_it_a_block() -> None:
 
 def blocked_for(store: MemoryLimitStore | FileLimitStore, archive: str = "a") -> float:
     """Return how long the block of an archive is; 0 without one."""
-    return store.change(archive, lambda ledger: (ledger, ledger.blocked_for))
+    return store.update(archive, lambda ledger: (ledger, ledger.blocked_for))
 
 
 def test_a_refusal_that_nothing_explains_is_a_short_block() -> None:
@@ -83,7 +83,7 @@ def test_a_refusal_that_nothing_explains_is_a_short_block() -> None:
 
     async def run() -> None:
         for seconds in (60, 120, 240):
-            async with Courier(store, clock, "me@example.com", QUICK) as courier:
+            async with ArchiveHttpClient(store, clock, "me@example.com", QUICK) as courier:
                 with pytest.raises(FailedError):
                     await query(courier, archive)
                 with pytest.raises(NotNowError, match="it refused a connection"):
@@ -101,11 +101,11 @@ def test_hosts_that_all_refuse_are_not_blocked() -> None:
 
     async def run() -> None:
         for _ in range(2):
-            async with Courier(store, clock, "me@example.com", QUICK, resolver=Names("127.0.0.1")) as courier:
+            async with ArchiveHttpClient(store, clock, "me@example.com", QUICK, resolver=Names("127.0.0.1")) as courier:
                 for archive in archives:
                     with pytest.raises(FailedError, match="refused"):
                         await query(courier, archive)
-                assert not courier.sent
+                assert not courier.request_counts
         assert blocked_for(store, "a") == blocked_for(store, "b") == 0
 
     asyncio.run(run())
@@ -137,8 +137,8 @@ NO_NAMES = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resoluti
 def test_a_local_cause_is_never_a_block(cause: OSError, kind: str) -> None:
     """Without name resolution or a route nothing is sent, no quota is charged, and nothing is blocked."""
     store = MemoryLimitStore()
-    quotas = (Limit(10, 86_400, (Work.INDEX,), "the test"),)
-    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a.example/", limits=LIMITS, quotas=quotas)
+    quotas = (RateLimit(10, 86_400, (RequestKind.INDEX,), "the test"),)
+    archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", limits=LIMITS, quotas=quotas)
 
     async def run() -> None:
         async with asking(first(reset, 0), store=store, resolver=Failing(cause)) as it:
@@ -146,8 +146,8 @@ def test_a_local_cause_is_never_a_block(cause: OSError, kind: str) -> None:
             with pytest.raises(FailedError) as failed:
                 await query(it.courier, archive)
             assert failed.value.kind == kind
-            assert it.courier.sent == {("working", Work.INDEX): 1}
-        ledger = store.change("a", lambda found: (found, found))
+            assert it.courier.request_counts == {("working", RequestKind.INDEX): 1}
+        ledger = store.update("a", lambda found: (found, found))
         assert ledger.blocked_until == ledger.wait_until == 0
         assert [count for _, count in ledger.counted.values()] == [0]
 
@@ -164,14 +164,14 @@ def test_a_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
 
     async def run() -> None:
         async with asking(portal, store=store, resolver=Names("127.0.0.1")) as it:
-            network = it.courier.network
+            network = it.courier.connectivity
             for name in ("b", "c"):
-                other = Archive(name, name, Kind.MEMENTO, timemap=f"http://{name}.example:{it.server.port}/")
-                question = Question(other.timemap or "", Work.INDEX, redirects=0)
-                await it.courier.ask(other, question)
+                other = Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example:{it.server.port}/")
+                question = HttpRequest(other.timemap or "", RequestKind.INDEX, max_redirects=0)
+                await it.courier.send(other, question)
             with pytest.raises(FailedError):
                 await query(it.courier, refusing("a", "a.example"))
-            error = network.error()
+            error = network.offline_error()
             assert error is not None
             assert str(error).startswith("You seem to be behind a login page: none of 3 archives could be reached")
         assert blocked_for(store) == 0
@@ -192,9 +192,9 @@ def test_pages_of_several_archives_are_no_captive_portal() -> None:
             for paths in ({"b": "b", "c": "c"}, {"b": "nothing", "c": "nothing"}):
                 for name, path in paths.items():
                     url = f"http://{name}.example:{it.server.port}/{path}"
-                    archive = Archive(name, name, Kind.MEMENTO, timemap=url)
-                    await it.courier.ask(archive, Question(url, Work.INDEX))
-                assert network.error() is None
+                    archive = Archive(name, name, ArchiveKind.MEMENTO, timemap=url)
+                    await it.courier.send(archive, HttpRequest(url, RequestKind.INDEX))
+                assert network.offline_error() is None
 
     asyncio.run(run())
 
@@ -202,12 +202,12 @@ def test_pages_of_several_archives_are_no_captive_portal() -> None:
 def test_a_run_ends_when_no_archive_can_be_reached() -> None:
     """As soon as the last of the required archives was tried in vain, one error says so."""
     clock = VirtualClock()
-    archives = [Archive(name, name, Kind.MEMENTO, timemap=f"http://{name}.example/") for name in "abc"]
+    archives = [Archive(name, name, ArchiveKind.MEMENTO, timemap=f"http://{name}.example/") for name in "abc"]
 
     async def run() -> None:
         network = Connectivity("abc")
-        async with Courier(
-            MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=Failing(NO_NAMES), network=network
+        async with ArchiveHttpClient(
+            MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=Failing(NO_NAMES), connectivity=network
         ) as courier:
             for archive in archives[:2]:
                 with pytest.raises(FailedError) as failed:
@@ -224,14 +224,14 @@ def test_a_run_ends_when_no_archive_can_be_reached() -> None:
 def test_a_server_of_ones_own_is_not_blocked() -> None:
     """What has no limits was only not running: it is asked again as soon as somebody wants something of it."""
     store, clock = MemoryLimitStore(), VirtualClock()
-    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
+    archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
 
     async def run() -> None:
-        async with Courier(store, clock, "me@example.com", QUICK) as courier:
+        async with ArchiveHttpClient(store, clock, "me@example.com", QUICK) as courier:
             for _ in range(2):
                 with pytest.raises(FailedError, match="refused"):
-                    await courier.ask(archive, Question(archive.timemap or "", Work.INDEX))
-        assert store.is_clear("a")
+                    await courier.send(archive, HttpRequest(archive.timemap or "", RequestKind.INDEX))
+        assert store.is_known_empty("a")
 
     asyncio.run(run())
 
@@ -249,7 +249,7 @@ def test_who_answers_after_a_block_is_trusted_again() -> None:
                     await query(it.courier, other)
                 assert blocked_for(store) == 3600 * hours
                 it.clock.advance(blocked_for(store))
-            await it.ask()
+            await it.send()
             assert blocked_for(store) == 0
 
     asyncio.run(run())
@@ -258,7 +258,7 @@ def test_who_answers_after_a_block_is_trusted_again() -> None:
 def test_a_refusal_behind_a_redirect_does_not_block_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy may lead to the site that is gone: that is not the archive's doing."""
     # Nothing but loopback may be connected to in tests.
-    monkeypatch.setattr(addresses, "is_public", lambda _: True)
+    monkeypatch.setattr(addresses, "is_public_ip", lambda _: True)
     gone = f"http://gone.example:{free_port()}/"
 
     async def answering(talk: Talk) -> None:
@@ -267,7 +267,7 @@ def test_a_refusal_behind_a_redirect_does_not_block_the_archive(monkeypatch: pyt
     async def run() -> None:
         async with asking(answering, resolver=Names("127.0.0.1")) as it:
             assert await kind_of(it) == "refused"
-            assert (await it.ask("/next")).status == 200
+            assert (await it.send("/next")).status == 200
 
     asyncio.run(run())
 
@@ -288,7 +288,7 @@ def test_without_retry_after_the_wait_is_a_minute_and_then_two(status: int) -> N
     async def run() -> None:
         async with asking(throttling(status, 2)) as it:
             began = it.clock.now()
-            assert (await it.ask()).status == 200
+            assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 60, 180]
             assert it.server.connections == 1
 
@@ -302,7 +302,7 @@ def test_retry_after_is_obeyed_in_both_forms(retry_after: str) -> None:
     async def run() -> None:
         async with asking(throttling(429, 1, retry_after=retry_after)) as it:
             began = it.clock.now()
-            assert (await it.ask()).status == 200
+            assert (await it.send()).status == 200
             assert [round(when - began) for when in it.server.times] == [0, 20]
 
     asyncio.run(run())
@@ -316,12 +316,12 @@ def test_a_wait_longer_than_patience_is_said_and_kept() -> None:
             until = it.clock.now() + 120
             for _ in range(5):
                 with pytest.raises(NotNowError) as caught:
-                    await it.ask(work=Work.REPLAY)
+                    await it.send(work=RequestKind.REPLAY)
                 assert (caught.value.until, caught.value.reason) == (until, "told-to-wait")
             assert len(it.server.asked) == 1
             it.clock.advance(119)
             with pytest.raises(NotNowError):
-                await it.ask()
+                await it.send()
             assert len(it.server.asked) == 2
 
     asyncio.run(run())
@@ -340,7 +340,7 @@ def test_questions_on_their_way_together_are_told_to_wait_once() -> None:
             await (talk.answer(429) if talk.number < 6 else talk.say(OK))
 
         async with asking(answering) as it:
-            replies = await asyncio.gather(*(it.ask(f"/{number}") for number in range(6)))
+            replies = await asyncio.gather(*(it.send(f"/{number}") for number in range(6)))
             assert [reply.status for reply in replies] == [200] * 6
             # On this clock, one of them may wait while another is still being told; but nothing doubles.
             assert max(it.server.times) - min(it.server.times) <= 6 * 60

@@ -47,7 +47,7 @@ def test_codings_are_undone_by_what_is_there(headers: dict[str, str], sent: byte
 
     async def run() -> None:
         async with asking(answering) as it:
-            reply = await it.ask()
+            reply = await it.send()
             assert reply.body.read() == body
             assert reply.size == len(body)
 
@@ -88,6 +88,6 @@ def test_a_part_of_a_file_is_not_decoded() -> None:
 
     async def run() -> None:
         async with asking(answering) as it:
-            assert (await it.ask(headers={"Range": "bytes=0-99"})).body.read() == member
+            assert (await it.send(headers={"Range": "bytes=0-99"})).body.read() == member
 
     asyncio.run(run())

@@ -14,14 +14,14 @@ from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from unlost._core import VERSION
-from unlost.archives.archive import Archive, Kind, Limit, Work
-from unlost.archives.asking.courier import Courier
-from unlost.archives.asking.question import Question, Reply
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.asking.question import HttpRequest, HttpResponse
 from unlost.archives.manners.limit_store import FileLimitStore, MemoryLimitStore
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, FailedError, NotNowError, UsageError
 
-A_MINUTE = Limit(30, 60, (Work.INDEX,), "a test")
+A_MINUTE = RateLimit(30, 60, (RequestKind.INDEX,), "a test")
 
 
 async def _miss(talk: Talk) -> None:
@@ -35,7 +35,7 @@ def test_a_thousand_misses_use_few_connections(at_once: int) -> None:
     async def run() -> None:
         async with asking(_miss) as it:
             for begin in range(0, 1000, at_once):
-                replies = await asyncio.gather(*(it.ask(f"/{begin + each}") for each in range(at_once)))
+                replies = await asyncio.gather(*(it.send(f"/{begin + each}") for each in range(at_once)))
                 assert {reply.status for reply in replies} == {404}
             assert len(it.server.asked) == 1000
             assert it.server.connections <= (1 if at_once == 1 else 6)
@@ -48,8 +48,8 @@ def test_the_server_never_counts_more_than_the_limit() -> None:
 
     async def run() -> None:
         async with asking(ok, limits=(A_MINUTE,), patience=600) as it:
-            many = asyncio.gather(*(it.ask(f"/{each}") for each in range(100)))
-            replay = [await it.ask("/replay", work=Work.REPLAY) for _ in range(10)]
+            many = asyncio.gather(*(it.send(f"/{each}") for each in range(100)))
+            replay = [await it.send("/replay", work=RequestKind.REPLAY) for _ in range(10)]
             assert len(replay) == 10
             assert len(await many) == 100
             times = [when for when, path in it.server.asked if path != "/replay"]
@@ -61,17 +61,17 @@ def test_the_server_never_counts_more_than_the_limit() -> None:
 
 def test_the_server_never_counts_more_than_the_limit_on_real_time(tmp_path: Path) -> None:
     """Two couriers that share a folder keep a limit of 50 a second together."""
-    limit = Limit(50, 1, (Work.INDEX,), "a test")
+    limit = RateLimit(50, 1, (RequestKind.INDEX,), "a test")
 
     async def run() -> None:
         async with asking(ok, limits=(limit,)) as it:
             it.server.clock = SystemClock()
             async with (
-                Courier(FileLimitStore(tmp_path), SystemClock(), "me@example.com") as one,
-                Courier(FileLimitStore(tmp_path), SystemClock(), "me@example.com") as two,
+                ArchiveHttpClient(FileLimitStore(tmp_path), SystemClock(), "me@example.com") as one,
+                ArchiveHttpClient(FileLimitStore(tmp_path), SystemClock(), "me@example.com") as two,
             ):
-                question = Question(it.server.url + "/", Work.INDEX)
-                await asyncio.gather(*(each.ask(it.archive, question) for each in (one, two) * 50))
+                question = HttpRequest(it.server.url + "/", RequestKind.INDEX)
+                await asyncio.gather(*(each.send(it.archive, question) for each in (one, two) * 50))
             assert len(it.server.asked) == 100
             assert most_within(it.server.times, 1) <= 50
 
@@ -82,10 +82,10 @@ def test_who_has_no_patience_is_told_until_when() -> None:
     """A question that would wait for longer than somebody is willing to is not sent at all."""
 
     async def run() -> None:
-        async with asking(ok, limits=(Limit(1, 60, (Work.INDEX,), "a test"),), patience=10) as it:
-            await it.ask()
+        async with asking(ok, limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),), patience=10) as it:
+            await it.send()
             with pytest.raises(NotNowError) as caught:
-                await it.ask()
+                await it.send()
             assert caught.value.reason == "rate"
             assert caught.value.until == pytest.approx(it.clock.now() + 75, abs=0.1)
             assert len(it.server.asked) == 1
@@ -106,14 +106,14 @@ def test_somebody_who_gives_up_waiting_holds_nobody_up() -> None:
             await ok(talk)
 
         async with asking(answering, connections_per_host=1) as it:
-            first = asyncio.create_task(it.ask("/hang"))
+            first = asyncio.create_task(it.send("/hang"))
             await hanging.wait()
-            waiting = asyncio.create_task(it.ask("/waiting"))
+            waiting = asyncio.create_task(it.send("/waiting"))
             await asyncio.sleep(0)
             waiting.cancel()
             first.cancel()
             await asyncio.gather(first, waiting, return_exceptions=True)
-            assert (await it.ask("/next")).status == 200
+            assert (await it.send("/next")).status == 200
             assert "/waiting" not in it.server.paths
 
     asyncio.run(run())
@@ -125,7 +125,7 @@ def test_without_a_contact_half_as_much_is_asked_and_it_is_said_once() -> None:
     async def seconds(contact: str | None, said: list[str]) -> float:
         async with asking(ok, limits=(A_MINUTE,), contact=contact, patience=9999, tell=said.append) as it:
             for _ in range(100):
-                await it.ask()
+                await it.send()
             return it.clock.now()
 
     async def run() -> None:
@@ -151,10 +151,10 @@ def test_we_say_who_we_are_and_take_no_cookies(monkeypatch: pytest.MonkeyPatch) 
 
     async def run() -> None:
         async with asking(answering) as it:
-            await it.ask()
-            await it.ask(headers={"Accept-Datetime": "Tue, 14 Nov 2023 22:13:40 GMT"})
+            await it.send()
+            await it.send(headers={"Accept-Datetime": "Tue, 14 Nov 2023 22:13:40 GMT"})
         async with asking(answering, contact=None, tell=lambda _: None) as it:
-            await it.ask()
+            await it.send()
 
     asyncio.run(run())
     assert [head["user-agent"] for head in heads] == [f"unlost/{VERSION} (+me@example.com)"] * 2 + [f"unlost/{VERSION}"]
@@ -167,7 +167,7 @@ def test_we_say_who_we_are_and_take_no_cookies(monkeypatch: pytest.MonkeyPatch) 
 def test_a_contact_that_no_header_can_have_is_refused(contact: str) -> None:
     """It would be a way to write headers."""
     with pytest.raises(UsageError):
-        Courier(MemoryLimitStore(), SystemClock(), contact)
+        ArchiveHttpClient(MemoryLimitStore(), SystemClock(), contact)
 
 
 def test_the_proxies_of_the_environment_are_used_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,13 +176,13 @@ def test_the_proxies_of_the_environment_are_used_if_asked_for(monkeypatch: pytes
     async def run() -> None:
         async with asking(ok, proxies=True) as it:
             monkeypatch.setenv("HTTP_PROXY", it.server.url)
-            archive = Archive("b", "B", Kind.MEMENTO, timemap="http://archive.example/")
-            await it.courier.ask(archive, Question("http://archive.example/x", Work.INDEX))
+            archive = Archive("b", "B", ArchiveKind.MEMENTO, timemap="http://archive.example/")
+            await it.courier.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
             assert it.server.paths == ["http://archive.example/x"]
             monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{free_port()}")
             for _ in range(2):
                 with pytest.raises(FailedError) as caught:
-                    await it.courier.ask(archive, Question("http://archive.example/x", Work.INDEX))
+                    await it.courier.send(archive, HttpRequest("http://archive.example/x", RequestKind.INDEX))
                 assert caught.value.kind == "proxy"
 
     asyncio.run(run())
@@ -193,7 +193,7 @@ def test_an_address_is_sent_as_it_is() -> None:
 
     async def run() -> None:
         async with asking(ok) as it:
-            await it.ask("/web/2014id_/http://a.example//b/../%zz?x=a+b&y=%2f|ü #top")
+            await it.send("/web/2014id_/http://a.example//b/../%zz?x=a+b&y=%2f|ü #top")
             assert it.server.paths == ["/web/2014id_/http://a.example//b/../%zz?x=a+b&y=%2f|%C3%BC%20"]
 
     asyncio.run(run())
@@ -206,7 +206,7 @@ def test_what_is_no_address_is_not_asked(url: str) -> None:
     async def run() -> None:
         async with asking(ok) as it:
             with pytest.raises(FailedError) as caught:
-                await it.courier.ask(it.archive, Question(url, Work.INDEX))
+                await it.courier.send(it.archive, HttpRequest(url, RequestKind.INDEX))
             assert caught.value.kind == "malformed"
 
     asyncio.run(run())
@@ -245,10 +245,10 @@ def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
         async with asking(answering, limits=(A_MINUTE,), patience=3600, deadlines=HASTY) as it:
             begun = time.monotonic()
             ended = await asyncio.gather(
-                *(it.ask(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True
+                *(it.send(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True
             )
-            assert all(isinstance(each, Reply | ArchiveError) for each in ended), ended
-            assert sum(isinstance(each, Reply) for each in ended) > 10
+            assert all(isinstance(each, HttpResponse | ArchiveError) for each in ended), ended
+            assert sum(isinstance(each, HttpResponse) for each in ended) > 10
             assert {each.kind for each in ended if isinstance(each, FailedError)} >= {"redirects"}
             assert most_within(it.server.times, 60) <= 30
             assert it.server.most_open <= 6
@@ -266,6 +266,6 @@ def test_a_reply_frees_its_file_with_the_last_reference() -> None:
     async def run() -> None:
         async with asking(answering) as it:
             for _ in range(5):
-                assert (await it.ask()).size == 3 << 20
+                assert (await it.send()).size == 3 << 20
 
     asyncio.run(run())

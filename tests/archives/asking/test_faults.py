@@ -8,7 +8,7 @@ import pytest
 from tests.archives.asking.answering import OK, first, reset, saying
 from tests.archives.asking.asking import HASTY, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
-from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.asking.exchange import Timeouts
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_hang_ends_at_its_deadline_and_is_not_repeated(said: list[bytes]) -> N
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - begun < 5
             assert it.server.paths == ["/"]
-            assert (await it.ask("/next")).body.read() == b"ok"
+            assert (await it.send("/next")).body.read() == b"ok"
             assert (it.server.paths, it.server.connections, it.clock.slept) == (["/", "/next"], 2, [])
 
     asyncio.run(run())
@@ -45,8 +45,8 @@ def test_a_kept_connection_that_went_dead_is_tried_once_more() -> None:
 
     async def run() -> None:
         async with asking(answering, deadlines=HASTY) as it:
-            await it.ask("/first")
-            assert (await it.ask("/second")).status == 200
+            await it.send("/first")
+            assert (await it.send("/second")).status == 200
             assert it.server.paths == ["/first", "/second", "/second"]
             assert it.server.connections == 2
 
@@ -73,9 +73,9 @@ def test_stray_bytes_of_the_answer_before_are_asked_around(heals: bool) -> None:
 
     async def run() -> None:
         async with asking(answering) as it:
-            await asyncio.gather(*(it.ask("/first") for _ in range(3)))
+            await asyncio.gather(*(it.send("/first") for _ in range(3)))
             if heals:
-                assert (await it.ask("/second")).status == 200
+                assert (await it.send("/second")).status == 200
             else:
                 assert await kind_of(it, "/second") == "malformed"
             assert it.server.paths == ["/first"] * 3 + ["/second"] * 2
@@ -115,10 +115,10 @@ def test_the_head_of_a_captured_redirect_is_enough(hangs: bool, coding: bytes) -
 
     async def run() -> None:
         async with asking(answering, deadlines=HASTY) as it:
-            reply = await it.ask("/page", redirects=0)
+            reply = await it.send("/page", redirects=0)
             assert (reply.status, reply.header("location"), reply.size) == (301, "/elsewhere", 0)
             assert reply.body.read() == b""
-            assert (await it.ask("/next")).status == 200
+            assert (await it.send("/next")).status == 200
             assert it.server.paths == ["/page", "/next"]
 
     asyncio.run(run())
@@ -135,7 +135,7 @@ def test_a_captured_redirect_that_is_whole_keeps_its_body() -> None:
 
     async def run() -> None:
         async with asking(answering, deadlines=HASTY) as it:
-            assert (await it.ask("/page", redirects=0)).body.read() == b"abc"
+            assert (await it.send("/page", redirects=0)).body.read() == b"abc"
             assert await kind_of(it, "/own", redirects=0) == "timeout"
 
     asyncio.run(run())
@@ -152,8 +152,8 @@ def test_a_kept_connection_that_was_closed_costs_a_counted_request() -> None:
 
     async def run() -> None:
         async with asking(answering) as it:
-            await it.ask("/first")
-            await it.ask("/second")
+            await it.send("/first")
+            await it.send("/second")
             assert it.server.paths == ["/first", "/second", "/second"]
             assert it.clock.slept == [1.0]
 
@@ -173,8 +173,8 @@ def test_who_is_in_a_hurry_sends_again_only_what_met_a_closed_connection() -> No
 
     async def run() -> None:
         async with asking(answering, retries=0) as it:
-            await it.ask("/first")
-            assert (await it.ask("/second")).status == 200
+            await it.send("/first")
+            assert (await it.send("/second")).status == 200
             assert await kind_of(it, "/500") == "status"
             assert await kind_of(it, "/reset") == "reset"
             assert it.server.paths == ["/first", "/second", "/second", "/500", "/reset", "/reset"]
@@ -197,8 +197,8 @@ def test_a_slow_body_is_waited_for_within_the_total() -> None:
 
     async def run() -> None:
         async with asking(_drip) as it:
-            assert (await it.ask()).body.read() == b"x" * 10
-        async with asking(_drip, deadlines=Deadlines(5, 3, 3, 0.3)) as it:
+            assert (await it.send()).body.read() == b"x" * 10
+        async with asking(_drip, deadlines=Timeouts(5, 3, 3, 0.3)) as it:
             assert await kind_of(it) == "timeout"
             assert it.server.paths == ["/"]
 
@@ -244,12 +244,12 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(fault: Answering, kind
 
     async def run() -> None:
         async with asking(first(fault, 2)) as it:
-            assert (await it.ask()).body.read() == b"ok"
+            assert (await it.send()).body.read() == b"ok"
             assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
         async with asking(fault) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
-        async with asking(fault, deadlines=Deadlines(5, 3, 3, 3)) as it:
+        async with asking(fault, deadlines=Timeouts(5, 3, 3, 3)) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (2, [1.0])
 
@@ -266,7 +266,7 @@ def test_a_capture_is_an_answer_whatever_its_status(status: int) -> None:
     async def run() -> None:
         async with asking(answering) as it:
             for _ in range(3):
-                reply = await it.ask()
+                reply = await it.send()
                 assert (reply.status, reply.body.read()) == (status, b"then")
             assert (len(it.server.asked), it.clock.slept) == (3, [])
 

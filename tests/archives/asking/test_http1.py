@@ -9,7 +9,7 @@ from tests.archives.asking.asking import HASTY, asking, kind_of, told
 from tests.archives.asking.loops import Run, run
 from tests.neighbours.faults import Talk
 from unlost.archives.asking import pool
-from unlost.archives.asking.addresses import SystemResolver, parse
+from unlost.archives.asking.addresses import SystemResolver, parse_url
 from unlost.errors import FailedError
 
 __all__ = ["run"]
@@ -156,7 +156,7 @@ def test_a_length_that_is_too_short_can_be_passed_over(run: Run, end: str) -> No
     async def ask() -> None:
         async with asking(answering) as it:
             for to_end, expected in ((False, b"who"), (True, b"whole"), (False, b"who")):
-                reply = await it.ask(to_end=to_end)
+                reply = await it.send(to_end=to_end)
                 with reply.body:
                     assert (reply.body.read(), reply.header("x-a")) == (expected, "content-length: 9")
 
@@ -169,7 +169,7 @@ def test_a_body_shorter_than_its_length_is_broken(run: Run) -> None:
     async def ask() -> None:
         async with asking(script(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole", close=True)) as it:
             with pytest.raises(FailedError) as raised:
-                await it.ask(to_end=True)
+                await it.send(to_end=True)
             assert raised.value.kind == "reset"
 
     run(ask)
@@ -181,11 +181,11 @@ def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
 
     async def ask() -> None:
         async with asking(endless) as it:
-            connections = pool.Pool(SystemResolver(), proxies=None)
-            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             loop = asyncio.get_running_loop()
-            await connection.head(loop.time() + 5)
+            await connection.read_head(loop.time() + 5)
             before = -1
             while before != endless.sent:  # until nothing more is taken
                 before = endless.sent
@@ -193,8 +193,8 @@ def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
                     await asyncio.sleep(0)
             # What the two sockets hold besides, and what one piece may have more.
             assert endless.sent < 32 << 20
-            assert len(await connection.piece(loop.time() + 5)) > 0
-            connections.give_back(connection)
+            assert len(await connection.read_piece(loop.time() + 5)) > 0
+            connections.release(connection)
             assert not connection.is_open
 
     run(ask)
@@ -208,7 +208,7 @@ def test_no_field_can_hold_a_second_one(run: Run) -> None:
             for hostile in ("a\r\nX: y", "a\nb", "a\0"):
                 assert await kind_of(it, headers={"If-None-Match": hostile}) == "malformed"
             assert it.server.asked == []
-            assert (await it.ask(headers={"accept": "text/x", "If-None-Match": '"ü"'})).status == 200
+            assert (await it.send(headers={"accept": "text/x", "If-None-Match": '"ü"'})).status == 200
 
     run(ask)
 
@@ -222,13 +222,13 @@ def test_a_body_that_nobody_read_is_not_part_of_the_next_answer(run: Run, status
         async with asking(script(large, OK), retries=0) as it:
             assert await kind_of(it, max_bytes=1000) == kind
             assert await told(it) == (200, b"ok")
-            connections = pool.Pool(SystemResolver(), proxies=None)
-            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connection.send(b"")
             connection.data_received(large)
             assert not connection.is_open
-            connections.give_back(connection)
-            assert connections.kept(parse(it.archive.timemap or ""), None) is None
+            connections.release(connection)
+            assert connections.take_idle(parse_url(it.archive.timemap or ""), None) is None
 
     run(ask)
 
@@ -250,7 +250,7 @@ def test_space_around_a_value_is_none_of_it(run: Run) -> None:
 
     async def ask() -> None:
         async with asking(script(b"HTTP/1.1 200 OK\r\nx: \t a b \t\r\ncontent-length: 2\r\n\r\nok")) as it:
-            assert (await it.ask()).headers[0] == ("x", "a b")
+            assert (await it.send()).headers[0] == ("x", "a b")
 
     run(ask)
 
@@ -260,10 +260,10 @@ def test_what_is_given_back_when_all_is_closed_is_closed(run: Run) -> None:
 
     async def ask() -> None:
         async with asking(script(OK)) as it:
-            connections = pool.Pool(SystemResolver(), proxies=None)
-            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connections.close()
-            connections.give_back(connection)
+            connections.release(connection)
             assert not connection.is_open
 
     run(ask)
@@ -274,13 +274,13 @@ def test_a_connection_that_is_lost_before_it_is_used_is_told_at_once(run: Run) -
 
     async def ask() -> None:
         async with asking(script(OK)) as it:
-            connections = pool.Pool(SystemResolver(), proxies=None)
-            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connections = pool.ConnectionPool(SystemResolver(), proxy_resolver=None)
+            connection = await connections.open(parse_url(it.archive.timemap or ""), None, 5)
             connection.close()
             for _ in range(5):
                 await asyncio.sleep(0)
             connection.send(b"GET / HTTP/1.1\r\n\r\n")
             with pytest.raises(ConnectionResetError):
-                await connection.head(asyncio.get_running_loop().time() + 5)
+                await connection.read_head(asyncio.get_running_loop().time() + 5)
 
     run(ask)

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unlost.archives.asking.exchange import BROKEN
-from unlost.archives.asking.http1 import Connection
+from unlost.archives.asking.exchange import CONNECTION_ERRORS
+from unlost.archives.asking.http1 import HttpConnection
 
 WORDS = st.sampled_from(
     [
@@ -56,24 +56,24 @@ def heard(pieces: list[bytes], *, to_end: bool, is_bodiless: bool) -> tuple[obje
 
     async def hear() -> tuple[object, ...]:
         loop = asyncio.get_running_loop()
-        connection, wire = Connection(loop), Wire()
+        connection, wire = HttpConnection(loop), Wire()
         connection.connection_made(wire)
-        connection.send(b"GET / HTTP/1.1\r\n\r\n", to_end=to_end, is_bodiless=is_bodiless)
+        connection.send(b"GET / HTTP/1.1\r\n\r\n", until_close=to_end, is_bodiless=is_bodiless)
         for piece in pieces:
             if not wire.closed:
                 connection.data_received(piece)
         connection.connection_lost(None)
         until = loop.time() + 5
         try:
-            await connection.head(until)
+            await connection.read_head(until)
             status, fields = connection.status, list(connection.headers)
-        except BROKEN:
+        except CONNECTION_ERRORS:
             return ("broken",)
         body = b""
         try:
-            while piece := await connection.piece(until):
+            while piece := await connection.read_piece(until):
                 body += piece
-        except BROKEN:
+        except CONNECTION_ERRORS:
             return status, fields, "broken"
         return status, fields, body
 

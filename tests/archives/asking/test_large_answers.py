@@ -12,7 +12,7 @@ import pytest
 from tests.archives.asking.answering import first, saying
 from tests.archives.asking.asking import asking, kind_of
 from tests.neighbours.faults import Answering, Talk
-from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.asking.exchange import Timeouts
 
 MIB = 1 << 20
 
@@ -38,7 +38,7 @@ def test_rubbish_comes_back_as_it_is() -> None:
     async def run() -> None:
         async with asking(answering) as it:
             with memory_below(4 * MIB):
-                reply = await it.ask()
+                reply = await it.send()
             assert (reply.size, reply.header("Content-Type")) == (5 * MIB, "text/html; charset=klingon")
             assert reply.body.read() == rubbish
 
@@ -119,7 +119,7 @@ def test_what_is_too_large_is_given_up_at_its_limit(made: Callable[[], Answering
         async with asking(first(answering)) as it:
             with memory_below(4 * MIB):
                 assert await kind_of(it, max_bytes=4 * MIB) == "too-large"
-            assert (await it.ask()).status == 200
+            assert (await it.send()).status == 200
             assert len(it.server.asked) == 2
 
     asyncio.run(run())
@@ -133,7 +133,7 @@ def test_a_bomb_of_a_million_empty_streams_is_ended_by_the_deadline() -> None:
         await talk.answer(200, data, content_encoding="gzip")
 
     async def run() -> None:
-        async with asking(answering, deadlines=Deadlines(2, 1, 1, 0.5)) as it:
+        async with asking(answering, deadlines=Timeouts(2, 1, 1, 0.5)) as it:
             begun = time.monotonic()
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - begun < 5
@@ -152,7 +152,7 @@ def test_a_body_of_no_use_is_drained(status: int) -> None:
 
     async def run() -> None:
         async with asking(first(fault)) as it:
-            assert (await it.ask()).status == 200
+            assert (await it.send()).status == 200
             assert (len(it.server.asked), it.server.connections) == (2, 1)
 
     asyncio.run(run())
@@ -169,7 +169,7 @@ def test_a_body_of_no_use_that_is_too_large_to_drain_costs_its_connection() -> N
     async def run() -> None:
         async with asking(first(fault, 2)) as it:
             with memory_below(8 * MIB):
-                assert (await it.ask()).status == 200
+                assert (await it.send()).status == 200
             assert it.server.connections == 3
 
     asyncio.run(run())

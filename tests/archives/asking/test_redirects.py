@@ -8,9 +8,9 @@ from tests.archives.asking.answering import ok
 from tests.archives.asking.asking import Names, asking, kind_of
 from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Answering, Talk
-from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
 from unlost.archives.asking import addresses
-from unlost.archives.asking.question import Question
+from unlost.archives.asking.question import HttpRequest
 from unlost.errors import FailedError, NotNowError
 
 
@@ -31,8 +31,8 @@ def test_redirects_are_followed_and_counted() -> None:
     places = {"/a": "/b?x=http://c.example//d", "/b?x=http://c.example//d": "e"}
 
     async def run() -> None:
-        async with asking(leading(places), limits=(Limit(1, 60, (Work.INDEX,), "a test"),)) as it:
-            reply = await it.ask("/a")
+        async with asking(leading(places), limits=(RateLimit(1, 60, (RequestKind.INDEX,), "a test"),)) as it:
+            reply = await it.send("/a")
             assert (reply.url, reply.body.read()) == (f"{it.server.url}/e", b"here")
             assert it.server.paths == ["/a", "/b?x=http://c.example//d", "/e"]
             assert most_within(it.server.times, 74) == 1
@@ -46,7 +46,7 @@ def test_with_no_redirects_allowed_the_redirect_is_the_answer() -> None:
 
     async def run() -> None:
         async with asking(leading({"/a": "http://127.0.0.1:1/"})) as it:
-            reply = await it.ask("/a", redirects=0)
+            reply = await it.send("/a", redirects=0)
             assert (reply.status, reply.header("LOCATION"), reply.body.read()) == (
                 302,
                 "http://127.0.0.1:1/",
@@ -115,9 +115,9 @@ def test_no_redirect_leads_inside_a_network(host: str) -> None:
     async def run() -> None:
         async with asking(ok, resolver=Names("127.0.0.1")) as it:
             it.server.answering = leading({"/": f"http://{host}:{it.server.port}/inside"})
-            own = Archive("a", "A", Kind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
+            own = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
             with pytest.raises(FailedError) as caught:
-                await it.courier.ask(own, Question(f"http://archive.example:{it.server.port}/", Work.INDEX))
+                await it.courier.send(own, HttpRequest(f"http://archive.example:{it.server.port}/", RequestKind.INDEX))
             assert caught.value.kind == "redirects"
             assert it.server.paths == ["/"]
 
@@ -132,7 +132,7 @@ def test_no_redirect_leads_inside_where_no_proxy_is_in_the_way(monkeypatch: pyte
         async with asking(ok, resolver=Names("127.0.0.1"), proxies=True) as it:
             it.server.answering = leading({"/": f"http://inside.example:{it.server.port}/inside"})
             with pytest.raises(FailedError) as caught:
-                await it.ask()
+                await it.send()
             assert caught.value.kind == "redirects"
             assert it.server.paths == ["/"]
 
@@ -146,11 +146,11 @@ def test_a_name_that_changes_its_address_leads_inside_no_more_than_others() -> N
         names = Names("127.0.0.1")
         async with asking(ok, resolver=names) as it:
             port = it.server.port
-            inside = Archive("i", "I", Kind.MEMENTO, timemap=f"http://inside.example:{port}/")
-            await it.courier.ask(inside, Question(f"http://inside.example:{port}/", Work.INDEX))
+            inside = Archive("i", "I", ArchiveKind.MEMENTO, timemap=f"http://inside.example:{port}/")
+            await it.courier.send(inside, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
             # Another archive may not use the connection that is open there now, nor what was looked up for it.
             with pytest.raises(FailedError) as caught:
-                await it.courier.ask(it.archive, Question(f"http://inside.example:{port}/", Work.INDEX))
+                await it.courier.send(it.archive, HttpRequest(f"http://inside.example:{port}/", RequestKind.INDEX))
             assert caught.value.kind == "redirects"
             assert len(it.server.asked) == 1
 
@@ -170,8 +170,8 @@ def test_secrets_stay_with_the_host_that_they_are_for() -> None:
                 await (talk.answer(302, location=other) if talk.path == "/a" else ok(talk))
 
             it.server.answering = answering
-            it.archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url, timegate=other)
-            await it.ask("/a", headers={"Authorization": "secret", "Accept-Datetime": "x"})
+            it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url, timegate=other)
+            await it.send("/a", headers={"Authorization": "secret", "Accept-Datetime": "x"})
 
     asyncio.run(run())
     assert ["authorization" in head for head in heads] == [True, False]
@@ -184,7 +184,7 @@ def test_who_says_to_wait_behind_a_redirect(
 ) -> None:
     """429 is for us wherever an archive leads us; 503 only at its own host, whose ports need not be registered."""
     # The same server stands for the registered place and for one that is not.
-    monkeypatch.setattr(addresses, "is_public", lambda _: True)
+    monkeypatch.setattr(addresses, "is_public_ip", lambda _: True)
 
     async def run() -> None:
         async with asking(ok, resolver=Names("127.0.0.1"), patience=5) as it:
@@ -197,8 +197,8 @@ def test_who_says_to_wait_behind_a_redirect(
 
             it.server.answering = answering
             own = f"http://a.example:{it.server.port}/a"
-            it.archive = Archive("a", "A", Kind.MEMENTO, timemap=own, timegate="http://a.example:1/")
+            it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=own, timegate="http://a.example:1/")
             with pytest.raises(NotNowError if waits else FailedError):
-                await it.courier.ask(it.archive, Question(own, Work.INDEX))
+                await it.courier.send(it.archive, HttpRequest(own, RequestKind.INDEX))
 
     asyncio.run(run())

@@ -14,10 +14,10 @@ from tests.archives.asking.asking import Names, asking, kind_of, told
 from tests.archives.asking.loops import Run, run
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Work
+from unlost.archives.archive import Archive, ArchiveKind, RequestKind
 from unlost.archives.asking import pool
-from unlost.archives.asking.courier import Courier
-from unlost.archives.asking.question import Question
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.asking.question import HttpRequest
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.errors import FailedError
 
@@ -30,11 +30,11 @@ CERTIFICATE = Path(__file__).parent / "files" / "untrusted.pem"
 def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
     """Give the server's side of a certificate that is trusted for once."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    pool.safety.cache_clear()
+    pool.default_ssl_context.cache_clear()
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(CERTIFICATE)
     yield tls
-    pool.safety.cache_clear()
+    pool.default_ssl_context.cache_clear()
 
 
 def test_safe_connections_are_kept_like_others(run: Run, trusted: ssl.SSLContext) -> None:
@@ -96,16 +96,18 @@ def test_safe_connections_through_a_proxy(
         async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             monkeypatch.setenv("HTTPS_PROXY", f"http://me:s%40cret@127.0.0.1:{port}")
-            async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", proxies=True) as courier:
-                question = Question(f"{it.server.url}/page", Work.INDEX)
-                archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
+            async with ArchiveHttpClient(
+                MemoryLimitStore(), VirtualClock(), "me@example.com", use_proxies=True
+            ) as courier:
+                question = HttpRequest(f"{it.server.url}/page", RequestKind.INDEX)
+                archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url)
                 if status == 200:
                     for _ in range(2):
-                        assert (await courier.ask(archive, question)).body.read() == b"ok"
+                        assert (await courier.send(archive, question)).body.read() == b"ok"
                     assert it.server.connections == 1
                 else:
                     with pytest.raises(FailedError) as failed:
-                        await courier.ask(archive, question)
+                        await courier.send(archive, question)
                     assert failed.value.kind == "proxy"
                     assert it.server.connections == 0
             await over.wait()
@@ -128,10 +130,12 @@ def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
     async def ask() -> None:
         async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-            async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", proxies=True) as courier:
-                archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
+            async with ArchiveHttpClient(
+                MemoryLimitStore(), VirtualClock(), "me@example.com", use_proxies=True
+            ) as courier:
+                archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url)
                 with pytest.raises(FailedError) as failed:
-                    await courier.ask(archive, Question(it.server.url, Work.INDEX))
+                    await courier.send(archive, HttpRequest(it.server.url, RequestKind.INDEX))
                 assert failed.value.kind == "proxy"
             await over.wait()
 
@@ -144,13 +148,13 @@ def test_a_name_with_a_dot_at_its_end_is_the_same_to_a_certificate(
     """Certificates have names without it."""
     asked: list[str | None] = []
     trusted.sni_callback = lambda _, name, __: asked.append(name)
-    monkeypatch.setattr(pool.safety(), "check_hostname", False)
+    monkeypatch.setattr(pool.default_ssl_context(), "check_hostname", False)
 
     async def ask() -> None:
         async with asking(script(OK), tls=trusted, resolver=Names("127.0.0.1")) as it:
             url = f"https://a.example.:{it.server.port}/"
-            archive = Archive("a", "A", Kind.MEMENTO, timemap=url)
-            assert (await it.courier.ask(archive, Question(url, Work.INDEX))).status == 200
+            archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=url)
+            assert (await it.courier.send(archive, HttpRequest(url, RequestKind.INDEX))).status == 200
         assert asked == ["a.example"]
 
     run(ask)
@@ -172,7 +176,9 @@ def test_a_certificate_of_another_name_is_refused(
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
             url = f"https://a.example:{it.server.port}/"
             with pytest.raises(FailedError) as failed:
-                await it.courier.ask(Archive("a", "A", Kind.MEMENTO, timemap=url), Question(url, Work.INDEX))
+                await it.courier.send(
+                    Archive("a", "A", ArchiveKind.MEMENTO, timemap=url), HttpRequest(url, RequestKind.INDEX)
+                )
             assert failed.value.kind == "tls"
             assert it.server.asked == []
             if through_proxy:
@@ -205,7 +211,7 @@ def test_a_server_that_does_not_speak_tls_is_a_fault_of_tls() -> None:
     async def run() -> None:
         async with asking(saying(OK)) as it, await asyncio.start_server(plain, "127.0.0.1", 0) as server:
             it.server.scheme, it.server.port = "https", server.sockets[0].getsockname()[1]
-            it.archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
+            it.archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=it.server.url)
             assert await kind_of(it) == "tls"
 
     asyncio.run(run())

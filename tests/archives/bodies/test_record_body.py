@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.bodies.body import TooLargeError
-from unlost.archives.bodies.record_body import read_body
+from unlost.archives.bodies.body import BodyTooLargeError
+from unlost.archives.bodies.record_body import decode_payload
 from unlost.formats.contentcoding import UndecodableError
 
 LIMIT = 1 << 20
@@ -28,7 +28,7 @@ def chunked(data: bytes, size: int = 50) -> bytes:
 def undone(data: bytes, transfer: str = "", content: str = "", limit: int = LIMIT) -> tuple[bytes, bool]:
     """Return a body without codings, and whether it broke off."""
     headers = [("transfer-encoding", transfer), ("Content-Encoding", content)]
-    body, is_broken = read_body(io.BytesIO(data), headers, limit)
+    body, is_broken = decode_payload(io.BytesIO(data), headers, limit)
     with body:
         return body.read(), is_broken
 
@@ -85,7 +85,7 @@ def test_a_bomb_goes_off_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> Non
             return super().write(piece)
 
     monkeypatch.setattr("unlost.archives.bodies.body.new_body", Counted)
-    with pytest.raises(TooLargeError):
+    with pytest.raises(BodyTooLargeError):
         undone(bomb, "", "gzip")
     assert sum(written) <= LIMIT + len(bomb)
     assert max(written) <= 1 << 16
@@ -106,5 +106,5 @@ def test_a_coding_that_cannot_be_undone_is_an_error() -> None:
 )
 def test_nothing_breaks_it(data: bytes, transfer: list[str], content: list[str]) -> None:
     """Any bytes under any codings give a body or one of the two errors."""
-    with suppress(TooLargeError, UndecodableError):
+    with suppress(BodyTooLargeError, UndecodableError):
         undone(data, ", ".join(transfer), ", ".join(content))

@@ -5,13 +5,13 @@ from io import BytesIO
 
 import pytest
 
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.bodies.unpacking import unpacked
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.bodies.unpacking import decompress_text
 from unlost.errors import FailedError
 from unlost.formats.problems import Problems
 
 PACKED = gzip.compress(b"<p>hello</p>" * 10)
-PLACE = Archive("a", "A", Kind.WAYBACK)
+PLACE = Archive("a", "A", ArchiveKind.WAYBACK)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ PLACE = Archive("a", "A", Kind.WAYBACK)
 def test_gzip_of_texts_is_told_by_its_bytes(body: bytes, mime: str | None, expected: bytes) -> None:
     """Codings that headers do not tell are undone where there must be one; other files that are gzip stay so."""
     problems = Problems()
-    with unpacked(BytesIO(body), mime, PLACE, 1 << 20, problems) as found:
+    with decompress_text(BytesIO(body), mime, PLACE, 1 << 20, problems) as found:
         assert found.read() == expected
     assert problems.counts == {}
 
@@ -45,7 +45,7 @@ def test_gzip_that_breaks_off_is_given_as_far_as_it_goes() -> None:
     """Half a page is better than none, and is counted."""
     text = b"".join(b"%d\n" % number for number in range(50_000))
     problems = Problems()
-    with unpacked(BytesIO(gzip.compress(text)[:-20]), "text/html", PLACE, 1 << 20, problems) as found:
+    with decompress_text(BytesIO(gzip.compress(text)[:-20]), "text/html", PLACE, 1 << 20, problems) as found:
         body = found.read()
     assert text.startswith(body)
     assert len(body) > len(text) // 2
@@ -55,5 +55,5 @@ def test_gzip_that_breaks_off_is_given_as_far_as_it_goes() -> None:
 def test_a_bomb_is_refused() -> None:
     """What unpacks to more than the limit is not unpacked to the end."""
     with pytest.raises(FailedError) as failed:
-        unpacked(BytesIO(gzip.compress(b"\0" * 10_000_000)), "text/html", PLACE, 1 << 20, Problems())
+        decompress_text(BytesIO(gzip.compress(b"\0" * 10_000_000)), "text/html", PLACE, 1 << 20, Problems())
     assert failed.value.kind == "too-large"

@@ -15,8 +15,8 @@ from tests.archives.collected import a_courier
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.clients.commoncrawl import CommonCrawl
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.clients.commoncrawl import CommonCrawlClient
 
 # warcio leaves its temporary files to the garbage collector.
 UNCOLLECTED = [
@@ -60,16 +60,16 @@ def data_port(warcs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield port
 
 
-Asked = Callable[[CommonCrawl, FakeCommonCrawl], Coroutine[Any, Any, T]]
+Asked = Callable[[CommonCrawlClient, FakeCommonCrawl], Coroutine[Any, Any, T]]
 
 
 @asynccontextmanager
 async def _client(
     fake: FakeCommonCrawl, data: str, patience: float = 1e6, crawls: int | None = None
-) -> AsyncIterator[CommonCrawl]:
-    archive = Archive("cc", "Common Crawl", Kind.COMMON_CRAWL, cdx=f"{fake.url}/collinfo.json", replay=data)
+) -> AsyncIterator[CommonCrawlClient]:
+    archive = Archive("cc", "Common Crawl", ArchiveKind.COMMON_CRAWL, cdx=f"{fake.url}/collinfo.json", replay=data)
     async with a_courier(patience=patience) as courier:
-        yield CommonCrawl(archive, courier, crawls=crawls)
+        yield CommonCrawlClient(archive, courier, max_crawls=crawls)
 
 
 @pytest.fixture

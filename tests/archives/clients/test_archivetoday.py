@@ -12,11 +12,11 @@ from tests.archives.collected import collected, listed
 from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
 from tests.neighbours.archive_today import serving
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.addresses import AddressInfo, Place, literal
-from unlost.archives.asking.courier import Courier
-from unlost.archives.clients.archivetoday import ArchiveToday
-from unlost.archives.clients.today_names import TodayNames
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.addresses import AddressInfo, HostPort, literal_address_info
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.clients.archivetoday import ArchiveTodayClient
+from unlost.archives.clients.today_names import ArchiveTodayDomains
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.errors import FailedError, NotNowError, UnsupportedError
 from unlost.formats.capture import Capture
@@ -37,10 +37,10 @@ class Loopback:
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return one address for all."""
         assert host.startswith("archive.")
-        return [literal(Place("127.0.0.1", port))]
+        return [literal_address_info(HostPort("127.0.0.1", port))]
 
 
-Asked = Callable[[ArchiveToday, FakeArchiveToday], Coroutine[Any, Any, T]]
+Asked = Callable[[ArchiveTodayClient, FakeArchiveToday], Coroutine[Any, Any, T]]
 
 
 def ask(question: Asked[T], *, clock: VirtualClock | None = None, patience: float = 1e6, has_timemap: bool = True) -> T:
@@ -53,15 +53,17 @@ def ask(question: Asked[T], *, clock: VirtualClock | None = None, patience: floa
             archive = Archive(
                 "today",
                 "Archive.today",
-                Kind.ARCHIVE_TODAY,
+                ArchiveKind.ARCHIVE_TODAY,
                 timemap=f"{base}/timemap/" if has_timemap else None,
                 timegate=f"{base}/timegate/",
                 canonical=(),
                 migrated=("*",),
             )
-            courier = Courier(MemoryLimitStore(), time, "https://example.com/", patience=patience, resolver=Loopback())
+            courier = ArchiveHttpClient(
+                MemoryLimitStore(), time, "https://example.com/", max_wait=patience, resolver=Loopback()
+            )
             async with courier:
-                return await question(ArchiveToday(archive, courier, clock=time), fake)
+                return await question(ArchiveTodayClient(archive, courier, clock=time), fake)
 
     return asyncio.run(asking())
 
@@ -69,7 +71,7 @@ def ask(question: Asked[T], *, clock: VirtualClock | None = None, patience: floa
 def test_captures_under_any_name() -> None:
     """All copies of its list count, with the very address of each; the name that it sends to is remembered."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         found = await listed(client.captures(HOME))
         assert [(c.datetime, c.uri, c.migrated, c.archive) for c in found] == [
             (moment, address, True, "today") for moment, address, _ in COPIES
@@ -89,7 +91,7 @@ def test_captures_under_any_name() -> None:
 def test_a_copy_is_migrated() -> None:
     """A copy is found behind its short address, with its date, and said to be no longer in its format."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         copy = await client.get(HOME, "2014")
         assert copy is not None
         assert (copy.capture.datetime, copy.capture.migrated, copy.capture.mime) == (
@@ -101,8 +103,8 @@ def test_a_copy_is_migrated() -> None:
         last = await client.get(HOME)
         assert b"third" in body_of(last)
         assert await client.get("http://nowhere.example/") is None
-        assert await client.crawl_date(HOME) == "20160810200921"
-        assert await client.crawl_date("http://nowhere.example/") is None
+        assert await client.last_capture_date(HOME) == "20160810200921"
+        assert await client.last_capture_date("http://nowhere.example/") is None
         assert not [path for path in fake.asked if "/timegate/" in path]
         assert len([path for path in fake.asked if path.startswith("archive.today/")]) == 1
 
@@ -112,7 +114,7 @@ def test_a_copy_is_migrated() -> None:
 def test_fetch() -> None:
     """A capture is fetched by its address under any name; one of another archive is refused."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         found = await listed(client.captures(HOME))
         moved = replace(found[0], urim=(found[0].urim or "").replace("archive.md", "archive.li"))
         assert b"first" in body_of(await client.fetch(moved))
@@ -129,9 +131,9 @@ def test_fetch() -> None:
 def test_it_lists_nothing_below_a_prefix() -> None:
     """There is no lister."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         with pytest.raises(UnsupportedError):
-            await listed(client.under("http://example.com"))
+            await listed(client.list_prefix("http://example.com"))
         assert fake.asked == []
 
     ask(question)
@@ -142,7 +144,7 @@ def test_a_captcha_is_told_and_keeps_us_away(status: int) -> None:
     """A captcha is an error that says what to do, never an empty list; nothing is sent for an hour after it."""
     clock = VirtualClock()
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha, fake.captcha_status = ("/timemap/",), status
         with pytest.raises(FailedError, match=r"captcha.*browser") as raised:
             await listed(client.captures(HOME))
@@ -163,7 +165,7 @@ def test_a_captcha_is_told_and_keeps_us_away(status: int) -> None:
 def test_a_captcha_before_a_copy() -> None:
     """Copies are behind captchas more often than lists: the list is there, the copy is an error."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha = ("/2", "/short")
         with pytest.raises(FailedError, match="captcha"):
             await client.get(HOME)
@@ -174,7 +176,7 @@ def test_a_captcha_before_a_copy() -> None:
 def test_429_says_what_to_do() -> None:
     """Who is too fast is told when to come back, that it may be a captcha, and what helps; at its present name, too."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.captcha, fake.captcha_status = ("/timemap/",), 429
         with pytest.raises(NotNowError, match=r"captcha.*browser") as raised:
             await listed(client.captures(HOME))
@@ -190,7 +192,7 @@ def test_429_says_what_to_do() -> None:
 def test_a_page_about_captchas_is_no_captcha() -> None:
     """A copy that has the word in it is a copy."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.pages = {HOME: [("20140101030405", HOME, b"how captcha works, and one more step")]}
         assert b"how captcha works" in body_of(await client.get(HOME))
 
@@ -200,7 +202,7 @@ def test_a_page_about_captchas_is_no_captcha() -> None:
 def test_copies_elsewhere_are_left_out() -> None:
     """A list that names copies at other hosts is not believed in these, and they are counted."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         own = b'<http://archive.fo/20140101030405/http://example.com/>; rel="memento"'
         fake.timemap = (
             b'<http://example.com/>; rel="original",\n' + own + b",\n" + own.replace(b"archive.fo", b"a.example")
@@ -215,7 +217,7 @@ def test_copies_elsewhere_are_left_out() -> None:
 def test_redirects_that_lead_nowhere_end(place: str) -> None:
     """What is no address, or not one of its own, is an error of the archive and not of ours."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.leads = place
         with pytest.raises(FailedError) as raised:
             await listed(client.captures(HOME))
@@ -227,7 +229,7 @@ def test_redirects_that_lead_nowhere_end(place: str) -> None:
 def test_what_is_no_list() -> None:
     """A page that is neither a list nor a captcha is an error, and nobody stays away for it."""
 
-    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, fake: FakeArchiveToday) -> None:
         fake.timemap = b"<!DOCTYPE html><html>welcome</html>"
         for _ in range(2):
             with pytest.raises(FailedError) as raised:
@@ -240,9 +242,9 @@ def test_what_is_no_list() -> None:
 def test_without_a_timemap_the_timegate_is_asked() -> None:
     """An entry that has only a TimeGate works as far as that goes."""
 
-    async def question(client: ArchiveToday, _: FakeArchiveToday) -> None:
+    async def question(client: ArchiveTodayClient, _: FakeArchiveToday) -> None:
         assert b"third" in body_of(await client.get(HOME))
-        assert await client.crawl_date(HOME) == "20160810200921"
+        assert await client.last_capture_date(HOME) == "20160810200921"
         found, error = await collected(client.captures(HOME))
         assert [capture.datetime for capture in found] == [moment for moment, _, _ in COPIES]
         assert error is None
@@ -266,5 +268,5 @@ def test_without_a_timemap_the_timegate_is_asked() -> None:
 )
 def test_its_names(url: str, is_own: bool) -> None:
     """Its seven names are its own, and what only looks like one is not."""
-    archive = Archive("today", "Archive.today", Kind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
-    assert TodayNames(archive).is_own(url) == is_own
+    archive = Archive("today", "Archive.today", ArchiveKind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
+    assert ArchiveTodayDomains(archive).is_own(url) == is_own

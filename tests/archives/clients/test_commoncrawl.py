@@ -10,8 +10,8 @@ from tests.archives.archive_files import body_of
 from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, warcs
 from tests.archives.collected import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.clients.commoncrawl import CommonCrawl
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.clients.commoncrawl import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, UsageError
 
 __all__ = ["ask", "data_port", "warcs"]
@@ -21,7 +21,7 @@ pytestmark = UNCOLLECTED
 def test_captures_of_a_page(ask: Callable[..., Any]) -> None:
     """All crawls are asked, newest first, one request each; the list of crawls is asked for once."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         for _ in range(2):
             found = await listed(client.captures("https://www.example.com"))
             assert [(c.datetime, c.status, c.revisit, c.archive) for c in found] == [
@@ -43,18 +43,18 @@ def test_captures_of_a_page(ask: Callable[..., Any]) -> None:
 def test_what_is_below_a_prefix(ask: Callable[..., Any]) -> None:
     """Folders, hosts and domains are listed over all pages; crawls of other times are not asked."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.page_rows = 2
-        folder = [c.uri async for c in client.under("http://example.com/a/", "2014", "2014")]
+        folder = [c.uri async for c in client.list_prefix("http://example.com/a/", "2014", "2014")]
         assert folder == ["http://example.com/a/", "http://example.com/a/b"]
         fake.is_loose = True
-        assert [c.uri async for c in client.under("http://example.com/a/", "2014", "2014")] == folder, "each once"
+        assert [c.uri async for c in client.list_prefix("http://example.com/a/", "2014", "2014")] == folder, "each once"
         assert not [path for path in fake.asked if "2016-22" in path]
-        assert len([c async for c in client.under("http://example.com")]) == 8
-        domain = [c.uri async for c in client.under("*.example.com", last="201402")]
+        assert len([c async for c in client.list_prefix("http://example.com")]) == 8
+        domain = [c.uri async for c in client.list_prefix("*.example.com", last="201402")]
         assert len(domain) == 5
         assert domain[-1] == "http://shop.example.com/"
-        assert [c async for c in client.under("http://example.com", "2015", "2015")] == []
+        assert [c async for c in client.list_prefix("http://example.com", "2015", "2015")] == []
 
     ask(question)
 
@@ -62,7 +62,7 @@ def test_what_is_below_a_prefix(ask: Callable[..., Any]) -> None:
 def test_copies_come_by_range(ask: Callable[..., Any]) -> None:
     """One record is taken out of the WARC, its coding undone; what the crawler cut says so; what is gone is None."""
 
-    async def question(client: CommonCrawl, _fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
         assert body_of(await client.get(HOME)) == b"second"
         assert body_of(await client.get(HOME, "2014")) == b"first"
         assert body_of(await client.get("http://example.com/a/b")) == b"packed"
@@ -85,17 +85,17 @@ def test_copies_come_by_range(ask: Callable[..., Any]) -> None:
 def test_the_closest_crawl_is_asked_first(ask: Callable[..., Any]) -> None:
     """Crawls that cannot have a closer copy are not asked."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         body_of(await client.get(HOME, "20140210"))
-        assert await client.crawl_date("http://example.com/gone") == "20160505000001"
-        assert await client.crawl_date(HOME) == "20160506000000", "a revisit is a visit"
+        assert await client.last_capture_date("http://example.com/gone") == "20160505000001"
+        assert await client.last_capture_date(HOME) == "20160506000000", "a revisit is a visit"
         assert [path.partition("?")[0] for path in fake.asked] == [
             "/collinfo.json",
             "/CC-MAIN-2014-10-index",
             "/CC-MAIN-2016-22-index",
             "/CC-MAIN-2016-22-index",
         ]
-        assert await client.crawl_date("http://nowhere.example/") is None
+        assert await client.last_capture_date("http://nowhere.example/") is None
 
     ask(question)
 
@@ -103,7 +103,7 @@ def test_the_closest_crawl_is_asked_first(ask: Callable[..., Any]) -> None:
 def test_revisits(ask: Callable[..., Any]) -> None:
     """A revisit has the body of the record that it names; one that names none is an error."""
 
-    async def question(client: CommonCrawl, _fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
         _, again, _ = await listed(client.captures(HOME))
         copy = await client.fetch(again)
         assert copy is not None
@@ -121,24 +121,26 @@ def test_revisits(ask: Callable[..., Any]) -> None:
 def test_fewer_crawls_on_request(ask: Callable[..., Any]) -> None:
     """A list of fewer crawls than there are says so at its end."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         found, error = await collected(client.captures(HOME))
         assert isinstance(error, ListCutError)
         assert "1 of 2 crawls" in str(error)
         assert len(found) == 2
         assert not [path for path in fake.asked if "2014" in path]
-        assert len([c async for c in client.under("http://example.com", "2014", "2014")]) == 4, "there is but one then"
+        assert len([c async for c in client.list_prefix("http://example.com", "2014", "2014")]) == 4, (
+            "there is but one then"
+        )
 
     ask(question, crawls=1)
 
 
 def test_a_registry_entry_that_lacks_addresses() -> None:
     """Without the address of the list or of the data there is no client."""
-    entry = Archive("cc", "Common Crawl", Kind.COMMON_CRAWL, cdx="http://127.0.0.1/collinfo.json")
+    entry = Archive("cc", "Common Crawl", ArchiveKind.COMMON_CRAWL, cdx="http://127.0.0.1/collinfo.json")
 
     class Nobody:
-        async def ask(self, *_: object) -> Any:  # noqa: ANN401  never called
+        async def send(self, *_: object) -> Any:  # noqa: ANN401  never called
             raise AssertionError
 
     with pytest.raises(UsageError, match="filename"):
-        CommonCrawl(entry, Nobody())
+        CommonCrawlClient(entry, Nobody())

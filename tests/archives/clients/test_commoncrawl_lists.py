@@ -9,7 +9,7 @@ import pytest
 from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, warcs
 from tests.archives.collected import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
-from unlost.archives.clients.commoncrawl import CommonCrawl
+from unlost.archives.clients.commoncrawl import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, NotNowError
 
 __all__ = ["ask", "data_port", "warcs"]
@@ -31,9 +31,9 @@ pytestmark = UNCOLLECTED
 def test_index_answers_that_are_none(ask: Callable[..., Any], instead: tuple[int, bytes], kind: str) -> None:
     """Rubbish, other people's 404s and refusals are errors, not empty lists."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.instead["-index"] = instead
-        for asked in (client.captures(HOME), client.under("http://example.com")):
+        for asked in (client.captures(HOME), client.list_prefix("http://example.com")):
             with pytest.raises(FailedError) as raised:
                 await listed(asked)
             assert raised.value.kind == kind
@@ -46,7 +46,7 @@ def test_index_answers_that_are_none(ask: Callable[..., Any], instead: tuple[int
 def test_bad_rows_are_lost_alone(ask: Callable[..., Any]) -> None:
     """Rows that cannot be read, or of pages that were not asked for, are counted; the others are listed."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         good = json.dumps(fake.crawls[0].rows[0]).encode()
         half = b'{"url": "\\ud800", "urlkey": "com,example)/", "timestamp": "2014"}'
         rows = [
@@ -70,14 +70,14 @@ def test_bad_rows_are_lost_alone(ask: Callable[..., Any]) -> None:
 def test_a_page_that_repeats_the_one_before(ask: Callable[..., Any]) -> None:
     """It is not followed, its rows are listed once, and the list says at its end that it is cut."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = json.dumps(fake.crawls[0].rows[0]).encode()
         fake.instead["2016-22-index?url=example.com&matchType=host&output=json&showNumPages"] = (
             200,
             b'{"pages": 1000000000, "pageSize": 5, "blocks": 1}',
         )
         fake.instead["2016-22-index"] = (200, row)
-        found, error = await collected(client.under("http://example.com"))
+        found, error = await collected(client.list_prefix("http://example.com"))
         assert isinstance(error, ListCutError)
         assert "repeats" in str(error)
         assert [capture.datetime[:4] for capture in found] == ["2016", *["2014"] * 4], "the other crawl is asked"
@@ -89,10 +89,10 @@ def test_a_page_that_repeats_the_one_before(ask: Callable[..., Any]) -> None:
 def test_a_server_without_pages(ask: Callable[..., Any]) -> None:
     """A server that answers the question for pages with rows is asked for one page."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = json.dumps(fake.crawls[0].rows[0]).encode()
         fake.instead["2016-22-index"] = (200, row)
-        assert len(await listed(client.under("http://example.com", "2016"))) == 1
+        assert len(await listed(client.list_prefix("http://example.com", "2016"))) == 1
 
     ask(question)
 
@@ -103,10 +103,10 @@ def test_a_server_without_pages(ask: Callable[..., Any]) -> None:
 def test_a_number_of_pages_that_is_none(ask: Callable[..., Any], answer: bytes) -> None:
     """It is an error, not an empty list."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.instead["showNumPages"] = (200, answer)
         with pytest.raises(FailedError) as raised:
-            await listed(client.under("http://example.com"))
+            await listed(client.list_prefix("http://example.com"))
         assert raised.value.kind == "malformed"
 
     ask(question)
@@ -114,11 +114,11 @@ def test_a_number_of_pages_that_is_none(ask: Callable[..., Any], answer: bytes) 
 
 def test_more_pages_than_are_read(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that is longer than anybody reads says so at its end."""
-    monkeypatch.setattr("unlost.archives.clients.crawl_index.MAX_PAGES", 1)
+    monkeypatch.setattr("unlost.archives.clients.crawl_index.MAX_INDEX_PAGES", 1)
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.page_rows = 2
-        found, error = await collected(client.under("http://example.com", "2014", "2014"))
+        found, error = await collected(client.list_prefix("http://example.com", "2014", "2014"))
         assert isinstance(error, ListCutError)
         assert "of which 1" in str(error)
         assert len(found) == 2
@@ -129,7 +129,7 @@ def test_more_pages_than_are_read(ask: Callable[..., Any], monkeypatch: pytest.M
 def test_a_full_first_page_has_a_second(ask: Callable[..., Any]) -> None:
     """Captures of one address are listed to their end, however many there are."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         row = fake.crawls[0].rows[0]
         fake.crawls[0].rows = [
             {**row, "timestamp": f"2016050500{number // 60:02d}{number % 60:02d}"} for number in range(2400)
@@ -152,7 +152,7 @@ def test_a_full_first_page_has_a_second(ask: Callable[..., Any]) -> None:
 def test_a_list_of_crawls_that_is_none(ask: Callable[..., Any], answer: tuple[int, bytes], kind: str) -> None:
     """It is an error, and asked for again by the next question."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.instead["collinfo"] = answer
         with pytest.raises(FailedError) as raised:
             await listed(client.captures(HOME))
@@ -166,7 +166,7 @@ def test_a_list_of_crawls_that_is_none(ask: Callable[..., Any], answer: tuple[in
 def test_crawls_that_lead_elsewhere_are_left_out(ask: Callable[..., Any]) -> None:
     """An index server of another host than the list's is not asked, and counted."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         entries = [
             {"id": "CC-MAIN-2016-22", "cdx-api": f"{fake.url}/CC-MAIN-2016-22-index"},
             {"id": "CC-MAIN-2014-10", "cdx-api": "http://10.0.0.1/CC-MAIN-2014-10-index"},
@@ -184,7 +184,7 @@ def test_crawls_that_lead_elsewhere_are_left_out(ask: Callable[..., Any]) -> Non
 def test_slow_down_is_obeyed(ask: Callable[..., Any]) -> None:
     """After 503 nothing is asked again before it is time; whoever does not want to wait so long is told."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.instead["-index"] = (503, b"slow down")
         with pytest.raises(NotNowError):
             await listed(client.captures(HOME))

@@ -12,7 +12,7 @@ from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, wa
 from tests.archives.collected import listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.faults import Talk, faulty
-from unlost.archives.clients.commoncrawl import CommonCrawl
+from unlost.archives.clients.commoncrawl import CommonCrawlClient
 from unlost.errors import FailedError
 
 __all__ = ["ask", "data_port", "warcs"]
@@ -22,7 +22,7 @@ pytestmark = UNCOLLECTED
 def test_a_server_that_ignores_ranges(ask: Callable[..., Any]) -> None:
     """From a WARC that comes as a whole, if it is small, the record is taken out."""
 
-    async def question(client: CommonCrawl, _fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
         assert body_of(await client.get("http://example.com/a/b")) == b"packed"
 
     ask(question, data="/whole/{filename}")
@@ -94,10 +94,10 @@ def test_ranges_that_are_wrong(
 ) -> None:
     """Whatever comes in the place of the record is never handed out."""
 
-    async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         async with faulty(_ranges(fault, warcs)) as faults:
             archive = replace(client.archive, replay=f"{faults.url}/{{filename}}")
-            client = CommonCrawl(archive, client._courier)
+            client = CommonCrawlClient(archive, client._client)
             capture = (await listed(client.captures("http://example.com/a/b")))[0]
             with pytest.raises(FailedError) as raised:
                 await client.fetch(capture)
@@ -126,7 +126,7 @@ def test_ranges_that_are_wrong(
 def test_rows_that_lie(ask: Callable[..., Any], change: dict[str, Any], kind: str) -> None:
     """A record of another page, date or place than its row said is never handed out, and no name leads elsewhere."""
 
-    async def question(client: CommonCrawl, _fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
         capture = (await listed(client.captures("http://example.com/a/b")))[0]
         with pytest.raises(FailedError) as raised:
             await client.fetch(replace(capture, **change))
@@ -138,7 +138,7 @@ def test_rows_that_lie(ask: Callable[..., Any], change: dict[str, Any], kind: st
 def test_a_member_that_is_cut_off(ask: Callable[..., Any]) -> None:
     """A row whose length is too short gives what is there, and says that it is damaged; or nothing that is a record."""
 
-    async def question(client: CommonCrawl, _fake: FakeCommonCrawl) -> None:
+    async def question(client: CommonCrawlClient, _fake: FakeCommonCrawl) -> None:
         capture = (await listed(client.captures(HOME)))[0]
         copy = await client.fetch(replace(capture, length=(capture.length or 0) - 12))
         assert copy is not None

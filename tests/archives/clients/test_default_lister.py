@@ -14,8 +14,8 @@ from tests.neighbours import pywb
 from tests.neighbours.scripted import Answer, scripted
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from tests.real_data import DATA
-from unlost.archives.archive import Archive, Work
-from unlost.archives.opening import open_repository
+from unlost.archives.archive import Archive, RequestKind
+from unlost.archives.opening import create_client
 from unlost.archives.registry.registry import load_registry
 from unlost.errors import FailedError, UnsupportedError
 from unlost.formats.capture import Capture
@@ -52,7 +52,7 @@ def listing(archive: Archive, prefix: str) -> list[Capture]:
 
     async def run() -> list[Capture]:
         async with a_courier() as courier:
-            return await listed(open_repository(archive, courier).under(prefix))
+            return await listed(create_client(archive, courier).list_prefix(prefix))
 
     return asyncio.run(run())
 
@@ -98,15 +98,15 @@ def test_a_memento_archive_with_a_pywb_cdx_server_lists(tmp_path: Path) -> None:
 
         async def run() -> None:
             async with a_courier() as courier:
-                client = open_repository(archive, courier)
-                found = await listed(client.under(SITE))
+                client = create_client(archive, courier)
+                found = await listed(client.list_prefix(SITE))
                 assert len(found) == 61
                 assert {capture.status for capture in found} == {200}
                 copy = await client.fetch(found[-1])
                 assert copy is not None
                 with copy.body:
                     assert b"<p>page 9" in copy.body.read()
-                assert await listed(client.under("http://other.example/")) == []
+                assert await listed(client.list_prefix("http://other.example/")) == []
 
         asyncio.run(run())
 
@@ -119,11 +119,11 @@ def test_a_memento_archive_with_a_wayback_cdx_server_lists(tmp_path: Path) -> No
         async with fake_wayback(pages) as server, a_courier() as courier:
             text = MEMENTO.replace("{base}", f"{server.base}/web/") + f'cdx = "{server.base}/cdx/search/cdx"\n'
             text += 'lister = { matches = ["prefix"], rows_per_page = { value = 10, source = "a test" } }\n'
-            client = open_repository(loaded(tmp_path, text), courier)
-            assert len(await listed(client.under(SITE))) == 25
-            assert len(server.paths(Work.INDEX)) == 1 + 3
-            assert len(await listed(client.under(SITE))) == 25
-            assert len(server.paths(Work.INDEX)) == 1 + 3 + 3
+            client = create_client(loaded(tmp_path, text), courier)
+            assert len(await listed(client.list_prefix(SITE))) == 25
+            assert len(server.paths(RequestKind.INDEX)) == 1 + 3
+            assert len(await listed(client.list_prefix(SITE))) == 25
+            assert len(server.paths(RequestKind.INDEX)) == 1 + 3 + 3
 
     asyncio.run(run())
 
@@ -135,7 +135,7 @@ def test_a_timegate_with_a_cdx_server_lists_single_pages(tmp_path: Path) -> None
         async with fake_wayback([Stored(SITE, "20140210000001")]) as server, a_courier() as courier:
             text = MEMENTO.replace("timemap =", "timegate =").replace("{base}timemap/link/", f"{server.base}/web/")
             archive = loaded(tmp_path, text + f'cdx = "{server.base}/cdx/search/cdx"\n')
-            (found,) = await listed(open_repository(archive, courier).captures(SITE))
+            (found,) = await listed(create_client(archive, courier).captures(SITE))
             assert (found.datetime, found.status) == ("20140210000001", 200)
 
     asyncio.run(run())
@@ -147,14 +147,14 @@ def test_a_cdx_server_that_returns_other_text_fails(tmp_path: Path) -> None:
     async def run() -> None:
         async with a_courier() as courier, scripted({}) as server:
             text = MEMENTO.replace("{base}", f"{server.base}/")
-            _, error = await collected(open_repository(loaded(tmp_path, text), courier).under(SITE))
+            _, error = await collected(create_client(loaded(tmp_path, text), courier).list_prefix(SITE))
             assert isinstance(error, UnsupportedError)
             query = "url=lost.example&matchType=host&output=json"
             page = Answer(200, {"Content-Type": "text/html"}, "<p>out of order")
             for more in ("limit=1", "showResumeKey=true&limit=150000"):
                 server.answers[f"/cdx?{query}&{more}"] = page
-            client = open_repository(loaded(tmp_path, f'{text}cdx = "{server.base}/cdx"\n'), courier)
-            _, error = await collected(client.under("http://lost.example"))
+            client = create_client(loaded(tmp_path, f'{text}cdx = "{server.base}/cdx"\n'), courier)
+            _, error = await collected(client.list_prefix("http://lost.example"))
             assert isinstance(error, FailedError)
 
     asyncio.run(run())

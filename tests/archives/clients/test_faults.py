@@ -18,13 +18,13 @@ from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.process import free_port
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Limit, Work
-from unlost.archives.asking.question import Asks
-from unlost.archives.clients.commoncrawl import CommonCrawl
-from unlost.archives.clients.memento import MementoArchive
-from unlost.archives.clients.pywb import PywbArchive
-from unlost.archives.clients.wayback import WaybackArchive
-from unlost.archives.repository import Repository
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.archives.asking.question import HttpClient
+from unlost.archives.clients.commoncrawl import CommonCrawlClient
+from unlost.archives.clients.memento import MementoClient
+from unlost.archives.clients.pywb import PywbClient
+from unlost.archives.clients.wayback import WaybackClient
+from unlost.archives.repository import ArchiveClient
 from unlost.errors import FailedError, NotNowError
 
 PAGE = "http://example.com/page"
@@ -62,7 +62,7 @@ async def _pywb(origins: Origins) -> AsyncIterator[Archive]:
 
 @asynccontextmanager
 async def _memento(origins: Origins) -> AsyncIterator[Archive]:
-    yield origins.pywb.archive("a", Kind.MEMENTO)
+    yield origins.pywb.archive("a", ArchiveKind.MEMENTO)
 
 
 @asynccontextmanager
@@ -76,23 +76,23 @@ async def _commoncrawl(origins: Origins) -> AsyncIterator[Archive]:
     rows = common_crawl.rows_of(origins.warc, origins.warc.name)
     replay = f"http://127.0.0.1:{origins.nginx}/{{filename}}"
     async with common_crawl.serving([common_crawl.Crawl("CC-MAIN-2016-07", rows)]) as server:
-        yield Archive("a", "a", Kind.COMMON_CRAWL, cdx=f"{server.url}/collinfo.json", replay=replay)
+        yield Archive("a", "a", ArchiveKind.COMMON_CRAWL, cdx=f"{server.url}/collinfo.json", replay=replay)
 
 
 @dataclass(frozen=True)
 class Client:
     """A client, the archive that it asks, and in how many requests it has a page's list."""
 
-    make: Callable[[Archive, Asks], Repository]
+    make: Callable[[Archive, HttpClient], ArchiveClient]
     origin: Callable[[Origins], AbstractAsyncContextManager[Archive]]
     requests: int = 1
 
 
 CLIENTS = {
-    "pywb": Client(PywbArchive, _pywb),
-    "memento": Client(MementoArchive, _memento),
-    "wayback": Client(WaybackArchive, _wayback),
-    "commoncrawl": Client(CommonCrawl, _commoncrawl, requests=2),
+    "pywb": Client(PywbClient, _pywb),
+    "memento": Client(MementoClient, _memento),
+    "wayback": Client(WaybackClient, _wayback),
+    "commoncrawl": Client(CommonCrawlClient, _commoncrawl, requests=2),
 }
 
 
@@ -101,7 +101,7 @@ class Before:
     """A client before an archive, with a proxy between them."""
 
     proxy: Proxy
-    client: Repository
+    client: ArchiveClient
     clock: VirtualClock
 
     async def dates(self) -> list[str]:
@@ -222,7 +222,7 @@ def test_a_refused_connection_is_a_block(origins: Origins, client: str) -> None:
         clock = VirtualClock()
         async with CLIENTS[client].origin(origins) as archive, a_courier(clock, deadlines=HASTY) as courier:
             # One without limits is a server of one's own, which may only have been restarted.
-            limited = replace(archive, limits=(Limit(600, 60, (Work.INDEX, Work.REPLAY), "a test"),))
+            limited = replace(archive, limits=(RateLimit(600, 60, (RequestKind.INDEX, RequestKind.REPLAY), "a test"),))
             assert await CLIENTS[client].make(archive, courier).get(PAGE) is not None
             repository = CLIENTS[client].make(moved(limited, _port(archive), free_port()), courier)
             with pytest.raises(FailedError) as failed:
@@ -258,8 +258,8 @@ def test_a_crawl_s_index_that_fails_fails_the_list(origins: Origins, fault: str)
 
     async def run() -> None:
         async with before(origins, "commoncrawl") as it:
-            assert isinstance(it.client, CommonCrawl)
-            assert [crawl.id for crawl in await it.client.crawls()] == ["CC-MAIN-2016-07"]
+            assert isinstance(it.client, CommonCrawlClient)
+            assert [crawl.id for crawl in await it.client.list_crawls()] == ["CC-MAIN-2016-07"]
             it.proxy.faults, it.proxy.for_ever = [fault], True
             with pytest.raises(FailedError) as failed:
                 await it.dates()

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from tests.archives.collected import collected
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.archives.archive import Archive, Figure, Kind, Lister
-from unlost.archives.asking.question import Question, Reply
-from unlost.archives.clients.archivetoday import ArchiveToday
-from unlost.archives.clients.commoncrawl import CommonCrawl
-from unlost.archives.clients.memento import MementoArchive
-from unlost.archives.clients.pywb import PywbArchive
-from unlost.archives.clients.wayback import WaybackArchive
-from unlost.archives.repository import Repository
+from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, PrefixListing
+from unlost.archives.asking.question import HttpRequest, HttpResponse
+from unlost.archives.clients.archivetoday import ArchiveTodayClient
+from unlost.archives.clients.commoncrawl import CommonCrawlClient
+from unlost.archives.clients.memento import MementoClient
+from unlost.archives.clients.pywb import PywbClient
+from unlost.archives.clients.wayback import WaybackClient
+from unlost.archives.repository import ArchiveClient
 from unlost.errors import ArchiveError
 from unlost.formats.capture import Capture
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 PAGE = "http://example.com/a"
 DATE = "20140210000001"
 MOST = 1_100  # questions of one call: the pages of a TimeMap, of which there may be a thousand
-_LISTER = Lister(("exact", "prefix", "host", "domain"), Figure(2, "a test"), Figure(40, "a test"))
+_LISTER = PrefixListing(("exact", "prefix", "host", "domain"), SourcedNumber(2, "a test"), SourcedNumber(40, "a test"))
 _places = st.sampled_from(
     [
         "", "/", "x", "http://[", "//", "http://a.org", f"/web/{DATE}id_/{PAGE}", "/web/2014/http://b.com", "mailto:x",
@@ -78,28 +78,28 @@ class Anything:
     answers: list[tuple[int, list[tuple[str, str]], bytes]]
     asked: list[str] = field(default_factory=list)
 
-    async def ask(self, _: Archive, question: Question) -> Reply:
+    async def send(self, _: Archive, question: HttpRequest) -> HttpResponse:
         """Return the next answer."""
         status, headers, body = self.answers[len(self.asked) % len(self.answers)]
         self.asked.append(question.url)
         assert len(self.asked) < MOST
         question.url.encode("utf-8", "surrogateescape")
-        return Reply(question.url, status, tuple(headers), BytesIO(body), len(body))
+        return HttpResponse(question.url, status, tuple(headers), BytesIO(body), len(body))
 
 
-def clients(courier: Anything, raw: bool) -> list[Repository]:
+def clients(courier: Anything, raw: bool) -> list[ArchiveClient]:
     """Return one of each kind."""
     archive = Archive(
-        "a", "A", Kind.MEMENTO, timemap="http://a.org/map/", timegate="http://a.org/web/", cdx="http://a.org/cdx",
+        "a", "A", ArchiveKind.MEMENTO, timemap="http://a.org/map/", timegate="http://a.org/web/", cdx="http://a.org/cdx",
         replay="http://a.org/web/{datetime}id_/{uri}" if raw else None, lister=_LISTER,
     )  # fmt: skip
     return [
-        WaybackArchive(archive, courier),
-        PywbArchive(archive, courier),
-        MementoArchive(archive, courier),
-        MementoArchive(Archive("b", "B", Kind.MEMENTO, timegate="http://a.org/web/"), courier),
-        ArchiveToday(archive, courier, clock=VirtualClock()),
-        CommonCrawl(replace(archive, replay="http://a.org/{filename}"), courier),
+        WaybackClient(archive, courier),
+        PywbClient(archive, courier),
+        MementoClient(archive, courier),
+        MementoClient(Archive("b", "B", ArchiveKind.MEMENTO, timegate="http://a.org/web/"), courier),
+        ArchiveTodayClient(archive, courier, clock=VirtualClock()),
+        CommonCrawlClient(replace(archive, replay="http://a.org/{filename}"), courier),
     ]
 
 
@@ -126,7 +126,7 @@ def test_any_answers(answers: list[tuple[int, list[tuple[str, str]], bytes]], ra
     async def run() -> None:
         courier = Anything(answers)
         for client in clients(courier, raw):
-            for captures in (client.captures(PAGE), client.under("http://example.com", "2014")):
+            for captures in (client.captures(PAGE), client.list_prefix("http://example.com", "2014")):
                 courier.asked.clear()
                 found, _ = await collected(captures)
                 for capture in found:
@@ -139,6 +139,6 @@ def test_any_answers(answers: list[tuple[int, list[tuple[str, str]], bytes]], ra
                     is_sound(copy.capture)
                     copy.body.close()
             courier.asked.clear()
-            await ends(lambda: client.crawl_date(PAGE))  # noqa: B023
+            await ends(lambda: client.last_capture_date(PAGE))  # noqa: B023
 
     asyncio.run(run())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.archives.clients import json_rows
-from unlost.archives.clients.json_rows import MAX_BAD, MAX_ROW_BYTES, JsonRows
+from unlost.archives.clients.json_rows import MAX_BAD_ROWS, MAX_ROW_BYTES, JsonRowReader
 from unlost.formats.problems import Problems
 
 _values = st.one_of(
@@ -20,10 +20,10 @@ _values = st.one_of(
 _tables = st.lists(st.lists(_values, max_size=4), max_size=6)
 
 
-def read(body: bytes) -> tuple[list[list[object]], JsonRows, Problems]:
+def read(body: bytes) -> tuple[list[list[object]], JsonRowReader, Problems]:
     """Return the rows of a body."""
     problems = Problems()
-    rows = JsonRows(BytesIO(body), problems, "test")
+    rows = JsonRowReader(BytesIO(body), problems, "test")
     return list(rows), rows, problems
 
 
@@ -37,7 +37,7 @@ def test_rows_are_those_that_json_has(
         patch.setattr(json_rows, "_CHUNK", chunk)
         found, rows, problems = read(text)
     assert found == json.loads(text.decode("utf-8", "surrogateescape"))
-    assert (rows.is_list, rows.is_whole, rows.bad, problems.counts) == (True, True, 0, {})
+    assert (rows.is_list, rows.is_whole, rows.bad_rows, problems.counts) == (True, True, 0, {})
 
 
 @given(body=st.lists(st.sampled_from([b"[", b"]", b'"', b"{", b"}", b",", b"\\", b"a", b"\n", b"\xff"])).map(b"".join))
@@ -60,8 +60,8 @@ def test_a_bad_row_is_lost_alone() -> None:
 
 def test_what_is_no_list_is_not_read_to_its_end() -> None:
     """After many bad rows the rest is not looked at."""
-    found, rows, _ = read(b"[" + b"{}," * (2 * MAX_BAD) + b"[1]]")
-    assert (found, rows.bad, rows.is_whole) == ([], MAX_BAD, False)
+    found, rows, _ = read(b"[" + b"{}," * (2 * MAX_BAD_ROWS) + b"[1]]")
+    assert (found, rows.bad_rows, rows.is_whole) == ([], MAX_BAD_ROWS, False)
 
 
 def test_numbers_are_text() -> None:
@@ -101,7 +101,7 @@ class Table:
 
 def test_memory_does_not_grow_with_the_rows() -> None:
     """Four megabytes of rows, without ends of lines, are read in a twentieth of it."""
-    rows = JsonRows(cast("BinaryIO", Table(60_000)), Problems(), "test")
+    rows = JsonRowReader(cast("BinaryIO", Table(60_000)), Problems(), "test")
     tracemalloc.start()
     try:
         assert sum(1 for _ in rows) == 60_000

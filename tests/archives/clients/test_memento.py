@@ -21,9 +21,9 @@ from tests.archives.clients.timemaps import (
 from tests.archives.collected import collected, listed
 from tests.neighbours.scripted import Answer, Scripted
 from unlost.archives.archive import Archive
-from unlost.archives.asking.courier import Courier
+from unlost.archives.asking.courier import ArchiveHttpClient
 from unlost.archives.clients import timemaps
-from unlost.archives.clients.memento import MementoArchive
+from unlost.archives.clients.memento import MementoClient
 from unlost.errors import ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
 from unlost.formats import linkformat
 from unlost.formats.capture import Capture
@@ -40,7 +40,7 @@ def with_raw(server: Scripted, archive: Archive) -> Archive:
     return replace(archive, replay=f"{server.base}/{{datetime}}id_/{{uri}}")
 
 
-async def text(client: MementoArchive, date: str | None = None) -> tuple[str, bytes] | None:
+async def text(client: MementoClient, date: str | None = None) -> tuple[str, bytes] | None:
     """Return the date and the body of what is got for a date."""
     copy = await client.get(PAGE, date)
     if copy is None:
@@ -52,8 +52,8 @@ async def text(client: MementoArchive, date: str | None = None) -> tuple[str, by
 def test_a_timemap_lists_captures() -> None:
     """Addresses are made absolute, repeated entries come once, what is not told is not guessed."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         assert await listed(client.captures(PAGE)) == [
             Capture(PAGE, "com,example)/page", NEW, archive="a", urim=f"{server.base}/{NEW}/{PAGE}"),
             Capture(PAGE, "com,example)/page", OLD, archive="a", urim=f"{server.base}/x/{OLD}/{PAGE}"),
@@ -74,18 +74,18 @@ def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
         for second in seconds
     ]
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
         read: list[bool] = []
         threads: list[str] = []
 
-        def noticed(body: bytes, problems: Problems, name: str) -> linkformat.TimeMap:
+        def noticed(body: bytes, problems: Problems, name: str) -> linkformat.LinkFormatTimeMap:
             threads.append(threading.current_thread().name)
             read.append(len(body) > 1 << 20)
             return linkformat.read_timemap(body, problems, name)
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(timemaps, "read_timemap", noticed)
-            found = await listed(MementoArchive(archive, courier).captures(PAGE))
+            found = await listed(MementoClient(archive, courier).captures(PAGE))
         assert len({capture.datetime for capture in found}) == len(entries) == 43_200
         assert read == [True, True], "in pieces"
         assert threads != [threading.main_thread().name]
@@ -96,11 +96,11 @@ def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
 def test_nothing_held() -> None:
     """404 of TimeMap and TimeGate, and a list without copies, are an answer."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         assert await listed(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
-        assert await client.crawl_date(PAGE) is None
+        assert await client.last_capture_date(PAGE) is None
         server.answers[MAP] = timemap()
         assert await listed(client.captures(PAGE)) == []
         with pytest.raises(UriError):
@@ -118,8 +118,8 @@ def test_bad_entries_are_counted_and_the_good_ones_come() -> None:
         memento(OLD),
     ]
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [OLD]
         assert client.problems.counts == {"bad-uri": 3}
 
@@ -141,8 +141,8 @@ def test_bad_entries_are_counted_and_the_good_ones_come() -> None:
 def test_what_is_no_timemap_is_malformed(answer: Answer) -> None:
     """An error page with status 200 is not mistaken for `nothing held`."""
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
-        found, error = await collected(MementoArchive(archive, courier).captures(PAGE))
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        found, error = await collected(MementoClient(archive, courier).captures(PAGE))
         assert found == []
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -154,8 +154,8 @@ def test_an_exclusion_is_told() -> None:
     """403 with the name of an exception, or a body of nothing else, is a rule of the archive."""
     body = b"org.archive.wayback.exception.RobotAccessControlException: no"
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         for status in (200, 403):
             server.answers[MAP] = Answer(status, {}, body)
             _, error = await collected(client.captures(PAGE))
@@ -180,8 +180,8 @@ def test_pages_of_a_list_are_followed() -> None:
         "/3": timemap(memento(OLD)),
     }  # fmt: skip
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        found = await listed(MementoArchive(archive, courier).captures(PAGE))
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        found = await listed(MementoClient(archive, courier).captures(PAGE))
         assert [capture.datetime for capture in found] == [NEW, OLD]
         assert server.asked == [MAP, "/2", "/3"]
 
@@ -194,8 +194,8 @@ def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
     same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
     other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         server.answers[MAP] = timemap(memento(OLD), further("/1"))
         assert len(await listed(client.captures(PAGE))) == 1
         assert len(server.asked) == 2
@@ -211,8 +211,8 @@ def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_page_that_is_missing_fails_behind_what_was_listed() -> None:
     """What the first page had has been given; that there is more is not hidden."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         found, error = await collected(client.captures(PAGE))
         assert len(found) == 1
         assert isinstance(error, FailedError)
@@ -245,8 +245,8 @@ def test_a_timegate_finds_the_closest(style: str) -> None:
         },
     }[style]
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         copy = await client.get(PAGE, "2012")
         assert copy is not None
         with copy.body:
@@ -256,10 +256,10 @@ def test_a_timegate_finds_the_closest(style: str) -> None:
         assert all(sent["accept-datetime"] == "Sun, 01 Jul 2012 23:59:59 GMT" for sent in server.sent)
         # Raw, where the archive can: the copy with the banner is not taken.
         server.asked.clear()
-        assert await text(MementoArchive(with_raw(server, archive), courier), "2012") == (OLD, f"raw {OLD}".encode())
+        assert await text(MementoClient(with_raw(server, archive), courier), "2012") == (OLD, f"raw {OLD}".encode())
         assert f"/{OLD}/{PAGE}" not in server.asked
         server.sent.clear()
-        assert await client.crawl_date(PAGE) == OLD
+        assert await client.last_capture_date(PAGE) == OLD
         assert "accept-datetime" not in server.sent[0]
 
     with_archive({**COPIES, **RAW, **gates}, talk)
@@ -269,8 +269,8 @@ def test_the_last_copy_is_the_one_that_links_call_last() -> None:
     """A TimeGate that answers with any copy still names the last one."""
     link = f'<{{base}}/{NEW}/{PAGE}>; rel="last memento"; datetime="{DATES[NEW]}"'
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
-        assert await MementoArchive(archive, courier).crawl_date(PAGE) == NEW
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        assert await MementoClient(archive, courier).last_capture_date(PAGE) == NEW
 
     with_archive({GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Link": link})}, talk)
 
@@ -281,12 +281,12 @@ def test_the_last_copy_is_the_one_that_links_call_last() -> None:
 def test_without_a_timegate_the_list_finds_the_closest(date: str | None, expected: str) -> None:
     """The distance is that of time, not of digits."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(replace(archive, timegate=None), courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(replace(archive, timegate=None), courier)
         assert await text(client, date) == (expected, expected.encode())
-        assert await client.crawl_date(PAGE) == NEW
+        assert await client.last_capture_date(PAGE) == NEW
         raw = replace(with_raw(server, archive), timegate=None)
-        assert await text(MementoArchive(raw, courier), date) == (expected, f"raw {expected}".encode())
+        assert await text(MementoClient(raw, courier), date) == (expected, f"raw {expected}".encode())
 
     with_archive({**COPIES, **RAW, MAP: timemap(memento(NEW), memento(OLD))}, talk)
 
@@ -296,8 +296,8 @@ def test_without_a_timemap_the_gate_says_what_it_can() -> None:
     links = [memento(OLD, "", "first memento"), memento(NEW, "", "last memento")]
     gate = {"Location": f"/{NEW}/{PAGE}", "Link": ", ".join(links)}
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(replace(archive, timemap=None), courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(replace(archive, timemap=None), courier)
         found, error = await collected(client.captures(PAGE))
         assert [(capture.datetime, capture.urim) for capture in found] == [
             (date, f"{server.base}/{date}/{PAGE}") for date in (OLD, NEW)
@@ -314,11 +314,11 @@ def test_without_a_timemap_the_gate_says_what_it_can() -> None:
 def test_what_cannot_be_asked_is_not() -> None:
     """No list below a prefix, nothing at all without addresses, no copy without a place."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
-        _, error = await collected(client.under("http://example.com/", "2014", "2015"))
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
+        _, error = await collected(client.list_prefix("http://example.com/", "2014", "2015"))
         assert isinstance(error, UnsupportedError)
-        bare = MementoArchive(replace(archive, timemap=None, timegate=None), courier)
+        bare = MementoClient(replace(archive, timemap=None, timegate=None), courier)
         _, error = await collected(bare.captures(PAGE))
         assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
@@ -327,7 +327,7 @@ def test_what_cannot_be_asked_is_not() -> None:
             with pytest.raises(UnsupportedError):
                 await client.fetch(Capture(PAGE, "com,example)/page", OLD, urim=urim))
         assert server.asked == []
-        raw = MementoArchive(replace(with_raw(server, archive), timemap=None, timegate=None), courier)
+        raw = MementoClient(replace(with_raw(server, archive), timemap=None, timegate=None), courier)
         server.answers[f"/29991231235959id_/{PAGE}"] = Answer(302, {"Location": f"/{NEW}id_/{PAGE}"})
         assert await text(raw) == (NEW, f"raw {NEW}".encode())
 
@@ -338,8 +338,8 @@ def test_a_listed_copy_is_fetched_where_the_list_says() -> None:
     """Without raw copies it comes as the archive shows it, and is marked by its type."""
     image = Answer(200, {"Memento-Datetime": DATES[NEW], "Content-Type": "image/png"}, b"png")
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         copies = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
         shown = [(copy.capture.datetime, copy.capture.mime, copy.capture.migrated) for copy in copies if copy]
         assert shown == [(OLD, "text/html", True), (NEW, "image/png", False)]
@@ -354,9 +354,9 @@ def test_a_listed_copy_is_fetched_where_the_list_says() -> None:
 def test_a_timegate_that_is_no_archive_is_not_believed() -> None:
     """A page with status 200 and no date is the archive's own, or somebody else's."""
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
         with pytest.raises(FailedError) as failed:
-            await MementoArchive(archive, courier).get(PAGE)
+            await MementoClient(archive, courier).get(PAGE)
         assert failed.value.kind == "malformed"
 
     with_archive({GATE: Answer(200, {"Content-Type": "text/html"}, b"<h1>captcha</h1>")}, talk)

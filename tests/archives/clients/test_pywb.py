@@ -17,17 +17,17 @@ from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours import pywb
 from tests.real_data import DATA
 from unlost import uri
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.exchange import Deadlines
-from unlost.archives.asking.question import Asks, Question, Reply
-from unlost.archives.clients.memento import MementoArchive
-from unlost.archives.clients.pywb import PywbArchive
-from unlost.archives.repository import Repository, StoredCopy
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.exchange import Timeouts
+from unlost.archives.asking.question import HttpClient, HttpRequest, HttpResponse
+from unlost.archives.clients.memento import MementoClient
+from unlost.archives.clients.pywb import PywbClient
+from unlost.archives.repository import ArchiveClient, FetchedCapture
 from unlost.errors import FailedError, ListCutError
 from unlost.formats import Problems
 from unlost.formats.capture import Capture
-from unlost.formats.index import read_captures
-from unlost.formats.warc import open_record
+from unlost.formats.index import read_index_captures
+from unlost.formats.warc import open_warc_record
 
 SITE = "http://example.com"
 MOVED = (f"Content-Type: {PAGE}", "Location: /target?x=1")
@@ -81,19 +81,19 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[pywb.Pywb
 class Listening:
     """A courier that remembers what it was asked."""
 
-    def __init__(self, courier: Asks) -> None:
+    def __init__(self, courier: HttpClient) -> None:
         self._courier = courier
         self.asked: list[str] = []
 
-    async def ask(self, archive: Archive, question: Question) -> Reply:
+    async def send(self, archive: Archive, question: HttpRequest) -> HttpResponse:
         """Remember, and ask."""
         self.asked.append(question.url)
-        return await self._courier.ask(archive, question)
+        return await self._courier.send(archive, question)
 
 
 def with_clients(
     servers: list[pywb.Pywb],
-    talk: Callable[[list[PywbArchive], Listening], Awaitable[None]],
+    talk: Callable[[list[PywbClient], Listening], Awaitable[None]],
     rows_per_page: int = 100_000,
 ) -> None:
     """Run a conversation with all three."""
@@ -104,12 +104,12 @@ def with_clients(
             archives = [
                 server.archive(f"pywb-{number}", rows_per_page=rows_per_page) for number, server in enumerate(servers)
             ]
-            await talk([PywbArchive(archive, listening) for archive in archives], listening)
+            await talk([PywbClient(archive, listening) for archive in archives], listening)
 
     asyncio.run(run())
 
 
-def closed(copy: StoredCopy | None) -> tuple[Capture, bytes]:
+def closed(copy: FetchedCapture | None) -> tuple[Capture, bytes]:
     """Return what a copy is, and its body."""
     assert copy is not None
     with copy.body:
@@ -119,7 +119,7 @@ def closed(copy: StoredCopy | None) -> tuple[Capture, bytes]:
 def test_each_lists_what_it_holds(servers: list[pywb.Pywb]) -> None:
     """Captures of a page come from those that have it, with all that the index says; others have an empty list."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         found = [await listed(client.captures("https://www.EXAMPLE.com")) for client in clients]
         assert [[capture.datetime for capture in each] for each in found] == [
             ["20140210000001", "20160210000001"],
@@ -148,8 +148,8 @@ def test_each_lists_what_it_holds(servers: list[pywb.Pywb]) -> None:
 def test_below_a_prefix(servers: list[pywb.Pywb], prefix: str, expected: list[str]) -> None:
     """What begins with an address, by one question; of a folder its own page, too, which pywb must be asked for."""
 
-    async def talk(clients: list[PywbArchive], listening: Listening) -> None:
-        found = await listed(clients[0].under(prefix))
+    async def talk(clients: list[PywbClient], listening: Listening) -> None:
+        found = await listed(clients[0].list_prefix(prefix))
         assert [capture.uri.removeprefix(SITE) for capture in found] == expected
         assert len(listening.asked) == (2 if prefix.endswith("/") else 1)
 
@@ -159,16 +159,16 @@ def test_below_a_prefix(servers: list[pywb.Pywb], prefix: str, expected: list[st
 def test_a_host_and_a_domain(servers: list[pywb.Pywb]) -> None:
     """A host has no other hosts in it, a domain has those below it and no neighbours."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         hosts = [
-            {urlsplit(capture.uri).hostname async for capture in clients[0].under(prefix)}
+            {urlsplit(capture.uri).hostname async for capture in clients[0].list_prefix(prefix)}
             for prefix in (SITE, "*.example.com", "http://example.company")
         ]
         assert hosts == [{"example.com"}, {"example.com", "sub.example.com"}, {"example.company"}]
-        assert len(await listed(clients[0].under(SITE))) == 11
-        found = await listed(clients[0].under(SITE, "2015", "2016"))
+        assert len(await listed(clients[0].list_prefix(SITE))) == 11
+        found = await listed(clients[0].list_prefix(SITE, "2015", "2016"))
         assert [capture.datetime for capture in found] == ["20160210000001"]
-        assert len(await listed(clients[2].under("other.example"))) == 60
+        assert len(await listed(clients[2].list_prefix("other.example"))) == 60
 
     with_clients(servers, talk)
 
@@ -176,8 +176,8 @@ def test_a_host_and_a_domain(servers: list[pywb.Pywb]) -> None:
 def test_there_is_no_second_page(servers: list[pywb.Pywb]) -> None:
     """A list that fills its page was cut: pywb would give the first page again, for ever."""
 
-    async def talk(clients: list[PywbArchive], listening: Listening) -> None:
-        found, error = await collected(clients[2].under("http://other.example"))
+    async def talk(clients: list[PywbClient], listening: Listening) -> None:
+        found, error = await collected(clients[2].list_prefix("http://other.example"))
         assert len(found) == 20
         assert isinstance(error, ListCutError)
         assert len(listening.asked) == 1
@@ -189,12 +189,12 @@ def test_there_is_no_second_page(servers: list[pywb.Pywb]) -> None:
 def test_similar_pages_are_not_the_page(servers: list[pywb.Pywb]) -> None:
     """In its place pywb shows a page with another number in its query; neither list nor copy is taken for the page."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         similar = f"{SITE}/similar?_=7654321"
         assert await listed(clients[0].captures(similar)) == []
         assert clients[0].problems.counts == {"fuzzy": 1}
         assert await clients[0].get(similar) is None
-        assert await clients[0].crawl_date(similar) is None
+        assert await clients[0].last_capture_date(similar) is None
         capture, body = closed(await clients[0].get(f"{SITE}/similar?_=1234567"))
         assert (capture.uri, body) == (f"{SITE}/similar?_=1234567", b"similar")
 
@@ -208,7 +208,7 @@ def test_similar_pages_are_not_the_page(servers: list[pywb.Pywb]) -> None:
 def test_the_closest_copy(servers: list[pywb.Pywb], date: str | None, expected: bytes) -> None:
     """The date that came back is the copy's, not the one that was asked for."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         capture, body = closed(await clients[0].get(SITE, date))
         assert body == expected
         assert capture.datetime == {OLD: "20140210000001", NEW: "20160210000001"}[body]
@@ -220,8 +220,8 @@ def test_the_closest_copy(servers: list[pywb.Pywb], date: str | None, expected: 
 def test_the_last_date(servers: list[pywb.Pywb]) -> None:
     """One row of the index tells it, revisits count."""
 
-    async def talk(clients: list[PywbArchive], listening: Listening) -> None:
-        found = [await client.crawl_date(SITE) for client in clients]
+    async def talk(clients: list[PywbClient], listening: Listening) -> None:
+        found = [await client.last_capture_date(SITE) for client in clients]
         assert found == ["20160210000001", "20150701000000", None]
         assert len(listening.asked) == 3
 
@@ -242,7 +242,7 @@ def test_the_last_date(servers: list[pywb.Pywb]) -> None:
 def test_copies_come_as_they_were(servers: list[pywb.Pywb], path: str, status: int, body: bytes) -> None:
     """Captured errors are captures, and no coding is left, whatever the headers say of it."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         (listed_as,) = await listed(clients[0].captures(SITE + path))
         capture, found = closed(await clients[0].fetch(listed_as))
         assert (capture.status, found) == (status, body)
@@ -254,7 +254,7 @@ def test_copies_come_as_they_were(servers: list[pywb.Pywb], path: str, status: i
 def test_redirects_are_captures(servers: list[pywb.Pywb]) -> None:
     """The target is an absolute original address and the code the true one; what leads to itself is not given."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         capture, _body = closed(await clients[0].get(f"{SITE}/moved"))
         assert (capture.status, capture.redirect) == (301, f"{SITE}/target?x=1")
         (capture,) = await listed(clients[0].captures(f"{SITE}/self"))
@@ -267,7 +267,7 @@ def test_redirects_are_captures(servers: list[pywb.Pywb]) -> None:
 def test_original_headers_and_charset(servers: list[pywb.Pywb]) -> None:
     """Headers come under their own names whether pywb put its prefix before them or not; bytes are as captured."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         copy = await clients[0].get(SITE, "2014")
         assert copy is not None
         copy.body.close()
@@ -281,7 +281,7 @@ def test_original_headers_and_charset(servers: list[pywb.Pywb]) -> None:
 def test_revisits_have_the_body_of_what_they_revisit(servers: list[pywb.Pywb]) -> None:
     """And their own date."""
 
-    async def talk(clients: list[PywbArchive], _: Listening) -> None:
+    async def talk(clients: list[PywbClient], _: Listening) -> None:
         revisit = (await listed(clients[1].captures(SITE)))[1]
         capture, body = closed(await clients[1].fetch(revisit))
         assert (capture.datetime, capture.revisit, body) == ("20150701000000", True, BETWEEN)
@@ -295,12 +295,12 @@ def test_the_memento_client_says_the_same(servers: list[pywb.Pywb]) -> None:
     async def run() -> None:
         async with a_courier() as courier:
             for number, server in enumerate(servers):
-                archive = server.archive("m", Kind.MEMENTO)
-                client, by_index = MementoArchive(archive, courier), PywbArchive(archive, courier)
+                archive = server.archive("m", ArchiveKind.MEMENTO)
+                client, by_index = MementoClient(archive, courier), PywbClient(archive, courier)
                 found = await listed(client.captures(f"{SITE}/"))
                 known = await listed(by_index.captures(f"{SITE}/"))
                 assert [(each.datetime, each.urim) for each in found] == [(each.datetime, each.urim) for each in known]
-                assert await client.crawl_date(f"{SITE}/") == await by_index.crawl_date(f"{SITE}/")
+                assert await client.last_capture_date(f"{SITE}/") == await by_index.last_capture_date(f"{SITE}/")
                 if number == 2:
                     assert await client.get(f"{SITE}/") is None
                     continue
@@ -308,14 +308,16 @@ def test_the_memento_client_says_the_same(servers: list[pywb.Pywb]) -> None:
                     assert (
                         closed(await client.get(f"{SITE}/", date))[1] == closed(await by_index.get(f"{SITE}/", date))[1]
                     )
-                shown = MementoArchive(replace(archive, replay=None, migrated=("text/html",)), courier)
+                shown = MementoClient(replace(archive, replay=None, migrated=("text/html",)), courier)
                 capture, body = closed(await shown.get(f"{SITE}/", "2013"))
                 assert capture.migrated
                 assert b"WB Insert" in body
                 assert capture.urim == known[0].urim
-            moved, _ = closed(await MementoArchive(servers[0].archive("m", Kind.MEMENTO), courier).get(f"{SITE}/moved"))
+            moved, _ = closed(
+                await MementoClient(servers[0].archive("m", ArchiveKind.MEMENTO), courier).get(f"{SITE}/moved")
+            )
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
-            shown = MementoArchive(replace(servers[0].archive("m", Kind.MEMENTO), replay=None), courier)
+            shown = MementoClient(replace(servers[0].archive("m", ArchiveKind.MEMENTO), replay=None), courier)
             moved, _ = closed(await shown.get(f"{SITE}/moved"))
             assert (moved.status, moved.redirect) == (301, f"{SITE}/target?x=1")
 
@@ -325,7 +327,7 @@ def test_the_memento_client_says_the_same(servers: list[pywb.Pywb]) -> None:
 def stored_body(warc: Path, capture: Capture) -> bytes:
     """Return the body of a record, without codings."""
     assert capture.offset is not None
-    stored = open_record(warc, capture.offset)
+    stored = open_warc_record(warc, capture.offset)
     body = stored.body.read()
     headers = {name.lower(): value.lower() for name, value in stored.http_headers}
     if headers.get("transfer-encoding") == "chunked":
@@ -347,13 +349,13 @@ def test_a_real_crawl_comes_back(tmp_path: Path, name: str, captures: int, is_so
     warc = DATA / "warc" / f"{name}.warc.gz"
 
     async def run(server: pywb.Pywb) -> None:
-        deadlines = Deadlines(connect=10, first_byte=30, idle=30 if is_sound else 2, total=60)
+        deadlines = Timeouts(connect=10, first_byte=30, idle=30 if is_sound else 2, total=60)
         async with a_courier(deadlines=deadlines) as courier:
-            client = PywbArchive(server.archive("real"), courier)
-            records = list(read_captures(tmp_path / "instance-0" / "index.cdxj", Problems()))
+            client = PywbClient(server.archive("real"), courier)
+            records = list(read_index_captures(tmp_path / "instance-0" / "index.cdxj", Problems()))
             bodies = {record.digest: stored_body(warc, record) for record in records if not record.revisit}
             hosts = {record.key.partition(")")[0] for record in records if record.key}
-            found = [each for host in hosts for each in await listed(client.under(uri.unsurt(f"{host})/")))]
+            found = [each for host in hosts for each in await listed(client.list_prefix(uri.unsurt(f"{host})/")))]
             assert sorted((each.uri, each.datetime) for each in found) == sorted(
                 (record.uri, record.datetime) for record in records
             )
@@ -375,11 +377,11 @@ def test_a_real_crawl_comes_back(tmp_path: Path, name: str, captures: int, is_so
 
 def test_the_clients_are_repositories() -> None:
     """All three can stand wherever an archive is asked."""
-    from unlost.archives.clients.wayback import WaybackArchive
+    from unlost.archives.clients.wayback import WaybackClient
 
-    archive = Archive("a", "A", Kind.PYWB)
+    archive = Archive("a", "A", ArchiveKind.PYWB)
     courier = a_courier()
-    clients: list[Repository] = [
-        PywbArchive(archive, courier), WaybackArchive(archive, courier), MementoArchive(archive, courier)
+    clients: list[ArchiveClient] = [
+        PywbClient(archive, courier), WaybackClient(archive, courier), MementoClient(archive, courier)
     ]  # fmt: skip
     assert all(client.archive is archive for client in clients)

@@ -10,21 +10,25 @@ import pytest
 
 from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.archive import Archive, Figure, Kind, Lister
-from unlost.archives.asking.courier import Courier
-from unlost.archives.clients.pywb import PywbArchive
+from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, PrefixListing
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.clients.pywb import PywbClient
 from unlost.errors import ExcludedError, FailedError, UnsupportedError
 
 SITE = "http://example.com"
 
 
-def with_script(answers: dict[str, Answer], talk: Callable[[Scripted, Archive, Courier], Awaitable[None]]) -> None:
+def with_script(
+    answers: dict[str, Answer], talk: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
+) -> None:
     """Run a conversation with one whose index says what it is told to."""
 
     async def run() -> None:
         async with scripted(answers) as server, a_courier() as courier:
-            lister = Lister(("exact", "prefix", "host"), Figure(50, "a test"), Figure(100_000, "a test"))
-            await talk(server, Archive("p", "P", Kind.PYWB, cdx=f"{server.base}/cdx", lister=lister), courier)
+            lister = PrefixListing(
+                ("exact", "prefix", "host"), SourcedNumber(50, "a test"), SourcedNumber(100_000, "a test")
+            )
+            await talk(server, Archive("p", "P", ArchiveKind.PYWB, cdx=f"{server.base}/cdx", lister=lister), courier)
 
     asyncio.run(run())
 
@@ -45,23 +49,23 @@ ROW = {
 def test_what_is_asked() -> None:
     """`fields` and not `fl`, dates of 14 digits, nothing of pages; what a lister does not do is not asked."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = PywbArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = PywbClient(archive, courier)
         assert len(await listed(client.captures(f"{SITE}/"))) == 1
         assert server.asked == [QUERY]
-        await collected(client.under(f"{SITE}/a", "2014", "201502"))
+        await collected(client.list_prefix(f"{SITE}/a", "2014", "201502"))
         asked = parse_qs(urlsplit(server.asked[1]).query)
         assert set(asked) == {"url", "matchType", "output", "fields", "limit", "from", "to"}
         assert (asked["from"], asked["to"]) == (["20140101000000"], ["20150228235959"])
         for prefix, matches in (("*.example.com", ("exact", "prefix")), (SITE, ("exact",)), (f"{SITE}/a", ("exact",))):
-            lister = Lister(matches, Figure(50, "a test"))
-            _, error = await collected(PywbArchive(replace(archive, lister=lister), courier).under(prefix))
+            lister = PrefixListing(matches, SourcedNumber(50, "a test"))
+            _, error = await collected(PywbClient(replace(archive, lister=lister), courier).list_prefix(prefix))
             assert isinstance(error, UnsupportedError)
         with pytest.raises(UnsupportedError):
             await client.get(SITE)
         assert len(server.asked) == 2
         # Without a lister a page's captures can be asked for all the same, without a limit.
-        await collected(PywbArchive(replace(archive, lister=None), courier).captures(f"{SITE}/"))
+        await collected(PywbClient(replace(archive, lister=None), courier).captures(f"{SITE}/"))
         assert server.asked[2] == QUERY.removesuffix("&limit=50")
 
     with_script({QUERY: Answer(200, {}, json.dumps(ROW))}, talk)
@@ -80,8 +84,8 @@ def test_bad_lines_are_lost_alone() -> None:
     ]  # fmt: skip
     body = "\n\n".join([*lines, "{" * 100_000, '{"a":' * 100_000]).encode() + b'\n{"url": "\xff"}\n'
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
-        client = PywbArchive(archive, courier)
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = PywbClient(archive, courier)
         found = await listed(client.captures(f"{SITE}/"))
         assert [(capture.status, capture.redirect, capture.length) for capture in found] == [
             (200, None, None),
@@ -112,8 +116,8 @@ def test_bad_lines_are_lost_alone() -> None:
 def test_answers_that_are_no_list(answer: Answer, expected: str | None) -> None:
     """A miss is empty; rubbish is a fault; a rule is a rule."""
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
-        found, error = await collected(PywbArchive(archive, courier).captures(f"{SITE}/"))
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        found, error = await collected(PywbClient(archive, courier).captures(f"{SITE}/"))
         assert found == []
         if expected is None:
             assert error is None

@@ -11,11 +11,11 @@ import pytest
 from tests.archives.collected import a_courier
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.clients.replay import Replay
-from unlost.archives.clients.urims import hosts, raw_address, read_copy, urim
-from unlost.archives.repository import StoredCopy
-from unlost.archives.spelling import asked
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.clients.replay import ReplayClient
+from unlost.archives.clients.urims import archive_hosts, raw_memento_url, parse_memento_url, memento_url
+from unlost.archives.repository import FetchedCapture
+from unlost.archives.spelling import normalize_input_url
 from unlost.errors import ExcludedError, FailedError
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
@@ -25,25 +25,25 @@ DATE = "20140210000001"
 HTTP_DATE = "Mon, 10 Feb 2014 00:00:01 GMT"
 RAW = f"/web/{DATE}id_/{PAGE}"
 DATED = {"Memento-Datetime": HTTP_DATE, "Content-Type": "text/html"}
-PLACE = Archive("a", "A", Kind.WAYBACK)
+PLACE = Archive("a", "A", ArchiveKind.WAYBACK)
 
 
-def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Replay], Awaitable[None]]) -> None:
+def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, ReplayClient], Awaitable[None]]) -> None:
     """Run a conversation with an archive that says what it is told to."""
 
     async def run() -> None:
         async with scripted(answers) as server, a_courier() as courier:
-            archive = Archive("a", "A", Kind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
-            await talk(server, Replay(archive, courier, Problems()))
+            archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
+            await talk(server, ReplayClient(archive, courier, Problems()))
 
     asyncio.run(run())
 
 
-async def raw(replay: Replay, date: str = DATE) -> StoredCopy | None:
+async def raw(replay: ReplayClient, date: str = DATE) -> FetchedCapture | None:
     """Return the copy of a date, with its body closed."""
-    address = raw_address(replay.archive, date, PAGE)
+    address = raw_memento_url(replay.archive, date, PAGE)
     assert address is not None
-    copy = await replay.copy(PAGE, address)
+    copy = await replay.fetch(PAGE, address)
     if copy is not None:
         copy.body.close()
     return copy
@@ -53,7 +53,7 @@ async def raw(replay: Replay, date: str = DATE) -> StoredCopy | None:
 def test_memento_datetime_makes_a_capture(status: int) -> None:
     """Whatever its status, an answer with it is a copy."""
 
-    async def talk(_: Scripted, replay: Replay) -> None:
+    async def talk(_: Scripted, replay: ReplayClient) -> None:
         copy = await raw(replay)
         assert copy is not None
         assert (copy.capture.status, copy.capture.datetime) == (status, DATE)
@@ -85,7 +85,7 @@ def test_memento_datetime_makes_a_capture(status: int) -> None:
 def test_without_it_the_archive_speaks_for_itself(answer: Answer, expected: str | None) -> None:
     """Its own error page is never content: it is nothing held, a rule, or a fault."""
 
-    async def talk(_: Scripted, replay: Replay) -> None:
+    async def talk(_: Scripted, replay: ReplayClient) -> None:
         if expected == "excluded":
             with pytest.raises(ExcludedError):
                 await raw(replay)
@@ -126,7 +126,7 @@ def test_a_redirect_to_another_date_is_followed(location: str, status: int) -> N
         "/elsewhere": there,
     }
 
-    async def talk(_: Scripted, replay: Replay) -> None:
+    async def talk(_: Scripted, replay: ReplayClient) -> None:
         copy = await raw(replay)
         assert copy is not None
         assert (copy.capture.datetime, copy.capture.status, copy.capture.redirect) == ("20160210000001", 200, None)
@@ -159,7 +159,7 @@ def test_a_captured_redirect_has_its_original_target(
 ) -> None:
     """Rewritten or original, absolute or relative: the capture says where the page led. 302 may be any code."""
 
-    async def talk(server: Scripted, replay: Replay) -> None:
+    async def talk(server: Scripted, replay: ReplayClient) -> None:
         copy = await raw(replay)
         assert copy is not None
         assert (copy.capture.redirect, copy.capture.status) == (target, expected)
@@ -171,7 +171,7 @@ def test_a_captured_redirect_has_its_original_target(
 def test_a_captured_redirect_is_told_without_its_date() -> None:
     """An archive that leads to a copy of another page says what the page led to, and when."""
 
-    async def talk(server: Scripted, replay: Replay) -> None:
+    async def talk(server: Scripted, replay: ReplayClient) -> None:
         copy = await raw(replay)
         assert copy is not None
         assert (copy.capture.redirect, copy.capture.datetime) == ("http://other.example/", "20160210000001")
@@ -185,7 +185,7 @@ def test_circles_and_long_ways_end() -> None:
     ever_on = {f"/web/{n:014d}id_/{PAGE}": Answer(302, {"Location": f"/web/{n + 1:014d}id_/{PAGE}"}) for n in range(99)}
     circle = {RAW: Answer(302, {"Location": "/b"}), "/b": Answer(302, {"Location": RAW})}
 
-    async def talk(server: Scripted, replay: Replay) -> None:
+    async def talk(server: Scripted, replay: ReplayClient) -> None:
         for date in (DATE, "00000000000000"):
             with pytest.raises(FailedError) as failed:
                 await raw(replay, date)
@@ -198,7 +198,7 @@ def test_circles_and_long_ways_end() -> None:
 def test_a_copy_of_another_page_is_foreign() -> None:
     """What says that it is a copy of something else is not given out as the page."""
 
-    async def talk(_: Scripted, replay: Replay) -> None:
+    async def talk(_: Scripted, replay: ReplayClient) -> None:
         with pytest.raises(FailedError) as failed:
             await raw(replay)
         assert failed.value.kind == "foreign"
@@ -209,7 +209,7 @@ def test_a_copy_of_another_page_is_foreign() -> None:
 def test_the_page_is_spelled_as_the_copy_says() -> None:
     """The archive may hold another spelling of the address that was asked for."""
 
-    async def talk(_: Scripted, replay: Replay) -> None:
+    async def talk(_: Scripted, replay: ReplayClient) -> None:
         copy = await raw(replay)
         assert copy is not None
         assert copy.capture.uri == "https://www.example.com/Page"
@@ -227,13 +227,13 @@ def test_original_headers_lose_their_prefix() -> None:
         "X-A": "b",
     }
 
-    async def talk(_: Scripted, replay: Replay) -> None:
+    async def talk(_: Scripted, replay: ReplayClient) -> None:
         copy = await raw(replay)
         assert copy is not None
         known = {name.lower(): value for name, value in copy.headers}
         assert known == {"content-type": "text/html", "server": "old", "last-modified": HTTP_DATE}
         assert copy.header("LAST-modified") == HTTP_DATE
-        copy = await raw(Replay(replay.archive, replay.courier, replay.problems, plain_headers=True))
+        copy = await raw(ReplayClient(replay.archive, replay.client, replay.problems, plain_headers=True))
         assert copy is not None
         assert copy.header("x-a") == "b"
         assert copy.header("memento-datetime") is None
@@ -258,10 +258,10 @@ PACKED = gzip.compress(b"<p>hello</p>" * 10)
 def test_a_coded_copy_comes_without_its_coding(field: str, body: bytes, mime: str, expected: bytes) -> None:
     """The body is the page, whether the archive sends the coding on or only tells of it, rightly or not."""
 
-    async def talk(_: Scripted, replay: Replay) -> None:
-        address = raw_address(replay.archive, DATE, PAGE)
+    async def talk(_: Scripted, replay: ReplayClient) -> None:
+        address = raw_memento_url(replay.archive, DATE, PAGE)
         assert address is not None
-        copy = await replay.copy(PAGE, address)
+        copy = await replay.fetch(PAGE, address)
         assert copy is not None
         with copy.body:
             assert copy.body.read() == expected
@@ -272,13 +272,13 @@ def test_a_coded_copy_comes_without_its_coding(field: str, body: bytes, mime: st
 def test_a_copy_that_was_cut_is_told() -> None:
     """Where the index has a digest, a body without it is counted, and given all the same."""
 
-    async def talk(server: Scripted, replay: Replay) -> None:
-        address = raw_address(replay.archive, DATE, PAGE)
+    async def talk(server: Scripted, replay: ReplayClient) -> None:
+        address = raw_memento_url(replay.archive, DATE, PAGE)
         assert address is not None
         for body, told in ((b"whole", {}), (b"who", {"other-digest": 1})):
             digest = "sha256:" + hashlib.sha256(b"whole").hexdigest()
             server.answers[RAW] = Answer(200, DATED, body)
-            copy = await replay.copy(PAGE, address, Capture(PAGE, "com,example)/page", DATE, digest=digest))
+            copy = await replay.fetch(PAGE, address, Capture(PAGE, "com,example)/page", DATE, digest=digest))
             assert copy is not None
             with copy.body:
                 assert copy.body.read() == body
@@ -297,16 +297,16 @@ def test_wrong_lengths_are_ignored_after_the_first() -> None:
 
     async def run() -> None:
         async with faulty(answering) as server, a_courier() as courier:
-            archive = Archive("a", "A", Kind.WAYBACK, replay=f"{server.url}/web/{{datetime}}id_/{{uri}}")
-            replay = Replay(archive, courier, Problems())
+            archive = Archive("a", "A", ArchiveKind.WAYBACK, replay=f"{server.url}/web/{{datetime}}id_/{{uri}}")
+            replay = ReplayClient(archive, courier, Problems())
             address = f"{server.url}{RAW}"
             for number in range(12):
-                copy = await replay.copy(PAGE, address, capture)
+                copy = await replay.fetch(PAGE, address, capture)
                 assert copy is not None
                 with copy.body:
                     assert copy.body.read() == whole
                 assert len(server.asked) == number + 2
-            without = await replay.copy(PAGE, address, replace(capture, digest=None))
+            without = await replay.fetch(PAGE, address, replace(capture, digest=None))
             assert without is not None  # nothing says that its length is wrong
             with without.body:
                 assert without.body.read() == whole[:-2]
@@ -317,16 +317,18 @@ def test_wrong_lengths_are_ignored_after_the_first() -> None:
 
 def test_addresses_of_copies() -> None:
     """They are made from the registry's templates, and say their date and page."""
-    archive = Archive("a", "A", Kind.PYWB, timemap="http://B.org/", replay="https://a.org:81/w/{datetime}id_/{uri}")
-    assert raw_address(archive, DATE, PAGE) == f"https://a.org:81/w/{DATE}id_/{PAGE}"
-    assert urim(archive, DATE, PAGE) == f"https://a.org:81/w/{DATE}/{PAGE}"
-    assert raw_address(PLACE, DATE, PAGE) is None
-    assert urim(PLACE, DATE, PAGE) is None
-    assert hosts(archive) == {"a.org", "b.org"}
-    assert read_copy(f"https://a.org/{DATE}/example.com/") == (DATE, "http://example.com/")
-    assert read_copy("https://a.org/web/2014/http://example.com/") == ("2014", "http://example.com/")
-    assert read_copy("https://a.org/web/99999999999999/http://example.com/") is None
-    assert read_copy("https://example.com/") is None
+    archive = Archive(
+        "a", "A", ArchiveKind.PYWB, timemap="http://B.org/", replay="https://a.org:81/w/{datetime}id_/{uri}"
+    )
+    assert raw_memento_url(archive, DATE, PAGE) == f"https://a.org:81/w/{DATE}id_/{PAGE}"
+    assert memento_url(archive, DATE, PAGE) == f"https://a.org:81/w/{DATE}/{PAGE}"
+    assert raw_memento_url(PLACE, DATE, PAGE) is None
+    assert memento_url(PLACE, DATE, PAGE) is None
+    assert archive_hosts(archive) == {"a.org", "b.org"}
+    assert parse_memento_url(f"https://a.org/{DATE}/example.com/") == (DATE, "http://example.com/")
+    assert parse_memento_url("https://a.org/web/2014/http://example.com/") == ("2014", "http://example.com/")
+    assert parse_memento_url("https://a.org/web/99999999999999/http://example.com/") is None
+    assert parse_memento_url("https://example.com/") is None
 
 
 @pytest.mark.parametrize(
@@ -344,4 +346,4 @@ def test_addresses_of_copies() -> None:
 )
 def test_addresses_are_spelled_so_that_they_can_be_sent(uri: str, expected: str) -> None:
     """Nothing in them can end the request or climb out of the archive's folder."""
-    assert asked(uri) == expected
+    assert normalize_input_url(uri) == expected

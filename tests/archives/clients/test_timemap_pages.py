@@ -21,14 +21,14 @@ from tests.archives.clients.timemaps import (
 from tests.archives.collected import collected, listed
 from tests.archives.stubs import Answers, reply
 from tests.neighbours.scripted import Answer, Scripted
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.courier import Courier
-from unlost.archives.asking.question import Question, Reply
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.asking.question import HttpRequest, HttpResponse
 from unlost.archives.clients import timemaps
-from unlost.archives.clients.memento import MementoArchive
+from unlost.archives.clients.memento import MementoClient
 from unlost.errors import ArchiveError, ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
 from unlost.formats import mementos
-from unlost.formats.mementos import Listing, Memento, Mementos
+from unlost.formats.mementos import ArchiveTimeMap, MementoTuple, Mementos
 from unlost.formats.problems import Problem, Problems
 
 
@@ -39,16 +39,16 @@ def test_the_copies_are_those_of_the_captures() -> None:
         "/2": timemap(memento(NEW), memento(OLD)),
     }
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         pages, error = await collected(client.pages(PAGE))
         assert error is None
         assert list(pages[0]) == [
-            Memento(OLD, "a", f"{server.base}/x/{OLD}/{PAGE}"),
-            Memento(NEW, "a", f"{server.base}/{NEW}/{PAGE}"),
+            MementoTuple(OLD, "a", f"{server.base}/x/{OLD}/{PAGE}"),
+            MementoTuple(NEW, "a", f"{server.base}/{NEW}/{PAGE}"),
         ]
         captures = await listed(client.captures(PAGE))
-        expected = Mementos(Memento(each.datetime, "a", each.urim or "") for each in captures)
+        expected = Mementos(MementoTuple(each.datetime, "a", each.urim or "") for each in captures)
         assert Mementos.merged(pages) == expected
         assert len(expected) == 3
         assert client.problems.counts == {}
@@ -60,8 +60,8 @@ def test_what_was_listed_before_a_failure_is_there() -> None:
     """A page that is missing, malformed or elsewhere is told behind the copies of the pages before it."""
     wrong = {"/html": Answer(200, {}, b"<html>"), "/500": Answer(500, {}, b""), "/empty": timemap()}
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         for page, expected in (
             ("/gone", FailedError), ("/html", FailedError), ("/500", ArchiveError), ("/empty", type(None)),
             ("http://127.0.0.2:1/", ListCutError),
@@ -78,14 +78,14 @@ def test_what_was_listed_before_a_deadline_is_there() -> None:
     """Whoever stops waiting for the second page has the first."""
 
     class Hangs(Answers):
-        async def ask(self, archive: Archive, question: Question) -> Reply:
+        async def ask(self, archive: Archive, question: HttpRequest) -> HttpResponse:
             if question.url.endswith("/2"):
                 waiting.set()
                 await asyncio.Event().wait()
-            return await super().ask(archive, question)
+            return await super().send(archive, question)
 
     async def gather() -> None:
-        async for page in MementoArchive(archive, courier).pages(PAGE):
+        async for page in MementoClient(archive, courier).pages(PAGE):
             pages.append(page)  # noqa: PERF401  what came before the end is kept
 
     async def run() -> None:
@@ -97,7 +97,7 @@ def test_what_was_listed_before_a_deadline_is_there() -> None:
 
     pages: list[Mementos] = []
     waiting = asyncio.Event()
-    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a.org/map/")
+    archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.org/map/")
     body = f"{memento(OLD, 'http://a.org')}, {further('/2')}".encode()
     courier = Hangs(reply(f"http://a.org{MAP}", body))
     asyncio.run(run())
@@ -110,8 +110,8 @@ def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
     same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
     other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         server.answers[MAP] = timemap(memento(OLD), further("/1"))
         pages, error = await collected(client.pages(PAGE))
         assert (len(Mementos.merged(pages)), len(server.asked), error) == (1, 2, None)
@@ -121,7 +121,7 @@ def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(Mementos.merged(pages)) == len(server.asked) == 5
         assert isinstance(error, ListCutError)
         # Nor may all of them together take more memory than is set.
-        monkeypatch.setattr(timemaps, "MAX_BYTES", 300)
+        monkeypatch.setattr(timemaps, "MAX_TIMEMAP_BYTES", 300)
         server.asked.clear()
         pages, error = await collected(client.pages(PAGE))
         assert 1 <= len(server.asked) < 5
@@ -139,8 +139,8 @@ def test_an_index_of_pages_has_no_copies_of_its_own() -> None:
         "/3": timemap(memento(NEW), further("/2")),
     }
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        pages, error = await collected(MementoArchive(archive, courier).pages(PAGE))
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        pages, error = await collected(MementoClient(archive, courier).pages(PAGE))
         assert [[copy.datetime for copy in page] for page in pages] == [[OLD], [NEW]]
         assert error is None
         assert server.asked == [MAP, "/2", "/3"]
@@ -151,8 +151,8 @@ def test_an_index_of_pages_has_no_copies_of_its_own() -> None:
 def test_nothing_held_and_nothing_shown() -> None:
     """404 is no copies; HTML and rubbish are failures; exclusions are told; what is no page is not asked for."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         assert await collected(client.pages(PAGE)) == ([], None)
         server.answers[MAP] = timemap()
         assert await collected(client.pages(PAGE)) == ([], None)
@@ -167,8 +167,8 @@ def test_nothing_held_and_nothing_shown() -> None:
         assert isinstance(error, ExcludedError)
         with pytest.raises(UriError):
             await collected(client.pages("dns:example.com"))
-        nothing = Archive("b", "B", Kind.MEMENTO)
-        _, error = await collected(MementoArchive(nothing, courier).pages(PAGE))
+        nothing = Archive("b", "B", ArchiveKind.MEMENTO)
+        _, error = await collected(MementoClient(nothing, courier).pages(PAGE))
         assert isinstance(error, UnsupportedError)
 
     with_archive({}, talk)
@@ -179,10 +179,10 @@ def test_a_timegate_alone_names_some_copies() -> None:
     date = DATES[OLD]
     gate = {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": date})}
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        alone = Archive("g", "G", Kind.MEMENTO, timegate=archive.timegate)
-        pages, error = await collected(MementoArchive(alone, courier).pages(PAGE))
-        assert list(Mementos.merged(pages)) == [Memento(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        alone = Archive("g", "G", ArchiveKind.MEMENTO, timegate=archive.timegate)
+        pages, error = await collected(MementoClient(alone, courier).pages(PAGE))
+        assert list(Mementos.merged(pages)) == [MementoTuple(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
         assert isinstance(error, ListCutError)
 
     with_archive(COPIES | gate, talk)
@@ -192,8 +192,8 @@ def test_bad_entries_are_counted() -> None:
     """A flaw costs the entry that has it."""
     bad = [f'<mailto:a@b>; rel="memento"; datetime="{DATES[OLD]}"', '<no end; rel="memento"']
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
-        client = MementoArchive(archive, courier)
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        client = MementoClient(archive, courier)
         pages, error = await collected(client.pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert error is None
@@ -206,16 +206,16 @@ def test_a_long_list_is_read_in_a_thread() -> None:
     """More than a megabyte is read beside the event loop."""
     entries = [f'<{{base}}/{n}>; rel="memento"; datetime="{DATES[OLD]}"; title="{"x" * 80}"' for n in range(10_000)]
 
-    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+    async def talk(_: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
         threads: list[threading.Thread] = []
 
-        def noticed(body: bytes, archive: str, base: str, problems: Problems, name: str) -> Listing:
+        def noticed(body: bytes, archive: str, base: str, problems: Problems, name: str) -> ArchiveTimeMap:
             threads.append(threading.current_thread())
-            return mementos.read_mementos(body, archive, base, problems, name)
+            return mementos.read_archive_timemap(body, archive, base, problems, name)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(timemaps, "read_mementos", noticed)
-            pages, error = await collected(MementoArchive(archive, courier).pages(PAGE))
+            patched.setattr(timemaps, "read_archive_timemap", noticed)
+            pages, error = await collected(MementoClient(archive, courier).pages(PAGE))
         assert (len(pages[0]), error) == (10_000, None)
         assert threads
         assert threading.main_thread() not in threads
@@ -226,14 +226,14 @@ def test_a_long_list_is_read_in_a_thread() -> None:
 def test_a_list_that_is_too_long_to_be_held_is_told() -> None:
     """Copies that were left out are not hidden, and no page behind them is asked for."""
 
-    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        def cut(body: bytes, archive: str, base: str, problems: Problems, name: str) -> Listing:
+    async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
+        def cut(body: bytes, archive: str, base: str, problems: Problems, name: str) -> ArchiveTimeMap:
             problems.add(Problem("too-large", name, 1, 0, "too much"))
-            return mementos.read_mementos(body, archive, base, problems, name)
+            return mementos.read_archive_timemap(body, archive, base, problems, name)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(timemaps, "read_mementos", cut)
-            pages, error = await collected(MementoArchive(archive, courier).pages(PAGE))
+            patched.setattr(timemaps, "read_archive_timemap", cut)
+            pages, error = await collected(MementoClient(archive, courier).pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert isinstance(error, ListCutError)
         assert server.asked == [MAP]

@@ -10,9 +10,9 @@ import pytest
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
 from tests.archives.collected import collected, listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, pages
-from unlost.archives.archive import Work
-from unlost.archives.asking.courier import Courier
-from unlost.archives.clients.wayback import WaybackArchive
+from unlost.archives.archive import RequestKind
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.clients.wayback import WaybackClient
 from unlost.errors import DateError, FailedError, ListCutError, UnsupportedError, UriError
 from unlost.formats.capture import Capture
 
@@ -22,8 +22,8 @@ DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 def test_captures_of_a_page_come_with_all_that_the_index_says() -> None:
     """Date, status, type, digest, length, URI-M and key are those of the row, normalised."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        found = await listed(WaybackArchive(fake.archive(), courier).captures(PAGE))
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        found = await listed(WaybackClient(fake.archive(), courier).captures(PAGE))
         assert found == [
             Capture(
                 PAGE, "com,example)/page", "20140210000001", 200, "text/html", DIGEST, 12, archive="fake.wayback",
@@ -37,11 +37,11 @@ def test_captures_of_a_page_come_with_all_that_the_index_says() -> None:
 def test_nothing_held_is_an_empty_list() -> None:
     """An empty array is an answer, not an error."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
         assert await listed(client.captures(PAGE)) == []
         assert await client.get(PAGE) is None
-        assert await client.crawl_date(PAGE) is None
+        assert await client.last_capture_date(PAGE) is None
         fake.instead = b""
         assert await collected(client.captures(PAGE)) != ([], None)
 
@@ -52,9 +52,9 @@ def test_the_address_is_percent_encoded() -> None:
     """A query of the address is no query of the index."""
     address = "http://example.com/a b?x=1&limit=0&url=http://other.example/%26#part"
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        assert len(await listed(WaybackArchive(fake.archive(), courier).captures(address))) == 1
-        asked = parse_qs(urlsplit(fake.paths(Work.INDEX)[-1]).query)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        assert len(await listed(WaybackClient(fake.archive(), courier).captures(address))) == 1
+        asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
         assert asked["url"] == ["http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26"]
 
     with_archive([Stored("http://example.com/a%20b?x=1&limit=0&url=http://other.example/%26", "2014" + "01" * 5)], talk)
@@ -63,11 +63,11 @@ def test_the_address_is_percent_encoded() -> None:
 def test_fields_are_told_by_their_names() -> None:
     """The first row says which column is which, and further columns do no harm."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.instead = json.dumps(
             [["statuscode", "new", "original", "timestamp"], ["404", {}, PAGE, "2014"], ["404", "x", PAGE, "2014"]]
         ).encode()
-        client = WaybackArchive(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), courier)
         found = await listed(client.captures(PAGE))
         assert [(capture.status, capture.datetime, capture.mime) for capture in found] == [
             (404, "20140101000000", None)
@@ -84,13 +84,13 @@ def test_fields_are_told_by_their_names() -> None:
 def test_pages_are_followed_by_their_key(count: int) -> None:
     """Every row of a list comes once, in order, by as few questions as there are pages, all of them the same query."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(rows_per_page=10), courier)
-        found, error = await collected(client.under("http://example.com/"))
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(rows_per_page=10), courier)
+        found, error = await collected(client.list_prefix("http://example.com/"))
         assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
         # A first page that is full and has no key may be all, or the archive may know no keys.
         assert isinstance(error, ListCutError) == (count == 10)
-        asked = [parse_qs(urlsplit(path).query) for path in fake.paths(Work.INDEX)]
+        asked = [parse_qs(urlsplit(path).query) for path in fake.paths(RequestKind.INDEX)]
         assert len(asked) == -(-count // 10)
         assert [each.pop("resumeKey", None) for each in asked] == [
             None,
@@ -108,10 +108,10 @@ def test_pages_are_followed_by_their_key(count: int) -> None:
 def test_a_list_that_was_cut_says_so_behind_its_rows(cap: int) -> None:
     """Where the cap of the archive is reached everything before it has been given."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.cap = cap
-        client = WaybackArchive(fake.archive(rows_per_page=10, cap=cap), courier)
-        found, error = await collected(client.under("http://example.com/"))
+        client = WaybackClient(fake.archive(rows_per_page=10, cap=cap), courier)
+        found, error = await collected(client.list_prefix("http://example.com/"))
         assert len(found) == cap
         assert isinstance(error, ListCutError)
         assert len(fake.asked) == -(-cap // 10)
@@ -122,9 +122,9 @@ def test_a_list_that_was_cut_says_so_behind_its_rows(cap: int) -> None:
 def test_a_key_leads_on_beyond_the_cap_of_a_query() -> None:
     """A site that has more rows than one query gives is listed whole."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(rows_per_page=10, cap=20), courier)
-        assert len(await listed(client.under("http://example.com/"))) == 35
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(rows_per_page=10, cap=20), courier)
+        assert len(await listed(client.list_prefix("http://example.com/"))) == 35
 
     with_archive(pages(35), talk)
 
@@ -132,9 +132,9 @@ def test_a_key_leads_on_beyond_the_cap_of_a_query() -> None:
 def test_a_key_that_comes_again_ends_the_list() -> None:
     """A list that leads in a circle is malformed; nothing is asked for ever."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.instead = array(row(), [], ["again"])
-        found, error = await collected(WaybackArchive(fake.archive(), courier).captures(PAGE))
+        found, error = await collected(WaybackClient(fake.archive(), courier).captures(PAGE))
         assert len(found) == 1
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -151,9 +151,9 @@ def test_keys_that_lead_to_nothing_new_end_the_list() -> None:
             self.instead = array(row(), [], [f"key {len(self.asked)}"])
             return super()._index(query)
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.__class__ = Endless
-        found, error = await collected(WaybackArchive(fake.archive(), courier).captures(PAGE))
+        found, error = await collected(WaybackClient(fake.archive(), courier).captures(PAGE))
         assert len(found) == 1
         assert isinstance(error, FailedError)
         assert len(fake.asked) < 10
@@ -168,8 +168,8 @@ def test_revisits_are_never_dropped() -> None:
         Stored(PAGE, "20150210000001", mimetype="warc/revisit", statuscode=None),
     ]
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        found = await listed(WaybackArchive(fake.archive(), courier).captures(PAGE))
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        found = await listed(WaybackClient(fake.archive(), courier).captures(PAGE))
         assert [(capture.revisit, capture.status, capture.mime) for capture in found] == [
             (False, 200, "text/html"),
             (True, None, None),
@@ -184,9 +184,9 @@ def test_rows_of_other_schemes_are_left_out() -> None:
     stored = [Stored(PAGE, "20140210000001"), Stored("mailto:a@example.com", "20140210000001")]
     stored.append(Stored("data:text/plain,hello", "20140210000001"))
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
-        assert [capture.uri for capture in await listed(client.under("http://example.com"))] == [PAGE]
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
+        assert [capture.uri for capture in await listed(client.list_prefix("http://example.com"))] == [PAGE]
         assert client.problems.counts == {"foreign-scheme": 2}
 
     with_archive(stored, talk)
@@ -226,15 +226,15 @@ def test_a_prefix_chooses_the_kind_of_match(prefix: str, match: str, url: str, e
         Stored("http://example.company/a/1", "20140210000001"),
     ]
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
-        assert [capture.uri for capture in await listed(client.under(prefix))] == expected
-        asked = parse_qs(urlsplit(fake.paths(Work.INDEX)[-1]).query)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
+        assert [capture.uri for capture in await listed(client.list_prefix(prefix))] == expected
+        asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
         assert (asked["matchType"], asked["url"]) == ([match], [url])
         # An archive that gives everything, whatever it is asked.
         fake.instead = array(*(each.row() for each in stored))
-        client = WaybackArchive(fake.archive(), courier)
-        assert [capture.uri for capture in await listed(client.under(prefix))] == expected
+        client = WaybackClient(fake.archive(), courier)
+        assert [capture.uri for capture in await listed(client.list_prefix(prefix))] == expected
         assert client.problems.counts["elsewhere"] >= 4 - len(expected)
 
     with_archive(stored, talk)
@@ -243,19 +243,19 @@ def test_a_prefix_chooses_the_kind_of_match(prefix: str, match: str, url: str, e
 def test_what_a_lister_cannot_do_is_not_asked() -> None:
     """Without the kind of match that a prefix needs, and without a lister, no request is sent."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         archive = fake.archive()
         assert archive.lister is not None
         only_prefix = replace(archive, lister=replace(archive.lister, matches=("exact", "prefix")))
-        _, error = await collected(WaybackArchive(only_prefix, courier).under("*.example.com"))
+        _, error = await collected(WaybackClient(only_prefix, courier).list_prefix("*.example.com"))
         assert isinstance(error, UnsupportedError)
-        _, error = await collected(WaybackArchive(replace(archive, lister=None), courier).under(PAGE))
+        _, error = await collected(WaybackClient(replace(archive, lister=None), courier).list_prefix(PAGE))
         assert isinstance(error, UnsupportedError)
-        _, error = await collected(WaybackArchive(replace(archive, cdx=None), courier).captures(PAGE))
+        _, error = await collected(WaybackClient(replace(archive, cdx=None), courier).captures(PAGE))
         assert isinstance(error, UnsupportedError)
         assert fake.asked == []
         # A host is what begins with its address.
-        assert len(await listed(WaybackArchive(only_prefix, courier).under("http://example.com"))) == 3
+        assert len(await listed(WaybackClient(only_prefix, courier).list_prefix("http://example.com"))) == 3
 
     with_archive(pages(3), talk)
 
@@ -264,17 +264,17 @@ def test_dates_are_sent_whole_and_both_inclusive() -> None:
     """A year is its first to its last second, and an archive that ignores the span does not widen it."""
     stored = [Stored(PAGE, date) for date in ("20131231235959", "20140101000000", "20151231235959", "20160101000000")]
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
         wanted = ["20140101000000", "20151231235959"]
-        assert [capture.datetime for capture in await listed(client.under(PAGE, "2014", "2015"))] == wanted
-        asked = parse_qs(urlsplit(fake.paths(Work.INDEX)[-1]).query)
+        assert [capture.datetime for capture in await listed(client.list_prefix(PAGE, "2014", "2015"))] == wanted
+        asked = parse_qs(urlsplit(fake.paths(RequestKind.INDEX)[-1]).query)
         assert (asked["from"], asked["to"]) == (["20140101000000"], ["20151231235959"])
         fake.instead = array(*(each.row() for each in stored))
-        assert [capture.datetime for capture in await listed(client.under(PAGE, "2014", "2015"))] == wanted
+        assert [capture.datetime for capture in await listed(client.list_prefix(PAGE, "2014", "2015"))] == wanted
         assert client.problems.counts == {"other-date": 2}
         with pytest.raises(DateError):
-            await listed(client.under(PAGE, "next year"))
+            await listed(client.list_prefix(PAGE, "next year"))
         with pytest.raises(UriError):
             await listed(client.captures("mailto:a@example.com"))
 

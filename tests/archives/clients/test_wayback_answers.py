@@ -8,10 +8,10 @@ from tests.archives.clients.wayback import PAGE, array, row, with_archive
 from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback, pages
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Work
-from unlost.archives.asking.courier import Courier
-from unlost.archives.clients.memento import MementoArchive
-from unlost.archives.clients.wayback import WaybackArchive
+from unlost.archives.archive import RequestKind
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.clients.memento import MementoClient
+from unlost.archives.clients.wayback import WaybackClient
 from unlost.errors import ExcludedError, FailedError
 
 
@@ -19,15 +19,15 @@ from unlost.errors import ExcludedError, FailedError
 def test_a_blocked_site_is_excluded(exception: str) -> None:
     """403 with one of two names is the archive's rule, not a fault, for lists and for copies."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.excluded["example.com"] = exception
-        client = WaybackArchive(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), courier)
         _, error = await collected(client.captures(PAGE))
         assert isinstance(error, ExcludedError)
         with pytest.raises(ExcludedError):
             await client.get(PAGE)
         with pytest.raises(ExcludedError):
-            await client.crawl_date(PAGE)
+            await client.last_capture_date(PAGE)
         fake.excluded["example.com"] = "Something"
         _, error = await collected(client.captures(PAGE))
         assert isinstance(error, FailedError)
@@ -51,9 +51,9 @@ def test_bad_rows_are_lost_alone_and_counted() -> None:
         "text", 17, None, {"a": [1]}, [["nested"]], row(),
     ]  # fmt: skip
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.instead = array(row(timestamp="20130101000000"), *bad, row(timestamp="20150101000000"))
-        client = WaybackArchive(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), courier)
         found = await listed(client.captures(PAGE))
         assert [capture.datetime for capture in found] == ["20130101000000", "20140210000001", "20150101000000"]
         assert client.problems.total == 12, "what stands between two rows is one"
@@ -65,9 +65,9 @@ def test_bad_rows_are_lost_alone_and_counted() -> None:
 def test_bytes_that_are_no_utf8_are_kept_escaped() -> None:
     """An address of another charset is still an address."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.instead = array(row("http://example.com/PLACE")).replace(b"PLACE", b"\xfc")
-        found = await listed(WaybackArchive(fake.archive(), courier).captures("http://example.com/%FC"))
+        found = await listed(WaybackClient(fake.archive(), courier).captures("http://example.com/%FC"))
         assert [capture.uri for capture in found] == ["http://example.com/%FC"]
 
     with_archive([], talk)
@@ -76,10 +76,10 @@ def test_bytes_that_are_no_utf8_are_kept_escaped() -> None:
 def test_the_same_row_comes_once() -> None:
     """Repeated rows are one capture; what differs in status or digest is another."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         other = [*row()[:4], "404", *row()[5:]]
         fake.instead = array(row(), row(), other, row())
-        found = await listed(WaybackArchive(fake.archive(), courier).captures(PAGE))
+        found = await listed(WaybackClient(fake.archive(), courier).captures(PAGE))
         assert [capture.status for capture in found] == [200, 404]
 
     with_archive([], talk)
@@ -110,9 +110,9 @@ def test_the_same_row_comes_once() -> None:
 def test_what_is_no_list_is_malformed(body: bytes) -> None:
     """Rubbish of any kind, or a list that breaks off, is not mistaken for `nothing held`."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.instead = body
-        client = WaybackArchive(fake.archive(), courier)
+        client = WaybackClient(fake.archive(), courier)
         _, error = await asyncio.wait_for(collected(client.captures(PAGE)), 20)
         assert isinstance(error, FailedError)
         assert error.kind == "malformed"
@@ -123,9 +123,9 @@ def test_what_is_no_list_is_malformed(body: bytes) -> None:
 def test_an_exclusion_in_the_place_of_a_list() -> None:
     """A body that names the exception is an exclusion whatever its status."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
         fake.instead = b"org.archive.wayback.exception.RobotAccessControlException: blocked"
-        _, error = await collected(WaybackArchive(fake.archive(), courier).captures(PAGE))
+        _, error = await collected(WaybackClient(fake.archive(), courier).captures(PAGE))
         assert isinstance(error, ExcludedError)
 
     with_archive([], talk)
@@ -137,12 +137,12 @@ def test_no_more_is_asked_than_the_archive_allows() -> None:
     async def run() -> None:
         clock = VirtualClock()
         async with fake_wayback(pages(60), clock) as fake, a_courier(clock) as courier:
-            fake.minute = {Work.INDEX: 30, Work.REPLAY: 600}
+            fake.minute = {RequestKind.INDEX: 30, RequestKind.REPLAY: 600}
             begin = clock.now()
-            client = WaybackArchive(fake.archive(rows_per_page=1), courier)
-            timemaps = MementoArchive(fake.archive(), courier)
+            client = WaybackClient(fake.archive(rows_per_page=1), courier)
+            timemaps = MementoClient(fake.archive(), courier)
             found, lists = await asyncio.gather(
-                listed(client.under("http://example.com")),
+                listed(client.list_prefix("http://example.com")),
                 asyncio.gather(*(listed(timemaps.captures(stored.original)) for stored in fake.stored[:20])),
             )
             assert (len(found), [len(each) for each in lists]) == (60, [1] * 20)
@@ -152,7 +152,7 @@ def test_no_more_is_asked_than_the_archive_allows() -> None:
             assert max(sum(at <= each < at + 60 for each in times) for at in times) <= 30
             assert 100 < clock.now() - begin < 300
             assert await client.get(fake.stored[0].original + "x") is None
-            assert fake.asked[-1][:2] == (clock.now(), Work.REPLAY)
+            assert fake.asked[-1][:2] == (clock.now(), RequestKind.REPLAY)
 
     asyncio.run(run())
 
@@ -164,8 +164,8 @@ def test_being_told_to_wait_is_obeyed() -> None:
         clock = VirtualClock()
         async with fake_wayback(pages(70), clock) as fake, a_courier(clock) as courier:
             archive = fake.archive(rows_per_page=1)
-            fake.minute = {Work.INDEX: 30}
-            found = await listed(WaybackArchive(archive, courier).under("http://example.com"))
+            fake.minute = {RequestKind.INDEX: 30}
+            found = await listed(WaybackClient(archive, courier).list_prefix("http://example.com"))
             assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
             assert fake.refused == 2
             assert clock.slept.count(60.0) + sum(50 < each < 60 for each in clock.slept) >= 2

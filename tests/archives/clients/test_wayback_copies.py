@@ -8,9 +8,9 @@ import pytest
 from tests.archives.clients.wayback import PAGE, with_archive
 from tests.archives.collected import listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
-from unlost.archives.archive import Work
-from unlost.archives.asking.courier import Courier
-from unlost.archives.clients.wayback import WaybackArchive
+from unlost.archives.archive import RequestKind
+from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.archives.clients.wayback import WaybackClient
 
 
 def test_a_copy_has_its_own_headers_and_the_date_that_is_true() -> None:
@@ -18,8 +18,8 @@ def test_a_copy_has_its_own_headers_and_the_date_that_is_true() -> None:
     stored = [Stored(PAGE, "20140210000001", b"old", headers=(("Server", "Apache"), ("X-A", "b")))]
     stored.append(Stored(PAGE, "20160210000001", b"new"))
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
         copy = await client.get(PAGE, "2014")
         assert copy is not None
         with copy.body:
@@ -32,8 +32,8 @@ def test_a_copy_has_its_own_headers_and_the_date_that_is_true() -> None:
         assert last is not None
         last.body.close()
         assert last.capture.datetime == "20160210000001"
-        assert await client.crawl_date(PAGE) == "20160210000001"
-        assert len(fake.paths(Work.INDEX)) == 1
+        assert await client.last_capture_date(PAGE) == "20160210000001"
+        assert len(fake.paths(RequestKind.INDEX)) == 1
 
     with_archive(stored, talk)
 
@@ -41,8 +41,8 @@ def test_a_copy_has_its_own_headers_and_the_date_that_is_true() -> None:
 def test_a_listed_copy_that_moved_is_another() -> None:
     """What the index said of one date is not said of the copy of another that came instead."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
         (capture,) = await listed(client.captures(PAGE))
         fake.stored = [replace(fake.stored[0], timestamp="20150210000001", mimetype="image/png")]
         copy = await client.fetch(capture)
@@ -60,8 +60,8 @@ def test_a_listed_copy_that_moved_is_another() -> None:
 def test_a_captured_error_is_a_capture(status: int) -> None:
     """With Memento-Datetime any status is that of the original server."""
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        copy = await WaybackArchive(fake.archive(), courier).get(PAGE)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        copy = await WaybackClient(fake.archive(), courier).get(PAGE)
         assert copy is not None
         with copy.body:
             assert copy.body.read() == b"gone"
@@ -76,8 +76,8 @@ def test_the_true_code_of_a_redirect_is_in_the_index(location: str) -> None:
     stored = [Stored(PAGE, "20140210000001", b"", statuscode=301, location=location)]
     stored.append(Stored("http://example.com/elsewhere?a=1", "20140210000001", b"there"))
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
         (capture,) = await listed(client.captures(PAGE))
         copy = await client.fetch(capture)
         assert copy is not None
@@ -96,8 +96,8 @@ def test_a_redirect_to_the_same_page_elsewhere_is_a_capture() -> None:
     """From http to https and `www` the key is the same; it was captured all the same."""
     stored = [Stored(PAGE, "20140210000001", b"", statuscode=301, location="https://www.example.com/page")]
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
         (capture,) = await listed(client.captures(PAGE))
         copy = await client.fetch(capture)
         assert copy is not None
@@ -111,8 +111,8 @@ def test_odd_addresses_reach_the_archive_as_they_are() -> None:
     """Escapes, queries and slashes in an address are put behind the archive's own unharmed."""
     odd = ["http://example.com/a%2Fb?c=%26&d=e%20f", "http://example.com//x", "http://example.com/?q=http://a.com/?b=c"]
 
-    async def talk(fake: FakeWayback, courier: Courier) -> None:
-        client = WaybackArchive(fake.archive(), courier)
+    async def talk(fake: FakeWayback, courier: ArchiveHttpClient) -> None:
+        client = WaybackClient(fake.archive(), courier)
         for address in odd:
             copy = await client.get(address)
             assert copy is not None, address
@@ -120,6 +120,6 @@ def test_odd_addresses_reach_the_archive_as_they_are() -> None:
                 assert copy.body.read() == quote(address).encode()
         # What would climb out of the archive's own folder is resolved before.
         assert await client.get("http://example.com/a/../../../../cdx/search/cdx?url=x") is None
-        assert fake.paths(Work.INDEX) == []
+        assert fake.paths(RequestKind.INDEX) == []
 
     with_archive([Stored(address, "20140210000001", quote(address).encode()) for address in odd], talk)

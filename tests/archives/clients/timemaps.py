@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from tests.archives.collected import a_courier
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.courier import Courier
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.courier import ArchiveHttpClient
 
 PAGE = "http://example.com/page"
 MAP = f"/map/{PAGE}"
@@ -35,13 +35,15 @@ def further(path: str, begin: str = OLD, more: str = "") -> str:
     return f'<{path}>; rel="timemap"; from="{DATES[begin]}"{more}'
 
 
-def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Archive, Courier], Awaitable[None]]) -> None:
+def with_archive(
+    answers: Mapping[str, Answer], talk: Callable[[Scripted, Archive, ArchiveHttpClient], Awaitable[None]]
+) -> None:
     """Run a conversation with an archive that has both a TimeMap and a TimeGate, and no raw copies."""
 
     async def run() -> None:
         async with scripted(answers) as server, a_courier() as courier:
             archive = Archive(
-                "a", "A", Kind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
+                "a", "A", ArchiveKind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
                 migrated=("text/html",),
             )  # fmt: skip
             await talk(server, archive, courier)

@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 
 from tests.archives.collected import a_courier
 from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback
-from unlost.archives.asking.courier import Courier
+from unlost.archives.asking.courier import ArchiveHttpClient
 
 PAGE = "http://example.com/page"
 
 
 def with_archive(
     stored: list[Stored],
-    talk: Callable[[FakeWayback, Courier], Awaitable[None]],
+    talk: Callable[[FakeWayback, ArchiveHttpClient], Awaitable[None]],
 ) -> None:
     """Run a conversation with an archive that holds something."""
 

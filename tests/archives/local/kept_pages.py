@@ -7,27 +7,27 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.neighbours.lost_site import HOME, NOT_PAGES, PAGES
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.local.flat_folder import FlatFolder
-from unlost.archives.repository import Repository
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.local.flat_folder import CachedResponseArchive
+from unlost.archives.repository import ArchiveClient
 from unlost.errors import ArchiveError
 from unlost.formats import Capture
 
 HOSTS = ("*.example", "http://localhost")
-Make = Callable[[Archive], FlatFolder]
+Make = Callable[[Archive], CachedResponseArchive]
 
 
-def entry(kind: Kind, folder: Path) -> Archive:
+def entry(kind: ArchiveKind, folder: Path) -> Archive:
     """Return an archive on this machine."""
     return Archive("mine", "Mine", kind, folder=str(folder), deep=False)
 
 
-async def listed(repository: Repository, *prefixes: str) -> list[Capture]:
+async def listed(repository: ArchiveClient, *prefixes: str) -> list[Capture]:
     """Return everything below some prefixes."""
-    return [capture for prefix in prefixes for capture in [each async for each in repository.under(prefix)]]
+    return [capture for prefix in prefixes for capture in [each async for each in repository.list_prefix(prefix)]]
 
 
-def check_pages(repository: FlatFolder, without: frozenset[str] = frozenset()) -> dict[str, Capture]:
+def check_pages(repository: CachedResponseArchive, without: frozenset[str] = frozenset()) -> dict[str, Capture]:
     """Compare every page of the lost site with what the repository has of it, byte by byte; return what it lists."""
 
     async def compare() -> dict[str, Capture]:
@@ -47,7 +47,7 @@ def check_pages(repository: FlatFolder, without: frozenset[str] = frozenset()) -
             assert copy.header("content-type") == page.mime
             assert copy.capture == capture
             assert [each async for each in repository.captures(uri)] == [capture]
-            assert await repository.crawl_date(uri) == capture.datetime
+            assert await repository.last_capture_date(uri) == capture.datetime
         return found
 
     found = asyncio.run(compare())
@@ -55,7 +55,7 @@ def check_pages(repository: FlatFolder, without: frozenset[str] = frozenset()) -
     return found
 
 
-def check_damage(make: Make, kind: Kind, folder: Path, work: Path, seed: int, *, has_checksums: bool) -> None:
+def check_damage(make: Make, kind: ArchiveKind, folder: Path, work: Path, seed: int, *, has_checksums: bool) -> None:
     """Change real files in random places: nothing is raised but errors of archives.
 
     has_checksums: whether the format has them for bodies: then no page may come back changed.
@@ -63,7 +63,7 @@ def check_damage(make: Make, kind: Kind, folder: Path, work: Path, seed: int, *,
     chance = random.Random(seed)  # noqa: S311  the same every time
     files = [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size]
 
-    async def ask(repository: FlatFolder) -> None:
+    async def ask(repository: CachedResponseArchive) -> None:
         try:
             captures = await listed(repository, *HOSTS)
         except ArchiveError:
@@ -98,7 +98,7 @@ def _changed(data: bytearray, chance: random.Random) -> bytes:
     return bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
 
 
-def check_vanishing(repository: FlatFolder, folder: Path) -> None:
+def check_vanishing(repository: CachedResponseArchive, folder: Path) -> None:
     """Delete everything once it was listed: it is not there then, and that is no error."""
 
     async def ask() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unlost.archives.archive import Kind
+from unlost.archives.archive import ArchiveKind
 from unlost.archives.local.browser_profiles import find_profiles, profiles_at
 
 PLACES = {
@@ -48,8 +48,8 @@ def test_profiles_are_found(platform: str, tmp_path: Path) -> None:
     assert {browser: each.name for browser, each in found.items()} == {
         browser: Path(place).name for browser, place in PLACES[platform].items()
     }
-    assert {each.kind for browser, each in found.items() if browser != "firefox"} == {Kind.CHROMIUM}
-    assert found["firefox"].kind is Kind.FIREFOX
+    assert {each.kind for browser, each in found.items() if browser != "firefox"} == {ArchiveKind.CHROMIUM}
+    assert found["firefox"].kind is ArchiveKind.FIREFOX
     assert found["chromium"].folder == tmp_path / PLACES[platform]["chromium"] / "Cache"
 
 

@@ -8,9 +8,9 @@ import pytest
 from tests.archives.local.kept_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
-from unlost.archives.archive import Kind
+from unlost.archives.archive import ArchiveKind
 from unlost.archives.local.chromium import ChromiumCache
-from unlost.formats.chromium_cache import data_folder
+from unlost.formats.chromium_cache import chromium_data_folder
 
 pytestmark = pytest.mark.browser
 
@@ -21,26 +21,26 @@ def profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp(request.param) / "profile"
     chromium.visit(folder, request.param)
     names = {"simple": "index-dir", "blockfile": "data_1", "sql": "sqldb0"}
-    assert (data_folder(folder) / names[request.param]).exists(), "the browser made a cache of another form"
+    assert (chromium_data_folder(folder) / names[request.param]).exists(), "the browser made a cache of another form"
     return folder
 
 
 def test_every_page_is_there_byte_for_byte(profile: Path) -> None:
     """With status, type and date; redirects say where to; parts, forms and heads are no pages."""
-    repository = ChromiumCache(entry(Kind.CHROMIUM, profile))
+    repository = ChromiumCache(entry(ArchiveKind.CHROMIUM, profile))
     found = check_pages(repository)
     assert found[f"{HOME}old"].redirect == "/new.html"
-    assert repository.left_out["part"] == 1
+    assert repository.excluded_counts["part"] == 1
 
 
 def test_damage_is_survived(profile: Path, tmp_path: Path) -> None:
     """Real files, changed at random."""
-    folder = data_folder(profile)
+    folder = chromium_data_folder(profile)
     is_simple = (folder / "index-dir").exists()
-    check_damage(ChromiumCache, Kind.CHROMIUM, folder, tmp_path, seed=1, has_checksums=is_simple)
+    check_damage(ChromiumCache, ArchiveKind.CHROMIUM, folder, tmp_path, seed=1, has_checksums=is_simple)
 
 
 def test_what_vanishes_is_not_there(profile: Path, tmp_path: Path) -> None:
     """As a browser deletes while it runs."""
-    folder = Path(shutil.copytree(data_folder(profile), tmp_path / "cache"))
-    check_vanishing(ChromiumCache(entry(Kind.CHROMIUM, folder)), folder)
+    folder = Path(shutil.copytree(chromium_data_folder(profile), tmp_path / "cache"))
+    check_vanishing(ChromiumCache(entry(ArchiveKind.CHROMIUM, folder)), folder)

@@ -15,8 +15,8 @@ import pytest
 from tests.archives.archive_files import files, listed, run
 from tests.formats.warcs import record
 from unlost.archives.local import file_tables
-from unlost.archives.local.file_index import FileIndex
-from unlost.archives.local.file_reading import StoppedError
+from unlost.archives.local.file_index import WarcFileIndex
+from unlost.archives.local.file_reading import IndexingStoppedError
 from unlost.errors import FailedError
 from unlost.formats.capture import Capture
 
@@ -48,7 +48,7 @@ def database(home: Path) -> Path:
 
 
 def _count(folder: Path, results: "multiprocessing.SimpleQueue[int]") -> None:
-    results.put(len(listed(files(folder).under("http://example.com"))))
+    results.put(len(listed(files(folder).list_prefix("http://example.com"))))
 
 
 def test_processes_that_begin_at_once(home: Path, folder: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_cache_that_cannot_be_written(home: Path, folder: Path) -> None:
     (home / "cache").write_text("a file in the place of the folder")
     said: list[str] = []
     here = files(folder, on_message=said.append)
-    assert len(listed(here.under("http://example.com"))) == PAGES
+    assert len(listed(here.list_prefix("http://example.com"))) == PAGES
     assert len(said) == 1
     assert "UNLOST_HOME" in said[0]
 
@@ -80,50 +80,50 @@ def test_a_cache_that_cannot_be_written(home: Path, folder: Path) -> None:
 def test_a_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that finds no room in the cache is made elsewhere; one that finds none there either is an error."""
     places = [home]
-    real = FileIndex.update
+    real = WarcFileIndex.update
 
-    def full(self: FileIndex, *arguments: Any) -> None:  # noqa: ANN401  those of the method
+    def full(self: WarcFileIndex, *arguments: Any) -> None:  # noqa: ANN401  those of the method
         if any(place in self._database.parents for place in places):
             raise sqlite3.OperationalError("database or disk is full")
         real(self, *arguments)
 
-    monkeypatch.setattr(FileIndex, "update", full)
-    assert len(listed(files(folder).under("http://example.com"))) == PAGES
+    monkeypatch.setattr(WarcFileIndex, "update", full)
+    assert len(listed(files(folder).list_prefix("http://example.com"))) == PAGES
     places.append(Path("/"))
     with pytest.raises(FailedError, match="full"):
-        listed(files(folder).under("http://example.com"))
+        listed(files(folder).list_prefix("http://example.com"))
 
 
 @pytest.mark.parametrize("damage", [b"this is no database at all" * 100, b""])
 def test_a_damaged_database_is_made_again(home: Path, folder: Path, damage: bytes) -> None:
     """Nobody has to clear a cache by hand."""
-    listed(files(folder).under("http://example.com"))
+    listed(files(folder).list_prefix("http://example.com"))
     database(home).write_bytes(damage)
-    assert len(listed(files(folder).under("http://example.com"))) == PAGES
+    assert len(listed(files(folder).list_prefix("http://example.com"))) == PAGES
 
 
 def test_damage_while_it_is_used(home: Path, folder: Path) -> None:
     """A client that is in the middle of its work goes on when the cache is cleared or damaged under it."""
     here = files(folder)
-    listed(here.under("http://example.com"))
+    listed(here.list_prefix("http://example.com"))
     database(home).unlink()
-    assert len(listed(here.under("http://example.com"))) == PAGES
+    assert len(listed(here.list_prefix("http://example.com"))) == PAGES
     database(home).write_bytes(b"x" * 5000)
-    assert len(listed(here.under("http://example.com"))) == PAGES
+    assert len(listed(here.list_prefix("http://example.com"))) == PAGES
 
 
 def test_an_index_of_another_version_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an older unlost wrote is not trusted."""
-    listed(files(folder).under("http://example.com"))
-    monkeypatch.setattr(file_tables, "VERSION", 999)
+    listed(files(folder).list_prefix("http://example.com"))
+    monkeypatch.setattr(file_tables, "INDEX_VERSION", 999)
     read: list[str] = []
-    assert len(listed(files(folder, on_file=read.append).under("http://example.com"))) == PAGES
+    assert len(listed(files(folder, on_file=read.append).list_prefix("http://example.com"))) == PAGES
     assert len(read) == 4
 
 
 def test_work_that_was_broken_off_is_taken_up(folder: Path, tmp_path: Path) -> None:
     """What a process that died had begun is done again, and not seen before."""
-    index = FileIndex(folder, tmp_path / "i" / "x.sqlite")
+    index = WarcFileIndex(folder, tmp_path / "i" / "x.sqlite")
     stop = Event()
     seen: list[str] = []
 
@@ -132,38 +132,38 @@ def test_work_that_was_broken_off_is_taken_up(folder: Path, tmp_path: Path) -> N
         if len(seen) == 3:
             stop.set()
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(IndexingStoppedError):
         index.update(stop, stop_at_third)
     ever = ("0", "9" * 14)
-    assert len(index.page("com,example)", "com,example*", ever, None, 999)) == 20
+    assert len(index.captures_between("com,example)", "com,example*", ever, None, 999)) == 20
     assert not index.is_current()
     index.update(Event())
-    assert len(index.page("com,example)", "com,example*", ever, None, 999)) == PAGES
+    assert len(index.captures_between("com,example)", "com,example*", ever, None, 999)) == PAGES
     assert index.is_current()
 
 
 def test_half_a_file_is_not_seen(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a file that was not read to its end are invisible, and gone when it is read again."""
-    from unlost.formats.warcindex import read_archive
+    from unlost.formats.warcindex import read_archive_captures
 
     def dying(*arguments: Any, **options: Any) -> Iterator[Capture]:  # noqa: ANN401  those of the function
-        yield from islice(read_archive(*arguments, **options), 7)
-        raise StoppedError
+        yield from islice(read_archive_captures(*arguments, **options), 7)
+        raise IndexingStoppedError
 
-    index = FileIndex(folder, tmp_path / "x.sqlite")
+    index = WarcFileIndex(folder, tmp_path / "x.sqlite")
     monkeypatch.setattr("unlost.archives.local.file_reading._BATCH_ROWS", 3)
-    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive", dying)
-    with pytest.raises(StoppedError):
+    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive_captures", dying)
+    with pytest.raises(IndexingStoppedError):
         index.update(Event())
     everything = ("com,example)", "com,example*", ("0", "9" * 14), None, 999)
     connection = sqlite3.connect(tmp_path / "x.sqlite")
     assert connection.execute("SELECT count(*) FROM capture").fetchone() == (6,)
     connection.close()
-    assert index.page(*everything) == []
+    assert index.captures_between(*everything) == []
     assert not index.is_current()
-    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive", read_archive)
+    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive_captures", read_archive_captures)
     index.update(Event())
-    assert len(index.page(*everything)) == PAGES
+    assert len(index.captures_between(*everything)) == PAGES
 
 
 def test_whoever_is_cancelled_stops_indexing(folder: Path) -> None:
@@ -181,7 +181,7 @@ def test_whoever_is_cancelled_stops_indexing(folder: Path) -> None:
 
         go_on = Event()
         here = files(folder, on_file=on_file)
-        task = asyncio.create_task(here.crawl_date("http://example.com/1"))
+        task = asyncio.create_task(here.last_capture_date("http://example.com/1"))
         await begun.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -198,7 +198,9 @@ def test_questions_do_not_block_each_other(folder: Path) -> None:
 
     async def many() -> list[str | None]:
         here = files(folder, on_file=read.append)
-        return await asyncio.gather(*(here.crawl_date(f"http://example.com/{number}") for number in range(PAGES)))
+        return await asyncio.gather(
+            *(here.last_capture_date(f"http://example.com/{number}") for number in range(PAGES))
+        )
 
     assert run(many()) == ["20140210000001"] * PAGES
     assert len(read) == 4
@@ -210,17 +212,17 @@ def test_a_page_of_long_rows_is_short(tmp_path: Path) -> None:
     long = "http://example.com/{}" + "x" * (1 << 20)
     text = b"".join(record(number=number, uri=long) for number in range(12))
     (tmp_path / "w" / "a.warc").write_bytes(text)
-    index = FileIndex(tmp_path / "w", tmp_path / "x.sqlite")
+    index = WarcFileIndex(tmp_path / "w", tmp_path / "x.sqlite")
     index.update(Event())
-    assert 0 < len(index.page("com,example)", "com,example*", ("0", "9" * 14), None, 500)) < 12
-    assert len(listed(files(tmp_path / "w").under("http://example.com"))) == 12
+    assert 0 < len(index.captures_between("com,example)", "com,example*", ("0", "9" * 14), None, 500)) < 12
+    assert len(listed(files(tmp_path / "w").list_prefix("http://example.com"))) == 12
 
 
 def test_every_question_goes_through_an_index(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No question reads all rows, and a page of a list is not sorted again."""
-    index = FileIndex(folder, tmp_path / "x.sqlite")
+    index = WarcFileIndex(folder, tmp_path / "x.sqlite")
     index.update(Event())
-    (found, *_) = index.page("com,example)", "com,example*", ("0", "9" * 14), None, 5)
+    (found, *_) = index.captures_between("com,example)", "com,example*", ("0", "9" * 14), None, 5)
     asked: list[str] = []
     connect = sqlite3.connect
 
@@ -230,11 +232,11 @@ def test_every_question_goes_through_an_index(tmp_path: Path, folder: Path, monk
         return connection
 
     monkeypatch.setattr(sqlite3, "connect", traced)
-    index.page("com,example)", "com,example*", ("0", "9" * 14), found.place, 5)
-    index.nearest("com,example)/1", "2014", 5)
-    index.at(found.capture)
+    index.captures_between("com,example)", "com,example*", ("0", "9" * 14), found.position, 5)
+    index.captures_near("com,example)/1", "2014", 5)
+    index.find_record(found.capture)
     index.last_date("com,example)/1")
-    index.originals(replace(found.capture, revisit_of=("http://example.com/1", "2014")), 5)
+    index.find_originals(replace(found.capture, revisit_of=("http://example.com/1", "2014")), 5)
     monkeypatch.undo()
     assert len(asked) == 7
     connection = sqlite3.connect(tmp_path / "x.sqlite")

@@ -66,7 +66,7 @@ def test_what_is_below_a_prefix(folder: Path) -> None:
     here = files(folder)
 
     def pages(prefix: str, first: str | None = None, last: str | None = None) -> list[str]:
-        return [capture.uri.removeprefix("http://") for capture in listed(here.under(prefix, first, last))]
+        return [capture.uri.removeprefix("http://") for capture in listed(here.list_prefix(prefix, first, last))]
 
     assert pages("http://example.com/a/") == ["example.com/a/", "example.com/a/b.css"]
     assert pages("http://example.com/a") == ["example.com/a/", "example.com/a/b.css", "example.com/ab"]
@@ -81,7 +81,7 @@ def test_lists_longer_than_a_page_of_the_index(tmp_path: Path) -> None:
     text = b"".join(record(number=number % 7) for number in range(1_203))
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / "a.warc").write_bytes(text)
-    found = listed(files(tmp_path / "w").under("http://example.com"))
+    found = listed(files(tmp_path / "w").list_prefix("http://example.com"))
     assert len(found) == 1_203
     assert len({capture.offset for capture in found}) == 1_203
     assert [capture.key for capture in found] == sorted(str(capture.key) for capture in found)
@@ -95,8 +95,8 @@ def test_the_closest_copy(folder: Path) -> None:
     assert body_of(run(here.get(HOME, "20150301"))) == b"first"
     assert body_of(run(here.get(HOME, "20150601"))) == b"second"
     assert run(here.get("http://example.com/never")) is None
-    assert run(here.crawl_date(HOME)) == "20160505000000"
-    assert run(here.crawl_date("http://example.com/never")) is None
+    assert run(here.last_capture_date(HOME)) == "20160505000000"
+    assert run(here.last_capture_date("http://example.com/never")) is None
 
 
 def test_a_year_is_closest_to_what_is_nearest_to_its_end(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_damaged_file_serves_what_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "w" / "a.warc.gz").write_bytes(data + last[:-700])
     (tmp_path / "w" / "b.wacz").write_bytes(b"PK\x03\x04 no directory")
     here = files(tmp_path / "w")
-    assert len(listed(here.under("http://example.com"))) == 4
+    assert len(listed(here.list_prefix("http://example.com"))) == 4
     copy = run(here.get("http://example.com/3"))
     assert copy is not None
     assert copy.truncated == "damage"
@@ -353,19 +353,19 @@ def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
             listed(files(folder / name).captures(HOME))
         assert raised.value.kind == "malformed"
     (tmp_path / "empty").mkdir()
-    assert listed(files(tmp_path / "empty").under("*.com")) == []
+    assert listed(files(tmp_path / "empty").list_prefix("*.com")) == []
     with pytest.raises(UriError):
         listed(files(folder).captures("dns:example.com"))
-    from unlost.archives.archive import Archive, Kind
+    from unlost.archives.archive import Archive, ArchiveKind
     from unlost.archives.local.files import ArchiveFiles
 
     with pytest.raises(UsageError):
-        ArchiveFiles(Archive("mine", "My files", Kind.FILES))
+        ArchiveFiles(Archive("mine", "My files", ArchiveKind.FILES))
 
 
 def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is served; when the rights change, the file is read."""
-    from unlost.formats.warcindex import is_archive
+    from unlost.formats.warcindex import is_archive_file
 
     clock = VirtualClock()
 
@@ -374,13 +374,13 @@ def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monke
 
         if Path(path).name == "a.warc.gz":
             raise InputError(f"{path}: cannot be read: Permission denied")
-        return is_archive(path)
+        return is_archive_file(path)
 
-    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive", refused)  # root may read everything
+    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive_file", refused)  # root may read everything
     here = files(folder, clock=clock)
     assert [capture.filename for capture in listed(here.captures(HOME))] == ["deep/b.warc"]
     assert run(here.problems()).counts == {"unreadable": 1}
-    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive", is_archive)
+    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive_file", is_archive_file)
     (folder / "a.warc.gz").chmod(stat.S_IRUSR)
     clock.advance(11)
     assert len(listed(here.captures(HOME))) == 2

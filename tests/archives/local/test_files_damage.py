@@ -20,7 +20,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def _served(folder: Path) -> tuple[int, int]:
     """Return how many captures were listed, and how many of them were copies."""
     here = files(folder, max_bytes=1 << 16)
-    found = [capture for tld in ("com", "org") async for capture in here.under(f"*.{tld}")]
+    found = [capture for tld in ("com", "org") async for capture in here.list_prefix(f"*.{tld}")]
     copies = 0
     for capture in found:
         try:

@@ -8,9 +8,9 @@ import pytest
 from tests.archives.local.kept_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import firefox
 from tests.neighbours.lost_site import HOME
-from unlost.archives.archive import Kind
+from unlost.archives.archive import ArchiveKind
 from unlost.archives.local.firefox import FirefoxCache
-from unlost.formats.firefox_cache import data_folder
+from unlost.formats.firefox_cache import firefox_data_folder
 
 pytestmark = pytest.mark.browser
 
@@ -26,17 +26,17 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_there_byte_for_byte(profile: Path) -> None:
     """With status, type and date; forms and heads are no pages. This Firefox keeps no redirect of a frame."""
-    repository = FirefoxCache(entry(Kind.FIREFOX, profile))
+    repository = FirefoxCache(entry(ArchiveKind.FIREFOX, profile))
     check_pages(repository, frozenset({f"{HOME}old"}))
-    assert repository.left_out["other-method"] >= 1
+    assert repository.excluded_counts["other-method"] >= 1
 
 
 def test_damage_is_survived(profile: Path, tmp_path: Path) -> None:
     """Real files, changed at random."""
-    check_damage(FirefoxCache, Kind.FIREFOX, data_folder(profile), tmp_path, seed=2, has_checksums=True)
+    check_damage(FirefoxCache, ArchiveKind.FIREFOX, firefox_data_folder(profile), tmp_path, seed=2, has_checksums=True)
 
 
 def test_what_vanishes_is_not_there(profile: Path, tmp_path: Path) -> None:
     """As a browser deletes while it runs."""
-    folder = Path(shutil.copytree(data_folder(profile), tmp_path / "cache"))
-    check_vanishing(FirefoxCache(entry(Kind.FIREFOX, folder)), folder)
+    folder = Path(shutil.copytree(firefox_data_folder(profile), tmp_path / "cache"))
+    check_vanishing(FirefoxCache(entry(ArchiveKind.FIREFOX, folder)), folder)

@@ -14,22 +14,22 @@ import pytest
 
 from tests.archives.local.kept_pages import Make, listed
 from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 from unlost.archives.local import flat_folder
 from unlost.archives.local.chromium import ChromiumCache
 from unlost.archives.local.firefox import FirefoxCache
 from unlost.archives.local.har import HarFiles
-from unlost.archives.repository import Repository
+from unlost.archives.repository import ArchiveClient
 from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
 from unlost.formats import Capture, har
-from unlost.formats.kept import KeptResponse
+from unlost.formats.kept import CachedResponse
 from unlost.formats.problems import Problems
 
 
 def har_of(place: Path, *entries: object, **fields: object) -> HarFiles:
     """Return an archive of a HAR file with these entries."""
     (place / "a.har").write_bytes(har_text(*entries))
-    return HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(place), deep=False, **fields))  # type: ignore[arg-type]
+    return HarFiles(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False, **fields))  # type: ignore[arg-type]
 
 
 def at(date: str, uri: str, text: str | None = "hello", **response: object) -> dict[str, object]:
@@ -37,7 +37,7 @@ def at(date: str, uri: str, text: str | None = "hello", **response: object) -> d
     return {**har_entry(uri, text, **response), "startedDateTime": date}
 
 
-async def text_of(repository: Repository, uri: str) -> bytes | None:
+async def text_of(repository: ArchiveClient, uri: str) -> bytes | None:
     """Return the body that is given for an address; None if there is none."""
     copy = await repository.get(uri, "2001")
     if copy is None:
@@ -53,7 +53,7 @@ def uris(captures: list[Capture]) -> list[str]:
 
 def test_it_is_a_repository(tmp_path: Path) -> None:
     """The types agree, and it says which archive it is."""
-    repository: Repository = har_of(tmp_path)
+    repository: ArchiveClient = har_of(tmp_path)
     assert (repository.archive.id, repository.archive.deep) == ("mine", False)
 
 
@@ -68,10 +68,10 @@ def test_of_several_copies_the_last_with_a_body_counts(tmp_path: Path) -> None:
         at("2020-01-01", "http://b.com/", None),
     )
     assert asyncio.run(text_of(repository, "http://a.com/")) == b"new"
-    assert asyncio.run(repository.crawl_date("http://a.com/")) == "20200101000000"
-    assert asyncio.run(repository.crawl_date("http://b.com/")) == "20200101000000"
+    assert asyncio.run(repository.last_capture_date("http://a.com/")) == "20200101000000"
+    assert asyncio.run(repository.last_capture_date("http://b.com/")) == "20200101000000"
     assert asyncio.run(text_of(repository, "http://b.com/")) is None
-    assert asyncio.run(repository.crawl_date("http://c.com/")) is None
+    assert asyncio.run(repository.last_capture_date("http://c.com/")) is None
 
 
 def test_a_page_is_found_by_other_spellings_but_its_own_comes_first(tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_a_span_of_dates_is_inclusive(tmp_path: Path) -> None:
     repository = har_of(tmp_path, *(at(date, f"http://a.com/{number}") for number, date in enumerate(dates)))
 
     async def ask() -> None:
-        found = [each async for each in repository.under("http://a.com", "2020", "2020")]
+        found = [each async for each in repository.list_prefix("http://a.com", "2020", "2020")]
         assert uris(found) == ["http://a.com/1", "http://a.com/2"]
         with pytest.raises(DateError):
-            await anext(repository.under("http://a.com", "never"))
+            await anext(repository.list_prefix("http://a.com", "never"))
         with pytest.raises(UriError):
-            await anext(repository.under("http://"))
+            await anext(repository.list_prefix("http://"))
 
     asyncio.run(ask())
 
@@ -141,7 +141,7 @@ def test_a_capture_says_where_it_is_from(tmp_path: Path) -> None:
 def chromium_of(place: Path, body: bytes, coding: bytes) -> ChromiumCache:
     """Return an archive of one page in a coding."""
     write_simple(place, "http://a.com/", body, chromium_head(HEAD + b"Content-Encoding: " + coding + b"\0"))
-    return ChromiumCache(Archive("mine", "Mine", Kind.CHROMIUM, folder=str(place), deep=False))
+    return ChromiumCache(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(place), deep=False))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:
     cache = Blockfile()
     cache.add("http://a.com/", b"hello")
     cache.write(tmp_path)
-    repository = ChromiumCache(Archive("mine", "Mine", Kind.CHROMIUM, folder=str(tmp_path), deep=False))
+    repository = ChromiumCache(Archive("mine", "Mine", ArchiveKind.CHROMIUM, folder=str(tmp_path), deep=False))
     assert asyncio.run(text_of(repository, "http://a.com/")) == b"hello"
     (tmp_path / "f_000001").unlink()
     assert asyncio.run(text_of(repository, "http://a.com/")) is None
@@ -179,14 +179,16 @@ def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "kind", "name"),
     [
-        (HarFiles, Kind.HAR, "a.har"),
-        (ChromiumCache, Kind.CHROMIUM, "0123456789abcdef_0"),
-        (ChromiumCache, Kind.CHROMIUM, "index"),
-        (ChromiumCache, Kind.CHROMIUM, "sqldb0"),
-        (FirefoxCache, Kind.FIREFOX, "A" * 40),
+        (HarFiles, ArchiveKind.HAR, "a.har"),
+        (ChromiumCache, ArchiveKind.CHROMIUM, "0123456789abcdef_0"),
+        (ChromiumCache, ArchiveKind.CHROMIUM, "index"),
+        (ChromiumCache, ArchiveKind.CHROMIUM, "sqldb0"),
+        (FirefoxCache, ArchiveKind.FIREFOX, "A" * 40),
     ],
 )
-def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(tmp_path: Path, make: Make, kind: Kind, name: str) -> None:
+def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(
+    tmp_path: Path, make: Make, kind: ArchiveKind, name: str
+) -> None:
     """Nobody will ever write into it."""
     os.mkfifo(tmp_path / name)
     repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
@@ -207,7 +209,7 @@ def test_a_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_folder_that_is_not_there_is_an_archive_that_does_not_answer(tmp_path: Path) -> None:
     """It is asked again when it may be there."""
     place = tmp_path / "later"
-    repository = HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(place), deep=False))
+    repository = HarFiles(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(place), deep=False))
     with pytest.raises(FailedError) as caught:
         asyncio.run(listed(repository, "http://a.com"))
     assert caught.value.kind == "unreachable"
@@ -220,7 +222,7 @@ def test_a_folder_that_is_not_there_is_an_archive_that_does_not_answer(tmp_path:
 def test_what_cannot_be_read_at_all_is_not_taken_for_nothing_held(tmp_path: Path, text: bytes) -> None:
     """Whoever names the wrong file is told so, instead of that no page is kept."""
     (tmp_path / "a.har").write_bytes(text)
-    repository = HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(tmp_path / "a.har"), deep=False))
+    repository = HarFiles(Archive("mine", "Mine", ArchiveKind.HAR, folder=str(tmp_path / "a.har"), deep=False))
     with pytest.raises(FailedError, match="nothing in it could be read") as caught:
         asyncio.run(repository.get("http://a.com/"))
     assert caught.value.kind == "malformed"
@@ -229,13 +231,13 @@ def test_what_cannot_be_read_at_all_is_not_taken_for_nothing_held(tmp_path: Path
 @pytest.mark.parametrize(
     ("make", "kind", "holds"),
     [
-        (HarFiles, Kind.HAR, "responses in HAR files"),
-        (ChromiumCache, Kind.CHROMIUM, "entries of Chromium's cache"),
-        (FirefoxCache, Kind.FIREFOX, "entries of Firefox's cache"),
+        (HarFiles, ArchiveKind.HAR, "responses in HAR files"),
+        (ChromiumCache, ArchiveKind.CHROMIUM, "entries of Chromium's cache"),
+        (FirefoxCache, ArchiveKind.FIREFOX, "entries of Firefox's cache"),
     ],
 )
 def test_a_folder_that_is_no_cache_is_not_taken_for_an_empty_one(
-    tmp_path: Path, make: Callable[[Archive], Repository], kind: Kind, holds: str
+    tmp_path: Path, make: Callable[[Archive], ArchiveClient], kind: ArchiveKind, holds: str
 ) -> None:
     """Whoever names the wrong folder is told what was looked for."""
     (tmp_path / "letter.txt").write_text("something else")
@@ -247,7 +249,7 @@ def test_a_folder_that_is_no_cache_is_not_taken_for_an_empty_one(
 def test_an_archive_without_a_folder_is_refused() -> None:
     """When it is made, not when it is asked."""
     with pytest.raises(UsageError, match="folder"):
-        HarFiles(Archive("mine", "Mine", Kind.HAR))
+        HarFiles(Archive("mine", "Mine", ArchiveKind.HAR))
 
 
 def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +259,7 @@ def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     async def ask() -> None:
         found: list[Capture] = []
-        listing = repository.under("http://a.com")
+        listing = repository.list_prefix("http://a.com")
         found += [await anext(listing), await anext(listing)]
         with pytest.raises(ListCutError):
             await anext(listing)
@@ -273,8 +275,8 @@ def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> 
     begun, go_on = threading.Event(), threading.Event()
     read: list[str] = []
 
-    def responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
-        for response in har.read_responses(place, problems, left_out):
+    def responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[CachedResponse, None, None]:
+        for response in har.read_har_responses(place, problems, left_out):
             read.append(response.uri)
             yield response
             begun.set()
@@ -287,10 +289,10 @@ def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> 
         begun.clear()
         go_on.clear()
         read.clear()
-        repository = flat_folder.FlatFolder(archive, lambda place: place, responses, har.open_content)
-        gives_up = asyncio.create_task(repository.crawl_date("http://a.com/4"))
+        repository = flat_folder.CachedResponseArchive(archive, lambda place: place, responses, har.open_har_content)
+        gives_up = asyncio.create_task(repository.last_capture_date("http://a.com/4"))
         await asyncio.to_thread(begun.wait, 30)
-        stays = asyncio.create_task(repository.crawl_date("http://a.com/4")) if somebody_stays else None
+        stays = asyncio.create_task(repository.last_capture_date("http://a.com/4")) if somebody_stays else None
         await asyncio.sleep(0)
         gives_up.cancel()
         await asyncio.wait([gives_up])
@@ -309,9 +311,9 @@ def test_the_folder_is_looked_through_once(tmp_path: Path) -> None:
     repository = har_of(tmp_path, har_entry("http://a.com/"), {})
 
     async def ask() -> None:
-        await asyncio.gather(*(repository.crawl_date("http://a.com/") for _ in range(10)))
+        await asyncio.gather(*(repository.last_capture_date("http://a.com/") for _ in range(10)))
         (tmp_path / "b.har").write_bytes(har_text(har_entry("http://b.com/")))
-        assert await repository.crawl_date("http://b.com/") is None
+        assert await repository.last_capture_date("http://b.com/") is None
 
     asyncio.run(ask())
     assert repository.problems.counts == {"bad-entry": 1}

@@ -7,33 +7,33 @@ import signal
 import sys
 from types import FrameType
 
-from unlost.archives.archive import Archive, Kind, Limit, Work
-from unlost.archives.manners.ledger import Ledger
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.archives.manners.ledger import RateLimitState
 from unlost.archives.manners.limit_store import FileLimitStore
-from unlost.archives.manners.waiting import Patience, Turns
+from unlost.archives.manners.waiting import WaitBudget, RateLimiter
 from unlost.clock import SystemClock
 from unlost.errors import NotNowError
 
-LIMIT = Limit(50, 0.5, (Work.INDEX,), "a test")
-QUOTA = Limit(200, 86_400, (Work.REPLAY,), "a test")
-ARCHIVE = Archive("a/b", "A", Kind.MEMENTO, limits=(LIMIT,), quotas=(QUOTA,))
+LIMIT = RateLimit(50, 0.5, (RequestKind.INDEX,), "a test")
+QUOTA = RateLimit(200, 86_400, (RequestKind.REPLAY,), "a test")
+ARCHIVE = Archive("a/b", "A", ArchiveKind.MEMENTO, limits=(LIMIT,), quotas=(QUOTA,))
 
 
-def add_one(ledger: Ledger) -> tuple[Ledger, int]:
+def add_one(ledger: RateLimitState) -> tuple[RateLimitState, int]:
     """Count one wait more, and return how many there are."""
-    return Ledger(waits=ledger.waits + 1), ledger.waits + 1
+    return RateLimitState(waits=ledger.waits + 1), ledger.waits + 1
 
 
-async def ask(folder: str, work: Work, questions: int) -> None:
+async def ask(folder: str, work: RequestKind, questions: int) -> None:
     """Take turns by the real clock, and print when each was given."""
-    turns, slot, given = Turns(FileLimitStore(folder), SystemClock()), asyncio.Semaphore(4), []
+    turns, slot, given = RateLimiter(FileLimitStore(folder), SystemClock()), asyncio.Semaphore(4), []
     for _ in range(questions):
         try:
-            turn = await turns.take(ARCHIVE, work, slot, Patience(30))
+            turn = await turns.acquire(ARCHIVE, work, slot, WaitBudget(30))
         except NotNowError:
             break
         given.append(turn.at)
-        turn.end()
+        turn.release()
     print(json.dumps(given))
 
 
@@ -54,7 +54,7 @@ def killed_at(folder: str, line: int) -> bool:
 
         sys.settrace(trace)  # type: ignore[arg-type]  # its own type is not to be had
         while True:
-            FileLimitStore(folder).change("a", add_one)
+            FileLimitStore(folder).update("a", add_one)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
@@ -63,7 +63,7 @@ def kill(folder: str, points: int) -> None:
     killed, said = 0, []
     for point in range(points):
         killed += killed_at(folder, 1 + point)
-        said.append(FileLimitStore(folder, sys.exit).change("a", lambda ledger: (ledger, ledger.waits)))
+        said.append(FileLimitStore(folder, sys.exit).update("a", lambda ledger: (ledger, ledger.waits)))
     print(json.dumps([killed, *said]))
 
 
@@ -72,4 +72,4 @@ if __name__ == "__main__":
     if what == "kill":
         kill(where, int(count))
     else:
-        asyncio.run(ask(where, Work(what), int(count)))
+        asyncio.run(ask(where, RequestKind(what), int(count)))

@@ -44,7 +44,7 @@ class Host:
             ended = min(self.going)
             self.going.remove(ended)
             self.time, begun = ended
-            (end or self.limiter.responded)(begun, self.time)
+            (end or self.limiter.record_response)(begun, self.time)
             self.served += 1
             self.limiter.release()
             self._tasks.append(asyncio.create_task(self._send()))
@@ -93,7 +93,7 @@ def test_it_stays_within_its_bounds() -> None:
         await host.run(200)
         assert (host.limiter.limit, host.most) == (20, 20)
         for _ in range(10):
-            await host.run(30, host.limiter.throttled)
+            await host.run(30, host.limiter.record_throttling)
         assert host.limiter.limit == 3
 
     run_host(check, ConcurrencyOptions(initial=8, minimum=3, maximum=20), clients=60, seconds=lambda _: 1.0)
@@ -119,10 +119,10 @@ def test_requests_on_their_way_together_halve_it_once(event: str) -> None:
         waiting = [asyncio.create_task(limiter.acquire()) for _ in range(50)]
         await settled()
         for _ in range(10):
-            limiter.responded(later + 2, later + 3)
+            limiter.record_response(later + 2, later + 3)
         assert limiter.limit in (10, 11)
         for _ in range(3):
-            limiter.responded(later + 2, later + 3)
+            limiter.record_response(later + 2, later + 3)
         assert limiter.limit == 11
         for task in waiting:
             task.cancel()
@@ -138,7 +138,7 @@ def test_single_errors_do_not_halve_it() -> None:
         await host.run(400)
         grown = host.limiter.limit
         for _ in range(8):
-            await host.run(4, host.limiter.failed)
+            await host.run(4, host.limiter.record_failure)
             await host.run(80)
         assert host.limiter.limit >= grown
 
@@ -194,9 +194,9 @@ def test_a_fixed_limit_never_changes() -> None:
 
     async def check(host: Host) -> None:
         await host.run(100)
-        await host.run(100, host.limiter.failed)
-        await host.run(100, host.limiter.throttled)
-        await host.run(100, host.limiter.delayed)
+        await host.run(100, host.limiter.record_failure)
+        await host.run(100, host.limiter.record_throttling)
+        await host.run(100, host.limiter.record_abandoned)
         assert (host.limiter.limit, host.most) == (6, 6)
 
     run_host(check, ConcurrencyOptions.fixed(6), clients=20, seconds=lambda _: 1.0)
@@ -232,11 +232,11 @@ class Clients:
 
     def grow(self) -> None:
         """Let the limit grow."""
-        self.limiter.responded(1.0, 1.01)
+        self.limiter.record_response(1.0, 1.01)
 
     def halve(self) -> None:
         """Halve the limit."""
-        self.limiter.throttled(1.0, 1.0)
+        self.limiter.record_throttling(1.0, 1.0)
 
 
 @given(st.lists(st.sampled_from(["take", "give", "cancel", "grow", "halve", "settle"]), max_size=80))
@@ -273,10 +273,10 @@ def test_pages_that_fail_do_not_starve_the_others() -> None:
     """A status may be that of the page: it takes the limit to a quarter of the initial one, other errors further."""
     limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=32))
     for second in range(100):
-        limiter.failed(second, second + 0.5, of_page=True)
+        limiter.record_failure(second, second + 0.5, of_page=True)
     assert limiter.limit == 8
     for second in range(100, 200):
-        limiter.failed(second, second + 0.5)
+        limiter.record_failure(second, second + 0.5)
     assert limiter.limit == 1
-    limiter.failed(200, 200.5, of_page=True)
+    limiter.record_failure(200, 200.5, of_page=True)
     assert limiter.limit == 1

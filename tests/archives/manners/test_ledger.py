@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.manners.ledger import Ledger
+from unlost.archives.manners.ledger import RateLimitState
 from unlost.errors import InputError
 
 times = st.floats(0, 1e11)
 ledgers = st.builds(
-    Ledger,
+    RateLimitState,
     st.dictionaries(st.text(), times),
     st.dictionaries(st.text(), st.tuples(st.integers(0, 10**9), st.integers(0, 10**9))),
     times,
@@ -23,9 +23,9 @@ ledgers = st.builds(
 
 
 @given(ledgers)
-def test_an_account_comes_back_from_its_text(ledger: Ledger) -> None:
+def test_an_account_comes_back_from_its_text(ledger: RateLimitState) -> None:
     """Nothing is lost or rounded."""
-    assert Ledger.from_json(ledger.to_json()) == ledger
+    assert RateLimitState.from_json(ledger.to_json()) == ledger
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_an_account_comes_back_from_its_text(ledger: Ledger) -> None:
 def test_what_is_no_account_is_refused(field: str, value: object) -> None:
     """A wrong type, a wild number, a field that nobody knows: none of them becomes an account."""
     with pytest.raises(InputError):
-        Ledger.from_json(json.dumps({**json.loads(Ledger().to_json()), field: value}))
+        RateLimitState.from_json(json.dumps({**json.loads(RateLimitState().to_json()), field: value}))
 
 
-@given(st.text() | st.integers(0, 200).map(lambda n: Ledger(waits=3).to_json()[:n]))
+@given(st.text() | st.integers(0, 200).map(lambda n: RateLimitState(waits=3).to_json()[:n]))
 def test_rubbish_is_refused(text: str) -> None:
     """Any text but a whole account raises InputError, and nothing else."""
-    if text.rstrip() != Ledger(waits=3).to_json().rstrip():
+    if text.rstrip() != RateLimitState(waits=3).to_json().rstrip():
         with pytest.raises(InputError):
-            Ledger.from_json(text)
+            RateLimitState.from_json(text)

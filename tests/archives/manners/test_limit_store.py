@@ -15,7 +15,7 @@ import pytest
 from tests.archives.manners.sharing import ARCHIVE, LIMIT, QUOTA, add_one
 from tests.archives.manners.windows import most_within
 from unlost.archives.manners import limit_store
-from unlost.archives.manners.ledger import Ledger
+from unlost.archives.manners.ledger import RateLimitState
 from unlost.archives.manners.limit_store import FileLimitStore, LimitStore, MemoryLimitStore
 from unlost.errors import InputError
 
@@ -44,64 +44,64 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> LimitStore:
 
 def test_a_change_is_seen_by_the_next(store: LimitStore) -> None:
     """An account begins empty, keeps what it is given, and is that of one archive only."""
-    assert store.change("a", lambda ledger: (Ledger(waits=2), ledger)) == Ledger()
-    assert store.change("a", lambda ledger: (ledger, ledger)) == Ledger(waits=2)
-    assert store.change("A", lambda ledger: (ledger, ledger)) == Ledger()
+    assert store.update("a", lambda ledger: (RateLimitState(waits=2), ledger)) == RateLimitState()
+    assert store.update("a", lambda ledger: (ledger, ledger)) == RateLimitState(waits=2)
+    assert store.update("A", lambda ledger: (ledger, ledger)) == RateLimitState()
 
 
 def test_an_account_is_clear_while_it_has_no_entries(store: LimitStore) -> None:
     """And once they are gone; one with any entry never is, and one that cannot be read is not known to be."""
-    store.change("b", lambda ledger: (ledger, None))
-    assert store.is_clear("a")
-    store.change("a", lambda _: (Ledger(wait_until=7.0), None))
-    assert (store.is_clear("a"), store.is_clear("b")) == (False, True)
-    store.change("a", lambda _: (Ledger(), None))
-    assert store.is_clear("a")
+    store.update("b", lambda ledger: (ledger, None))
+    assert store.is_known_empty("a")
+    store.update("a", lambda _: (RateLimitState(wait_until=7.0), None))
+    assert (store.is_known_empty("a"), store.is_known_empty("b")) == (False, True)
+    store.update("a", lambda _: (RateLimitState(), None))
+    assert store.is_known_empty("a")
 
 
 def test_an_account_is_not_clear_since_it_was_while_it_was_changed(tmp_path: Path) -> None:
     """Whoever looks while another thread writes an entry must not send without it afterwards."""
     store = FileLimitStore(tmp_path)
 
-    def told(_: Ledger) -> tuple[Ledger, bool]:
-        return Ledger(wait_until=7.0), store.is_clear("a")
+    def told(_: RateLimitState) -> tuple[RateLimitState, bool]:
+        return RateLimitState(wait_until=7.0), store.is_known_empty("a")
 
-    assert store.change("a", told)
-    assert not store.is_clear("a")
+    assert store.update("a", told)
+    assert not store.is_known_empty("a")
 
 
 def test_an_account_that_cannot_be_kept_is_not_clear(tmp_path: Path) -> None:
     """So whoever asks is told, and does not send without."""
     (tmp_path / "limits").write_text("no folder")
-    assert not FileLimitStore(tmp_path / "limits").is_clear("a")
+    assert not FileLimitStore(tmp_path / "limits").is_known_empty("a")
 
 
 def test_a_change_that_raises_changes_nothing(store: LimitStore) -> None:
     """The old account stays, and the next change does not wait for a lock."""
 
-    def broken(_: Ledger) -> tuple[Ledger, None]:
+    def broken(_: RateLimitState) -> tuple[RateLimitState, None]:
         raise KeyError
 
-    store.change("a", add_one)
+    store.update("a", add_one)
     with pytest.raises(KeyError):
-        store.change("a", broken)
-    assert store.change("a", add_one) == 2
+        store.update("a", broken)
+    assert store.update("a", add_one) == 2
 
 
 def test_threads_change_one_after_the_other(store: LimitStore) -> None:
     """Nothing is lost among threads."""
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda _: store.change("a", add_one), range(200)))
-    assert store.change("a", add_one) == 201
+        list(threads.map(lambda _: store.update("a", add_one), range(200)))
+    assert store.update("a", add_one) == 201
 
 
 @pytest.mark.parametrize("archive", ["../../a", "", ".", "a\x00b", "ü" * 200, "x" * 5000, "a\udc80"])
 def test_any_id_is_a_file_of_the_folder(tmp_path: Path, archive: str) -> None:
     """No id of a registry leads elsewhere, or is too long for a name."""
     store = FileLimitStore(tmp_path / "limits")
-    assert (store.change(archive, add_one), store.change(archive, add_one)) == (1, 2)
+    assert (store.update(archive, add_one), store.update(archive, add_one)) == (1, 2)
     assert [each.name for each in tmp_path.iterdir()] == ["limits"]
-    assert store.file(archive).parent == tmp_path / "limits"
+    assert store.path_of(archive).parent == tmp_path / "limits"
 
 
 def test_processes_keep_a_limit_together(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_processes_keep_a_quota_together(tmp_path: Path) -> None:
     """Of 4 times 100 questions on a day for which there are 160, exactly 160 are sent."""
     processes = [start("replay", tmp_path, "100") for _ in range(4)]
     assert sum(len(result(process)) for process in processes) == QUOTA.requests * 0.8
-    counted = FileLimitStore(tmp_path).change(ARCHIVE.id, lambda ledger: (ledger, ledger.counted))
+    counted = FileLimitStore(tmp_path).update(ARCHIVE.id, lambda ledger: (ledger, ledger.counted))
     assert [count for _, count in counted.values()] == [160]
 
 
@@ -142,49 +142,49 @@ def test_a_damaged_file_is_set_aside_and_all_is_thought_used_up(
     """It never means that nothing was counted, and whoever runs it is told what to do."""
     said: list[str] = []
     store = FileLimitStore(tmp_path, said.append)
-    store.change("a", add_one)
-    damaged = damage(store.file("a").read_bytes())
-    store.file("a").write_bytes(damaged)
-    assert store.change("a", lambda ledger: (ledger, ledger)) == Ledger(lost=True)
-    assert FileLimitStore(tmp_path).change("a", lambda ledger: (ledger, ledger)) == Ledger(lost=True)
+    store.update("a", add_one)
+    damaged = damage(store.path_of("a").read_bytes())
+    store.path_of("a").write_bytes(damaged)
+    assert store.update("a", lambda ledger: (ledger, ledger)) == RateLimitState(lost=True)
+    assert FileLimitStore(tmp_path).update("a", lambda ledger: (ledger, ledger)) == RateLimitState(lost=True)
     assert (tmp_path / "a.damaged").read_bytes() == damaged
     assert len(said) == 1
-    assert str(store.file("a")) in said[0]
+    assert str(store.path_of("a")) in said[0]
     assert "delete" in said[0]
 
 
 def test_the_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     """It is an error, not damage: the newer one still counts on it."""
     store = FileLimitStore(tmp_path)
-    store.file("a").write_text('{"unlost-limits": 2}')
+    store.path_of("a").write_text('{"unlost-limits": 2}')
     with pytest.raises(InputError, match="version 2"):
-        store.change("a", add_one)
-    assert store.file("a").read_text() == '{"unlost-limits": 2}'
+        store.update("a", add_one)
+    assert store.path_of("a").read_text() == '{"unlost-limits": 2}'
 
 
 def test_a_lock_that_is_never_given_back_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing hangs because some process was stopped in the middle of a change."""
-    monkeypatch.setattr(limit_store, "_LOCKED_SECONDS", 0.05)
+    monkeypatch.setattr(limit_store, "_LOCK_TIMEOUT", 0.05)
     store = FileLimitStore(tmp_path)
-    store.change("a", add_one)
+    store.update("a", add_one)
     descriptor = os.open(tmp_path / "a.lock", os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         with pytest.raises(OSError, match="locked"):
-            store.change("a", add_one)
+            store.update("a", add_one)
     finally:
         os.close(descriptor)
-    assert store.change("a", add_one) == 2
+    assert store.update("a", add_one) == 2
 
 
 def test_nobody_else_can_hold_the_lock(tmp_path: Path) -> None:
     """Other users of the machine cannot open what is locked; a folder that is shared on purpose stays as it is."""
-    FileLimitStore(tmp_path / "own").change("a", lambda ledger: (ledger, None))
+    FileLimitStore(tmp_path / "own").update("a", lambda ledger: (ledger, None))
     assert (tmp_path / "own").stat().st_mode & 0o077 == 0
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    FileLimitStore(shared).change("a", lambda ledger: (ledger, None))
+    FileLimitStore(shared).update("a", lambda ledger: (ledger, None))
     assert shared.stat().st_mode & 0o777 == 0o777
 
 
@@ -192,4 +192,4 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """Without a place to count, nothing is sent."""
     (tmp_path / "limits").write_text("a file")
     with pytest.raises(OSError, match="limits"):
-        FileLimitStore(tmp_path / "limits").change("a", add_one)
+        FileLimitStore(tmp_path / "limits").update("a", add_one)

@@ -5,22 +5,26 @@ import asyncio
 import pytest
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
 from unlost.archives.manners import waiting
-from unlost.archives.manners.ledger import Ledger
+from unlost.archives.manners.ledger import RateLimitState
 from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.manners.waiting import Patience, Turns
+from unlost.archives.manners.waiting import WaitBudget, RateLimiter
 from unlost.errors import NotNowError
 
-SLOW = Archive("a", "A", Kind.MEMENTO, limits=(Limit(1, 8, (Work.INDEX,), "a test"),))  # one each 10 seconds
-WIDE = Archive("b", "B", Kind.MEMENTO, limits=(Limit(10_000, 1, (Work.INDEX, Work.REPLAY), "a test"),))
-FREE = Archive("c", "C", Kind.MEMENTO)
+SLOW = Archive(
+    "a", "A", ArchiveKind.MEMENTO, limits=(RateLimit(1, 8, (RequestKind.INDEX,), "a test"),)
+)  # one each 10 seconds
+WIDE = Archive(
+    "b", "B", ArchiveKind.MEMENTO, limits=(RateLimit(10_000, 1, (RequestKind.INDEX, RequestKind.REPLAY), "a test"),)
+)
+FREE = Archive("c", "C", ArchiveKind.MEMENTO)
 
 
-def turns() -> tuple[Turns, VirtualClock]:
+def turns() -> tuple[RateLimiter, VirtualClock]:
     """Return what gives turns, and its clock."""
     clock = VirtualClock(0.0)
-    return Turns(MemoryLimitStore(), clock), clock
+    return RateLimiter(MemoryLimitStore(), clock), clock
 
 
 async def settled() -> None:
@@ -38,9 +42,9 @@ def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
         order: list[tuple[int, float]] = []
 
         async def one(number: int) -> None:
-            turn = await given.take(SLOW, Work.INDEX, slot, Patience(999))
+            turn = await given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(999))
             order.append((number, round(turn.at)))
-            turn.end()
+            turn.release()
 
         await asyncio.gather(*(one(number) for number in range(5)))
         assert order == [(0, 0), (1, 10), (2, 20), (3, 30), (4, 40)]
@@ -54,23 +58,23 @@ def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.Mon
     async def run() -> None:
         given, _ = turns()
         slot = asyncio.Semaphore(5)
-        first = await given.take(WIDE, Work.INDEX, slot, Patience(1))
-        second = asyncio.create_task(given.take(WIDE, Work.INDEX, slot, Patience(1)))
-        other = await given.take(WIDE, Work.REPLAY, slot, Patience(1))
+        first = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
+        second = asyncio.create_task(given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1)))
+        other = await given.acquire(WIDE, RequestKind.REPLAY, slot, WaitBudget(1))
         await settled()
         assert not second.done()
-        first.sent()
+        first.mark_sent()
         await settled()
         assert second.done()
-        monkeypatch.setattr(waiting, "_UNSENT_SECONDS", 0.05)
-        (await second).end()
-        hanging = await given.take(WIDE, Work.INDEX, slot, Patience(1))
-        hanging.hold()
+        monkeypatch.setattr(waiting, "_MAX_CONNECT_HOLD", 0.05)
+        (await second).release()
+        hanging = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
+        hanging.mark_connecting()
         async with asyncio.timeout(5):
-            last = await given.take(WIDE, Work.INDEX, slot, Patience(1))
+            last = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
         for turn in (first, other, hanging, last):
-            turn.end()
-            turn.end()
+            turn.release()
+            turn.release()
         assert not slot.locked()
 
     asyncio.run(run())
@@ -81,18 +85,18 @@ def test_who_has_no_limits_is_not_kept_waiting_for_others() -> None:
 
     async def run() -> None:
         store, clock = MemoryLimitStore(), VirtualClock(0.0)
-        given = Turns(store, clock)
+        given = RateLimiter(store, clock)
         slot = asyncio.Semaphore(2)
-        first, second = [await given.take(FREE, Work.INDEX, slot, Patience(1)) for _ in range(2)]
-        third = asyncio.create_task(given.take(FREE, Work.INDEX, slot, Patience(90)))
+        first, second = [await given.acquire(FREE, RequestKind.INDEX, slot, WaitBudget(1)) for _ in range(2)]
+        third = asyncio.create_task(given.acquire(FREE, RequestKind.INDEX, slot, WaitBudget(90)))
         await settled()
         assert not third.done()
-        store.change(FREE.id, lambda _: (Ledger(wait_until=60.0, waits=1), None))
-        first.end()
+        store.update(FREE.id, lambda _: (RateLimitState(wait_until=60.0, waits=1), None))
+        first.release()
         turn = await third
-        assert (turn.at, turn.troubled, clock.slept) == (60.0, True, [60.0])
+        assert (turn.at, turn.has_backoff, clock.slept) == (60.0, True, [60.0])
         for each in (second, turn):
-            each.end()
+            each.release()
         assert not slot.locked()
 
     asyncio.run(run())
@@ -105,16 +109,16 @@ def test_an_account_that_cannot_be_looked_at_costs_no_slot(monkeypatch: pytest.M
         store = MemoryLimitStore()
         looks = iter([True])
 
-        def is_clear(_: str) -> bool:
+        def is_known_empty(_: str) -> bool:
             for look in looks:
                 return look
             raise OSError("a disk")
 
         slot = asyncio.Semaphore(1)
         with monkeypatch.context() as patch:
-            patch.setattr(store, "is_clear", is_clear)
+            patch.setattr(store, "is_known_empty", is_known_empty)
             with pytest.raises(OSError, match="a disk"):
-                await Turns(store, VirtualClock(0.0)).take(FREE, Work.INDEX, slot, Patience(1))
+                await RateLimiter(store, VirtualClock(0.0)).acquire(FREE, RequestKind.INDEX, slot, WaitBudget(1))
         assert not slot.locked()
 
     asyncio.run(run())
@@ -126,17 +130,17 @@ def test_a_slot_is_not_held_while_waiting_for_a_limit() -> None:
     async def run() -> None:
         given, clock = turns()
         slot = asyncio.Semaphore(1)
-        (await given.take(SLOW, Work.INDEX, slot, Patience(99))).end()
+        (await given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(99))).release()
 
         async def stopped(seconds: float) -> None:
             assert seconds > 0
             await asyncio.Event().wait()
 
         clock.sleep = stopped  # type: ignore[method-assign]
-        waits = asyncio.create_task(given.take(SLOW, Work.INDEX, slot, Patience(99)))
+        waits = asyncio.create_task(given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(99)))
         await settled()
         async with asyncio.timeout(5):
-            (await given.take(SLOW, Work.REPLAY, slot, Patience(0))).end()
+            (await given.acquire(SLOW, RequestKind.REPLAY, slot, WaitBudget(0))).release()
         waits.cancel()
         await asyncio.gather(waits, return_exceptions=True)
         assert not slot.locked()
@@ -149,19 +153,19 @@ def test_patience_is_for_all_waits_of_a_question_together() -> None:
 
     async def run() -> None:
         given, clock = turns()
-        slot, patience = asyncio.Semaphore(1), Patience(25)
+        slot, patience = asyncio.Semaphore(1), WaitBudget(25)
         for at in (0, 10, 20):
-            turn = await given.take(SLOW, Work.INDEX, slot, patience)
+            turn = await given.acquire(SLOW, RequestKind.INDEX, slot, patience)
             assert round(turn.at) == at
-            turn.end()
+            turn.release()
         with pytest.raises(NotNowError) as caught:
-            await given.take(SLOW, Work.INDEX, slot, patience)
+            await given.acquire(SLOW, RequestKind.INDEX, slot, patience)
         assert (round(caught.value.until), caught.value.reason) == (30, "rate")
         assert round(clock.now()) == 20
 
         async def one() -> float:
-            turn = await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(25))
-            turn.end()
+            turn = await given.acquire(SLOW, RequestKind.INDEX, asyncio.Semaphore(1), WaitBudget(25))
+            turn.release()
             return round(turn.at)
 
         ended = await asyncio.gather(*(one() for _ in range(4)), return_exceptions=True)
@@ -177,9 +181,9 @@ def test_the_message_says_when_and_why() -> None:
 
     async def run() -> None:
         given, _ = turns()
-        (await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(0))).end()
+        (await given.acquire(SLOW, RequestKind.INDEX, asyncio.Semaphore(1), WaitBudget(0))).release()
         with pytest.raises(NotNowError, match="a: not queried before 1970-01-01 01:01 CET: its rate is used up"):
-            await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(0))
+            await given.acquire(SLOW, RequestKind.INDEX, asyncio.Semaphore(1), WaitBudget(0))
 
     asyncio.run(run())
 
@@ -191,14 +195,14 @@ def test_nobody_waits_for_questions_that_hang_longer_than_they_are_willing_to(sl
     async def run() -> None:
         given, _ = turns()
         slot = asyncio.Semaphore(slots)
-        hanging = await given.take(WIDE, Work.INDEX, slot, Patience(1))
+        hanging = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
         if slots == 1:
-            hanging.sent()  # it has left the queue, and keeps its connection
+            hanging.mark_sent()  # it has left the queue, and keeps its connection
         with pytest.raises(NotNowError, match="has not answered what it was asked before") as refused:
-            await given.take(WIDE, Work.INDEX, slot, Patience(0.05))
+            await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(0.05))
         assert refused.value.reason == "busy"
-        hanging.end()
-        (await given.take(WIDE, Work.INDEX, slot, Patience(0))).end()
+        hanging.release()
+        (await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(0))).release()
 
     asyncio.run(run())
 
@@ -210,15 +214,17 @@ def test_the_wait_for_a_slot_has_a_patience_of_its_own(archive: Archive) -> None
     async def run() -> None:
         given, _ = turns()
         slot = asyncio.Semaphore(1)
-        hanging = await given.take(archive, Work.INDEX, slot, Patience(0.01))
-        hanging.sent()
-        later = [asyncio.create_task(given.take(archive, Work.INDEX, slot, Patience(0.01, 30))) for _ in range(3)]
+        hanging = await given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(0.01))
+        hanging.mark_sent()
+        later = [
+            asyncio.create_task(given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(0.01, 30))) for _ in range(3)
+        ]
         with pytest.raises(NotNowError):
-            await given.take(archive, Work.INDEX, slot, Patience(0.05, 0.1))
+            await given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(0.05, 0.1))
         assert not any(task.done() for task in later)
-        hanging.end()
+        hanging.release()
         for task in later:
-            (await task).end()
+            (await task).release()
         assert not slot.locked()
 
     asyncio.run(run())
@@ -230,18 +236,18 @@ def test_nobody_waits_long_in_a_queue_for_limits() -> None:
     async def run() -> None:
         given, clock = turns()
         slot = asyncio.Semaphore(5)
-        (await given.take(SLOW, Work.INDEX, slot, Patience(1))).end()
+        (await given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(1))).release()
 
         async def stopped(seconds: float) -> None:
             assert seconds > 0
             await asyncio.Event().wait()
 
         clock.sleep = stopped  # type: ignore[method-assign]
-        first = asyncio.create_task(given.take(SLOW, Work.INDEX, slot, Patience(99, 99)))
+        first = asyncio.create_task(given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(99, 99)))
         await settled()
         async with asyncio.timeout(20):
             with pytest.raises(NotNowError) as refused:
-                await given.take(SLOW, Work.INDEX, slot, Patience(0.05, 60))
+                await given.acquire(SLOW, RequestKind.INDEX, slot, WaitBudget(0.05, 60))
         assert refused.value.reason == "busy"
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
@@ -256,16 +262,16 @@ def test_who_is_cancelled_while_waiting_says_that_nothing_was_sent(archive: Arch
     async def run() -> None:
         given, _ = turns()
         slot = asyncio.Semaphore(1)
-        hanging = await given.take(archive, Work.INDEX, slot, Patience(1))
-        waits = asyncio.create_task(given.take(archive, Work.INDEX, slot, Patience(60)))
+        hanging = await given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(1))
+        waits = asyncio.create_task(given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(60)))
         await settled()
         waits.cancel()
-        with pytest.raises(asyncio.CancelledError, match=waiting.UNSENT):
+        with pytest.raises(asyncio.CancelledError, match=waiting.NOT_SENT):
             await waits
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
-                await given.take(archive, Work.INDEX, slot, Patience(60))
-        hanging.end()
+                await given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(60))
+        hanging.release()
 
     asyncio.run(run())
 
@@ -279,11 +285,11 @@ def test_a_wait_that_ends_leaves_no_error(for_slot: float | None) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
         given, _ = turns()
         slot = asyncio.Semaphore(5)
-        first = await given.take(WIDE, Work.INDEX, slot, Patience(1))
+        first = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
         with pytest.raises(NotNowError):
-            await given.take(WIDE, Work.INDEX, slot, Patience(0.02, for_slot))
+            await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(0.02, for_slot))
         await settled()
-        first.end()
+        first.release()
         assert errors == []
 
     asyncio.run(run())

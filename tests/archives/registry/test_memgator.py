@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.archive import Figure, Kind, Work
+from unlost.archives.archive import SourcedNumber, ArchiveKind, RequestKind
 from unlost.archives.registry.registry import Registry, load_registry
 from unlost.errors import InputError
 
@@ -33,10 +33,10 @@ def load(tmp_path: Path, entries: object) -> Registry:
 def test_every_field_is_read(tmp_path: Path) -> None:
     """All six of them."""
     (archive,) = load(tmp_path, [ENTRY])
-    assert (archive.id, archive.name, archive.kind) == ("example", "Example Archive", Kind.MEMENTO)
+    assert (archive.id, archive.name, archive.kind) == ("example", "Example Archive", ArchiveKind.MEMENTO)
     assert (archive.timemap, archive.timegate) == (ENTRY["timemap"], ENTRY["timegate"])
-    assert (archive.hit_rate, archive.enabled) == (Figure(0.25, "`probability` in archives"), True)
-    assert {work for limit in archive.limits for work in limit.works} == {Work.INDEX, Work.REPLAY}
+    assert (archive.hit_rate, archive.enabled) == (SourcedNumber(0.25, "`probability` in archives"), True)
+    assert {work for limit in archive.limits for work in limit.works} == {RequestKind.INDEX, RequestKind.REPLAY}
 
 
 def test_what_is_ignored_there_is_off_here(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_an_archive_that_we_know_keeps_its_limits(tmp_path: Path) -> None:
     assert (known.kind, known.limits, known.quotas) == (ours.kind, ours.limits, ours.quotas)
     assert known.timemap == "https://archive.today/timemap/"
     (elsewhere,) = load(tmp_path, [entry | {"timemap": "http://127.0.0.1:1208/timemap/"}])
-    assert (elsewhere.kind, elsewhere.timegate, elsewhere.quotas) == (Kind.MEMENTO, None, ())
+    assert (elsewhere.kind, elsewhere.timegate, elsewhere.quotas) == (ArchiveKind.MEMENTO, None, ())
 
 
 @pytest.mark.parametrize(

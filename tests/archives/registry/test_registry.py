@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.archive import Figure, Kind, Limit, Lister, Work
+from unlost.archives.archive import SourcedNumber, ArchiveKind, RateLimit, PrefixListing, RequestKind
 from unlost.archives.registry.registry import Registry, load_registry, without_default_limits
 from unlost.errors import InputError, UsageError
 
@@ -42,7 +42,7 @@ def test_a_file_replaces_ours(tmp_path: Path) -> None:
     assert (archive.id, archive.name, archive.kind, archive.deep, archive.enabled) == (
         "mine",
         "My own",
-        Kind.PYWB,
+        ArchiveKind.PYWB,
         True,
         True,
     )
@@ -92,20 +92,23 @@ source = "told by mail"
     assert (archive.deep, archive.enabled, archive.canonical) == (False, False, ("image/*",))
     assert (archive.migrated, archive.mementomap) == (("text/html", "*"), "https://a.example/map.ukvs")
     assert archive.filters == (str(tmp_path / "old.filter"), "https://a.example/new.filter")
-    assert archive.hit_rate == Figure(1.0, "counted")
-    assert archive.lister == Lister(("exact", "prefix"), Figure(5, "s"), Figure(9, "t"))
-    assert archive.limits[0] == Limit(3, 0.5, (Work.INDEX, Work.REPLAY), "told by phone")
-    assert archive.quotas == (Limit(100, 86_400, (Work.SEARCH,), "told by mail"),)
+    assert archive.hit_rate == SourcedNumber(1.0, "counted")
+    assert archive.lister == PrefixListing(("exact", "prefix"), SourcedNumber(5, "s"), SourcedNumber(9, "t"))
+    assert archive.limits[0] == RateLimit(3, 0.5, (RequestKind.INDEX, RequestKind.REPLAY), "told by phone")
+    assert archive.quotas == (RateLimit(100, 86_400, (RequestKind.SEARCH,), "told by mail"),)
 
 
 def test_what_has_no_limit_gets_the_default_one(tmp_path: Path) -> None:
     """Also an archive that states one for another kind of question; only an empty list says that there is none."""
     (stated,) = load(tmp_path, MINE)
-    assert {work for limit in stated.limits for work in limit.works} == {Work.INDEX, Work.REPLAY}
+    assert {work for limit in stated.limits for work in limit.works} == {RequestKind.INDEX, RequestKind.REPLAY}
     assert all("our own choice" in limit.source for limit in stated.limits)
     own = '[[archive.limits]]\nrequests = 9\nseconds = 1\nworks = ["replay"]\nsource = "s"\n'
     (partly,) = load(tmp_path, MINE + own)
-    assert [(limit.requests, limit.works) for limit in partly.limits] == [(9, (Work.REPLAY,)), (30, (Work.INDEX,))]
+    assert [(limit.requests, limit.works) for limit in partly.limits] == [
+        (9, (RequestKind.REPLAY,)),
+        (30, (RequestKind.INDEX,)),
+    ]
     assert without_default_limits(stated).limits == ()
     assert [limit.requests for limit in without_default_limits(partly).limits] == [9]
     (free,) = load(tmp_path, MINE + "limits = []\n")

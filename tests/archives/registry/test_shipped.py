@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from unlost.archives.archive import Kind, Work
-from unlost.archives.registry.entries import LOCAL
+from unlost.archives.archive import ArchiveKind, RequestKind
+from unlost.archives.registry.entries import LOCAL_KINDS
 from unlost.archives.registry.registry import load_registry
 
 SHIPPED = files("unlost.archives.registry").joinpath("archives.toml").read_text()
@@ -67,8 +67,10 @@ def test_every_archive_has_a_limit_for_everything_that_it_can_be_asked() -> None
     """Nobody is asked as fast as we can."""
     for archive in load_registry():
         covered = {work for limit in archive.limits for work in limit.works}
-        assert {Work.INDEX, Work.REPLAY} <= covered, archive.id
-        assert (Work.SEARCH in covered) == (archive.search is not None or archive.kind is Kind.ARCHIVE_TODAY)
+        assert {RequestKind.INDEX, RequestKind.REPLAY} <= covered, archive.id
+        assert (RequestKind.SEARCH in covered) == (
+            archive.search is not None or archive.kind is ArchiveKind.ARCHIVE_TODAY
+        )
 
 
 def test_what_is_known_of_single_archives() -> None:
@@ -76,8 +78,8 @@ def test_what_is_known_of_single_archives() -> None:
     registry = load_registry()
     wayback = registry.get("web.archive.org")
     assert [(limit.requests, limit.seconds, limit.works) for limit in wayback.limits] == [
-        (30, 60, (Work.INDEX,)),
-        (600, 60, (Work.REPLAY,)),
+        (30, 60, (RequestKind.INDEX,)),
+        (600, 60, (RequestKind.REPLAY,)),
     ]
     assert wayback.lister is not None
     assert wayback.lister.cap is not None
@@ -91,4 +93,4 @@ def test_what_is_known_of_single_archives() -> None:
     assert australia is not None
     assert "domain" not in australia.matches
     assert registry.get("arquivo.pt").search == "https://arquivo.pt/textsearch?q={terms}"
-    assert not any(archive.kind in LOCAL for archive in registry)
+    assert not any(archive.kind in LOCAL_KINDS for archive in registry)

@@ -12,10 +12,10 @@ import pytest
 from tests.archives.asking.asking import Asking, asking
 from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Talk
-from unlost.archives.archive import Limit, Work
-from unlost.archives.sampling.fulltext import FullText, Results
-from unlost.archives.sampling.sampler import Stop
-from unlost.archives.sampling.searcher import Searcher
+from unlost.archives.archive import RateLimit, RequestKind
+from unlost.archives.sampling.fulltext import FullTextSearch, SearchResultPage
+from unlost.archives.sampling.sampler import EarlyStop
+from unlost.archives.sampling.searcher import SearchSampler
 from unlost.archives.sampling.state import SampleState
 from unlost.errors import FailedError, NotNowError, UnsupportedError
 from unlost.formats.problems import Problems
@@ -29,10 +29,10 @@ def item(uri: object, **more: object) -> dict[str, object]:
     return {"originalURL": uri, "tstamp": "20140101000000", "mimeType": "text/html", "title": "a title", **more}
 
 
-def search_of(there: Asking, problems: Problems | None = None) -> FullText:
+def search_of(there: Asking, problems: Problems | None = None) -> FullTextSearch:
     """Return the search of the server's archive."""
     archive = replace(there.archive, search=f"{there.server.url}/textsearch?q={{terms}}")
-    return FullText(archive, there.courier, problems or Problems())
+    return FullTextSearch(archive, there.courier, problems or Problems())
 
 
 def answering(say: Say) -> Callable[[Talk], object]:
@@ -49,12 +49,12 @@ def answering(say: Say) -> Callable[[Talk], object]:
     return answer
 
 
-def page(say: Say, terms: str = "x", problems: Problems | None = None) -> Results:
+def page(say: Say, terms: str = "x", problems: Problems | None = None) -> SearchResultPage:
     """Return one page of results."""
 
-    async def ask() -> Results:
+    async def ask() -> SearchResultPage:
         async with asking(answering(say)) as there:  # type: ignore[arg-type]
-            return await search_of(there, problems).page(terms)
+            return await search_of(there, problems).search(terms)
 
     return asyncio.run(ask())
 
@@ -77,8 +77,8 @@ def test_results_are_read_with_what_they_tell() -> None:
 
     found = page(say, 'água & "boat" #1+1')
     assert heard == ['água & "boat" #1+1']
-    assert found.more
-    assert [(each.key, each.held.datetime, each.held.mime, each.held.language) for each in found.results] == [
+    assert found.has_more
+    assert [(each.key, each.mementos.datetime, each.mementos.mime, each.mementos.language) for each in found.hits] == [
         ("com,a)/b?c", "20140101000000", "text/html", "pt"),
         ("com,a)/b", "20140101000000", "text/html", "-"),
         ("com,a)/c", "20140101000000", "-", "-"),
@@ -100,7 +100,7 @@ def test_results_that_are_none_are_counted() -> None:
         item("http://a.com/\ud800"),
     ]
     found = page(lambda *_: {"response_items": [*items, item("http://a.com/")]}, problems=problems)
-    assert ([each.key for each in found.results], found.count, found.more) == (["com,a)/"], 9, False)
+    assert ([each.key for each in found.hits], found.count, found.has_more) == (["com,a)/"], 9, False)
     assert problems.counts == {"bad-result": 6, "foreign-scheme": 1, "bad-address": 1}
 
 
@@ -131,7 +131,7 @@ def test_nothing_found_is_an_answer() -> None:
     """An empty list, or 404."""
     for said in ({"response_items": [], "next_page": "x"}, 404):
         found = page(lambda *_, said=said: said)
-        assert (found.results, found.more) == ((), False)
+        assert (found.hits, found.has_more) == ((), False)
 
 
 def test_an_archive_without_search_is_refused() -> None:
@@ -140,7 +140,7 @@ def test_an_archive_without_search_is_refused() -> None:
     async def ask() -> None:
         async with asking(answering(lambda *_: 404)) as there:  # type: ignore[arg-type]
             with pytest.raises(UnsupportedError):
-                FullText(there.archive, there.courier, Problems())
+                FullTextSearch(there.archive, there.courier, Problems())
 
     asyncio.run(ask())
 
@@ -156,23 +156,23 @@ class Search:
 
     def run(
         self, *terms: str, requests: int = 100, pages: int = 10, seed: int | None = None, **manners: object
-    ) -> Stop | None:
+    ) -> EarlyStop | None:
         """Search for terms."""
 
         def say(terms: str, offset: int) -> object:
             self.asked.append((terms, offset))
             return self._say(terms, offset)
 
-        async def ask() -> Stop | None:
+        async def ask() -> EarlyStop | None:
             async with asking(answering(say), **manners) as there:  # type: ignore[arg-type]
                 with SampleState(self._path) as state:
                     if state.plan() is None:
                         state.begin(dict, terms=terms)
-                    searcher = Searcher(state, search_of(there), pages=pages, seed=seed)
+                    searcher = SearchSampler(state, search_of(there), pages=pages, seed=seed)
                     stop = await searcher.run(requests)
-                    self.found = [row[0] for row in state.rows([])]
-                    self.copies = state.copies()
-                    self.terms = state.terms()
+                    self.found = [row[0] for row in state.iter_map_rows([])]
+                    self.copies = state.count_mementos()
+                    self.terms = state.count_terms()
                     self.times += [at for at, _ in there.server.asked]
                     return stop
 
@@ -237,7 +237,7 @@ def test_words_are_followed_only_if_that_is_wanted(tmp_path: Path) -> None:
 
 def test_searches_keep_limits_and_obey_429(tmp_path: Path) -> None:
     """Counted at the server; a wait that is too long ends the run, and the next goes on."""
-    limit = Limit(20, 60, (Work.SEARCH,), "the test")
+    limit = RateLimit(20, 60, (RequestKind.SEARCH,), "the test")
     search = Search(tmp_path, lambda terms, offset: several(terms, offset, 100))
     assert search.run("a", pages=100, requests=60, limits=(limit,)) is None
     assert len(search.times) == 60
@@ -245,7 +245,7 @@ def test_searches_keep_limits_and_obey_429(tmp_path: Path) -> None:
     busy = Search(tmp_path, lambda terms, offset: 429 if len(busy.asked) == 3 else several(terms, offset, 100))
     busy._path = tmp_path / "b"
     stop = busy.run("a", pages=5, patience=10.0)
-    assert isinstance(stop, Stop)
+    assert isinstance(stop, EarlyStop)
     assert isinstance(stop.error, NotNowError)
     assert stop.error.reason == "told-to-wait"
     assert busy.run("a", pages=5) is None

@@ -4,8 +4,8 @@ from io import BytesIO
 
 import pytest
 
-from unlost.archives.repository import StoredCopy
-from unlost.archives.sampling.language import language_of
+from unlost.archives.repository import FetchedCapture
+from unlost.archives.sampling.language import capture_language
 from unlost.formats.capture import Capture
 
 
@@ -28,10 +28,10 @@ from unlost.formats.capture import Capture
 )
 def test_only_what_is_told(body: bytes, header: str | None, expected: str | None) -> None:
     """The page's own word goes before its server's, and nothing is guessed."""
-    copy = StoredCopy(
+    copy = FetchedCapture(
         Capture("http://a.com/", "com,a)/", "20140101000000"),
         () if header is None else (("content-language", header),),
         BytesIO(body),
     )
-    assert language_of(copy) == expected
+    assert capture_language(copy) == expected
     assert copy.body.tell() == 0

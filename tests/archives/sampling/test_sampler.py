@@ -14,11 +14,11 @@ from tests.archives.asking.asking import asking
 from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Limit, Work
-from unlost.archives.clients.memento import MementoArchive
-from unlost.archives.repository import StoredCopy
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
+from unlost.archives.clients.memento import MementoClient
+from unlost.archives.repository import FetchedCapture
 from unlost.archives.sampling.sample_map import write_sample_map
-from unlost.archives.sampling.sampler import AddressList, Sampler
+from unlost.archives.sampling.sampler import SampleUrlList, ArchiveSampler
 from unlost.archives.sampling.state import SampleState
 from unlost.errors import (
     ExcludedError,
@@ -39,7 +39,7 @@ TIMEMAP = b'<http://m.example/20140101000000/x>; rel="memento"; datetime="Wed, 0
 def state_of(path: Path, pages: Iterable[str]) -> SampleState:
     """Return a state that is to be asked for some pages."""
     state = SampleState(path / "s")
-    listed = AddressList(io.BytesIO("".join(f"{page}\n" for page in pages).encode()), Problems(), "x")
+    listed = SampleUrlList(io.BytesIO("".join(f"{page}\n" for page in pages).encode()), Problems(), "x")
     state.begin(lambda: {"addresses": listed.digest}, listed)
     return state
 
@@ -55,7 +55,7 @@ class Told:
     def __init__(
         self, captures: dict[str, list[Capture | UnlostError]], copies: dict[str, object] | None = None
     ) -> None:
-        self.archive = Archive("a", "A", Kind.MEMENTO)
+        self.archive = Archive("a", "A", ArchiveKind.MEMENTO)
         self.fetched: list[Capture] = []
         self.asked: list[str] = []
         self._captures = captures
@@ -69,24 +69,26 @@ class Told:
                 raise each
             yield each
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return a page, None, or raise."""
         self.fetched.append(capture)
         found = self._copies.get(capture.uri)
         if isinstance(found, UnlostError):
             raise found
-        return None if found is None else StoredCopy(capture, (), io.BytesIO(found))  # type: ignore[arg-type]
+        return None if found is None else FetchedCapture(capture, (), io.BytesIO(found))  # type: ignore[arg-type]
 
-    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+    async def list_prefix(
+        self, prefix: str, first: str | None = None, last: str | None = None
+    ) -> AsyncIterator[Capture]:
         """Nothing asks for it."""
         raise NotImplementedError(prefix, first, last)
         yield
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Nothing asks for it."""
         raise NotImplementedError
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Nothing asks for it."""
         raise NotImplementedError
 
@@ -106,9 +108,9 @@ def test_every_kind_of_answer_is_kept(tmp_path: Path) -> None:
     )
     names = ("cut", "cut-at-once", "half", "hidden", "held", "odd", "missed")
     with state_of(tmp_path, (f"http://a.com/{name}" for name in names)) as state:
-        stop = asyncio.run(Sampler(state, archive, VirtualClock()).run(concurrency=2))
+        stop = asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=2))
         assert stop is None
-        assert state.outcomes() == {"cut": 1, "excluded": 1, "hit": 3, "miss": 1, "timeout": 1}
+        assert state.count_outcomes() == {"cut": 1, "excluded": 1, "hit": 3, "miss": 1, "timeout": 1}
         write_sample_map(state, tmp_path / "m", kind="uris", by=["mime", "year"])
         assert (tmp_path / "m").read_text().splitlines()[4:] == [
             "* 2014 - 2+",
@@ -120,7 +122,7 @@ def test_every_kind_of_answer_is_kept(tmp_path: Path) -> None:
             "com,a)/odd 2014 - 1+",
         ]
         archive.asked.clear()
-        asyncio.run(Sampler(state, archive, VirtualClock()).run())
+        asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run())
         assert archive.asked == ["http://a.com/cut-at-once", "http://a.com/half"]
 
 
@@ -147,15 +149,15 @@ def test_a_language_costs_one_copy_of_a_page(tmp_path: Path) -> None:
         },
     )
     with state_of(tmp_path, ["http://a.com/p", "http://a.com/i", *(f"http://a.com/{n}" for n in names)]) as state:
-        asyncio.run(Sampler(state, archive, VirtualClock(), language=True).run(concurrency=1))
+        asyncio.run(ArchiveSampler(state, archive, VirtualClock(), language=True).run(concurrency=1))
         assert [(each.uri, each.datetime) for each in archive.fetched] == [
             ("http://a.com/p", "20150101000000"),
             ("http://a.com/gone", "20140101000000"),
             ("http://a.com/hidden", "20140101000000"),
             ("http://a.com/fails", "20140101000000"),
         ]
-        assert state.outcomes() == {"hit": 4, "timeout": 1}
-        held = {row[0]: row[1] for row in state.rows(["language"])}
+        assert state.count_outcomes() == {"hit": 4, "timeout": 1}
+        held = {row[0]: row[1] for row in state.iter_map_rows(["language"])}
         assert held == {"*": "pt", "com,a)/gone": "-", "com,a)/hidden": "-", "com,a)/i": "-", "com,a)/p": "pt"}
 
 
@@ -164,14 +166,14 @@ def test_an_archive_that_cannot_be_asked_says_so(tmp_path: Path) -> None:
     archive = Told({f"http://a.com/{number}": [UnsupportedError("no list", "a")] for number in range(9)})
     with state_of(tmp_path, archive._captures) as state:
         with pytest.raises(UnsupportedError):
-            asyncio.run(Sampler(state, archive, VirtualClock()).run(concurrency=1))
-        assert (len(archive.asked), state.outcomes()) == (1, {"": 9})
+            asyncio.run(ArchiveSampler(state, archive, VirtualClock()).run(concurrency=1))
+        assert (len(archive.asked), state.count_outcomes()) == (1, {"": 9})
 
 
 def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
     """At no time more than the limit at the server, 429 obeyed, quotas kept; later runs come to the end."""
-    limit = Limit(30, 60, (Work.INDEX,), "the test")
-    quota = Limit(100, 86_400, (Work.INDEX,), "the test")
+    limit = RateLimit(30, 60, (RequestKind.INDEX,), "the test")
+    quota = RateLimit(100, 86_400, (RequestKind.INDEX,), "the test")
 
     async def answering(talk: Talk) -> None:
         if talk.number == 20:
@@ -186,7 +188,9 @@ def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
             runs = 0
             while True:
                 runs += 1
-                stop = await Sampler(state, MementoArchive(archive, there.courier), there.clock).run(concurrency=4)
+                stop = await ArchiveSampler(state, MementoClient(archive, there.courier), there.clock).run(
+                    concurrency=4
+                )
                 if stop is None:
                     return [at for at, _ in there.server.asked], reasons, runs
                 assert isinstance(stop.error, NotNowError)
@@ -195,7 +199,7 @@ def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
 
     with state_of(tmp_path, (f"http://a.com/{number}" for number in range(170))) as state:
         times, reasons, runs = asyncio.run(run(state))
-        assert state.outcomes() == {"hit": 153, "miss": 17}
+        assert state.count_outcomes() == {"hit": 153, "miss": 17}
     assert (len(times), runs, set(reasons)) == (171, 3, {"quota"})
     assert most_within(times, 60) <= 30
     told = times[20]
@@ -214,10 +218,10 @@ def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
 def test_lists_are_read_as_others_are(tmp_path: Path, text: str, keys: list[str], problems: dict[str, int]) -> None:
     """Each page once, by its key; SURTs, too; what is no address is counted."""
     found = Problems()
-    listed = AddressList(io.BytesIO(text.encode()), found, "x")
+    listed = SampleUrlList(io.BytesIO(text.encode()), found, "x")
     with SampleState(tmp_path / "s") as state:
         state.begin(dict, listed)
-        pages = list(state.unanswered())
+        pages = list(state.iter_unanswered())
         assert [page.key for page in pages] == keys
         assert found.counts == problems
         assert all(page.uri.strip().startswith(("http", "a.com")) for page in pages)
@@ -235,10 +239,10 @@ def test_a_list_that_was_not_read_to_its_end_was_not_begun(tmp_path: Path) -> No
             state.begin(dict, broken())
         assert state.plan() is None
         state.begin(lambda: {"a": 1}, [("com,a)/", b"http://a.com/")])
-        assert (state.plan(), state.size()) == ({"a": 1}, 1)
+        assert (state.plan(), state.count_pages()) == ({"a": 1}, 1)
         with pytest.raises(UsageError, match="a was 1 and is 2"):
-            state.require({"a": 2})
-        state.forget()
+            state.check_plan({"a": 2})
+        state.clear()
         assert state.plan() is None
     assert not (tmp_path / "s").exists()
 
@@ -297,9 +301,9 @@ def test_a_large_list_is_not_held_in_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with SampleState(tmp_path / "s") as state:
-            listed = AddressList(path, Problems())
+            listed = SampleUrlList(path, Problems())
             state.begin(dict, listed)
-            pages = state.unanswered()
+            pages = state.iter_unanswered()
             assert sum(1 for _ in pages) == 40_000
             write_sample_map(state, tmp_path / "m", kind="uris")
         assert tracemalloc.get_traced_memory()[1] < 4 << 20

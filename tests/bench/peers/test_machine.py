@@ -15,7 +15,7 @@ from bench.peers.site import Trouble
 from tests.neighbours.certificate import certificate
 from tests.neighbours.wayback_cdx import Stored
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Work
+from unlost.archives.archive import RequestKind
 
 PAGE = "http://lost.example/a?x=1&y=2"
 STORED = [
@@ -99,7 +99,7 @@ def test_copies_come_by_whatever_spelling_clients_have(signed: tuple[Path, Path]
 def test_who_asks_too_much_is_refused_until_the_time_is_over(signed: tuple[Path, Path]) -> None:
     """One question beyond the limit is refused with the time to wait; one before that is over counts as too soon."""
     with answering(signed) as answers:
-        asked = [answers.get("/cdx/search/cdx?url=lost.example") for _ in range(PER_SPAN[Work.INDEX] + 2)]
+        asked = [answers.get("/cdx/search/cdx?url=lost.example") for _ in range(PER_SPAN[RequestKind.INDEX] + 2)]
         assert [status for status, _, _ in asked[-3:]] == [200, 429, 429]
         assert asked[-1][1]["Retry-After"] == "10"
         assert answers.get(f"/web/20140101000000id_/{PAGE}")[0] == 200  # copies have a limit of their own

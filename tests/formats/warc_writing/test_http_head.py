@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.formats.warc_writing.http_head import MAX_HEADERS, headers_of, http_head
+from unlost.formats.warc_writing.http_head import MAX_HEADER_BYTES, parse_http_head, format_http_head
 
 Headers = list[tuple[str, str]]
 
@@ -13,13 +13,13 @@ def lines(
     headers: Headers, status: int | None = 200, mime: str | None = None, redirect: str | None = None
 ) -> list[str]:
     """Return the lines of a head."""
-    return http_head(status, headers, 5, mime, redirect)[0].decode("latin-1").split("\r\n")
+    return format_http_head(status, headers, 5, mime, redirect)[0].decode("latin-1").split("\r\n")
 
 
 @given(st.lists(st.tuples(st.text(), st.text(st.characters(exclude_categories=()))), max_size=5), st.none() | st.text())
 def test_nothing_adds_a_header(headers: Headers, redirect: str | None) -> None:
     """Each header is one line at most, and the head ends at its first empty line."""
-    head, left_out = http_head(301, headers, 5, None, redirect)
+    head, left_out = format_http_head(301, headers, 5, None, redirect)
     assert head.endswith(b"\r\n\r\n")
     assert head.index(b"\r\n\r\n") == len(head) - 4
     has_location = any(name.lower() == "location" for name, _ in headers)
@@ -42,19 +42,19 @@ def test_what_would_lie_about_the_body_has_another_name(name: str) -> None:
 @pytest.mark.parametrize("name", ["", " ", "A b", "A:", "A\r\nB", "é", "A\0", "(a)"])
 def test_a_name_that_no_header_can_have_is_left_out(name: str) -> None:
     """It is counted."""
-    head, left_out = http_head(200, [(name, "x"), ("B", "y")], 5, None, None)
-    assert (headers_of(head), left_out) == ((("B", "y"),), 1)
+    head, left_out = format_http_head(200, [(name, "x"), ("B", "y")], 5, None, None)
+    assert (parse_http_head(head), left_out) == ((("B", "y"),), 1)
 
 
 def test_one_endless_header_costs_itself() -> None:
     """What is small is kept, also behind it; all together have a limit."""
-    headers = [("A", "x" * MAX_HEADERS), ("Content-Type", "text/html")]
-    head, left_out = http_head(200, headers, 5, None, None)
-    assert (headers_of(head), left_out) == ((("Content-Type", "text/html"),), 1)
-    head, left_out = http_head(200, [("A", "x" * 100)] * 10_000, 5, "text/html", "http://lost.example/" * 10_000)
-    assert len(head) < 3 * MAX_HEADERS
-    assert left_out == 10_000 - len(headers_of(head))
-    assert headers_of(head)[0] == ("A", "x" * 100)
+    headers = [("A", "x" * MAX_HEADER_BYTES), ("Content-Type", "text/html")]
+    head, left_out = format_http_head(200, headers, 5, None, None)
+    assert (parse_http_head(head), left_out) == ((("Content-Type", "text/html"),), 1)
+    head, left_out = format_http_head(200, [("A", "x" * 100)] * 10_000, 5, "text/html", "http://lost.example/" * 10_000)
+    assert len(head) < 3 * MAX_HEADER_BYTES
+    assert left_out == 10_000 - len(parse_http_head(head))
+    assert parse_http_head(head)[0] == ("A", "x" * 100)
 
 
 def test_what_the_index_knows_stands_in_for_what_headers_do_not_tell() -> None:

@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.formats.problems import Problems
-from unlost.formats.upstream import Answer, Outcome, answer_line
-from unlost.holdings.accesses.gathering import LOG_KINDS, Accesses, Answers, gather_accesses, log_kind
-from unlost.holdings.accesses.matrix import counted_requests, group_of, held_by
-from unlost.holdings.accesses.tables import access_object, access_page, access_tables, write_access_report
+from unlost.formats.upstream import UpstreamLogEntry, UpstreamOutcome, format_log_entry
+from unlost.holdings.accesses.gathering import (
+    LOG_KINDS,
+    AccessStats,
+    ArchiveOutcomes,
+    collect_access_stats,
+    detect_log_kind,
+)
+from unlost.holdings.accesses.matrix import open_request_counter, magnitude_of, tabulate_holdings
+from unlost.holdings.accesses.tables import access_stats_to_json, render_access_page, access_tables, write_access_report
 
 # Table 3 of the second paper: requests, hits and misses in per cent.
 TABLE_3 = {
@@ -34,14 +40,14 @@ TABLE_3 = {
 }
 
 
-def _answers(requests: int, hit: float, miss: float) -> Answers:
+def _answers(requests: int, hit: float, miss: float) -> ArchiveOutcomes:
     hits, misses = round(requests * hit / 100), round(requests * miss / 100)
-    return Answers(hits, misses, requests - hits - misses)
+    return ArchiveOutcomes(hits, misses, requests - hits - misses)
 
 
 def test_table_3_adds_up() -> None:
     """The archives of the paper come to its totals: 61,816,637 requests, 5.44 % hits, 92.92 % misses."""
-    accesses = Accesses({name: _answers(*row) for name, row in TABLE_3.items()})
+    accesses = AccessStats({name: _answers(*row) for name, row in TABLE_3.items()})
     last = access_tables(accesses)["archives"].rows[-1]
     assert last[:4] == ("All", "61,816,637", "5.44", "92.92")
     assert access_tables(accesses)["archives"].rows[0][0] == "Internet Archive"
@@ -49,7 +55,7 @@ def test_table_3_adds_up() -> None:
 
 def test_answers_of_the_aggregator(tmp_path: Path) -> None:
     """Hits, misses and errors by archive; what came from the cache was not asked."""
-    told: list[tuple[str, str, Outcome, bool]] = [
+    told: list[tuple[str, str, UpstreamOutcome, bool]] = [
         ("ia", "http://a.com/", "hit", False),
         ("ia", "http://b.com/", "miss", False),
         ("pt", "http://b.com/", "miss", False),
@@ -57,16 +63,16 @@ def test_answers_of_the_aggregator(tmp_path: Path) -> None:
         ("pt", "http://c.com/", "hit", True),
     ]
     answers = [
-        Answer("2026-01-31T12:00:00Z", archive, uri, "timemap", outcome, "routed", from_cache=cached)
+        UpstreamLogEntry("2026-01-31T12:00:00Z", archive, uri, "timemap", outcome, "routed", from_cache=cached)
         for archive, uri, outcome, cached in told
     ]
     log = tmp_path / "upstream.ndjson"
-    log.write_bytes(b"".join(map(answer_line, answers)) + b"{rubbish\n")
+    log.write_bytes(b"".join(map(format_log_entry, answers)) + b"{rubbish\n")
     problems = Problems()
-    assert log_kind(log) == "upstream"
-    accesses = gather_accesses([log], problems)
-    assert accesses.archives == {"ia": Answers(1, 1, 0), "pt": Answers(0, 1, 1)}
-    assert (accesses.asked, accesses.kept) == (4, 1)
+    assert detect_log_kind(log) == "upstream"
+    accesses = collect_access_stats([log], problems)
+    assert accesses.archives == {"ia": ArchiveOutcomes(1, 1, 0), "pt": ArchiveOutcomes(0, 1, 1)}
+    assert (accesses.request_count, accesses.cached_count) == (4, 1)
     assert accesses.missing.first(10) == [("http://b.com/", 2, 2)]
     assert accesses.pages.estimate()[0] == 3
     assert problems.counts == {"bad-json": 1}
@@ -86,9 +92,9 @@ def test_access_logs_of_an_archive(tmp_path: Path) -> None:
             ]
         )
     )
-    assert log_kind(log) == "access"
-    accesses = gather_accesses([log], Problems())
-    assert accesses.archives == {"access.log": Answers(2, 1, 1)}
+    assert detect_log_kind(log) == "access"
+    accesses = collect_access_stats([log], Problems())
+    assert accesses.archives == {"access.log": ArchiveOutcomes(2, 1, 1)}
     assert accesses.missing.first(10) == [("http://b.com/", 1, 1)]
 
 
@@ -106,14 +112,14 @@ def test_logs_of_memgator(tmp_path: Path) -> None:
         f"INFO: {stamp} ukwa => Dormant after 3 consecutive failures\n"
         f'BENCHMARK: {stamp} 1 {{"origin": "ia", "info": "ia => Success: 12 mementos"}}\n'
     )
-    assert log_kind(log) == "memgator"
-    accesses = gather_accesses([log], Problems())
-    assert accesses.asked == 1
+    assert detect_log_kind(log) == "memgator"
+    accesses = collect_access_stats([log], Problems())
+    assert accesses.request_count == 1
     assert accesses.archives == {
-        "ia": Answers(1, 0, 0),
-        "is": Answers(0, 1, 0),
-        "loc": Answers(0, 1, 1),
-        "ukwa": Answers(0, 0, 1, 1),
+        "ia": ArchiveOutcomes(1, 0, 0),
+        "is": ArchiveOutcomes(0, 1, 0),
+        "loc": ArchiveOutcomes(0, 1, 1),
+        "ukwa": ArchiveOutcomes(0, 0, 1, 1),
     }
 
 
@@ -128,12 +134,12 @@ def test_what_is_archived_against_what_is_asked_for(tmp_path: Path) -> None:
             for n in range(count)
         )
     )
-    with counted_requests() as requests:
+    with open_request_counter() as requests:
         for uri, times in [("http://A.com", 5), ("http://www.a.com/", 7), ("http://c.com/", 1), ("http://d.com/", 100)]:
             for _ in range(times):
-                requests.see(uri)
-        requests.see("mailto:x@y")
-        matrix = held_by([index], Problems(), requests.against)
+                requests.add(uri)
+        requests.add("mailto:x@y")
+        matrix = tabulate_holdings([index], Problems(), requests.cross_tabulate)
     cells = {(row, column): count for row, counts in enumerate(matrix) for column, count in enumerate(counts) if count}
     assert cells == {(2, 2): 1, (1, 0): 1, (1, 1): 1, (0, 3): 1}
 
@@ -142,7 +148,7 @@ def test_frequent_pages_are_found_in_bounded_memory(tmp_path: Path) -> None:
     """Of more pages than are remembered, numbers are within the error that is told."""
     dice = random.Random(3)  # noqa: S311
     wanted = [f"http://h{int(dice.paretovariate(0.6)) % 10**7}.com/" for _ in range(150_000)]
-    accesses, true = Accesses(), Counter(wanted)
+    accesses, true = AccessStats(), Counter(wanted)
     for uri in wanted:
         accesses.missing.see(uri)
     error = accesses.missing_error
@@ -165,11 +171,11 @@ def test_anything_can_be_a_log(text: bytes, tmp_path_factory: pytest.TempPathFac
     log.write_bytes(text)
     for kind in LOG_KINDS:
         problems = Problems()
-        accesses = gather_accesses([log], problems, kind=kind)
-        assert json.dumps(access_object(accesses))
-        assert "<html" in access_page(accesses, None, "x")
+        accesses = collect_access_stats([log], problems, kind=kind)
+        assert json.dumps(access_stats_to_json(accesses))
+        assert "<html" in render_access_page(accesses, None, "x")
 
 
 def test_groups_are_powers_of_ten() -> None:
     """None, ones, tens, and all beyond in the last."""
-    assert [group_of(number) for number in (0, 5, 10, 999, 10**12)] == [0, 1, 2, 3, 6]
+    assert [magnitude_of(number) for number in (0, 5, 10, 999, 10**12)] == [0, 1, 2, 3, 6]

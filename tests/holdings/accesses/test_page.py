@@ -9,8 +9,8 @@ from playwright.sync_api import Browser
 from tests.shown.axe import faults_of
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
 from unlost.formats.problems import Problems
-from unlost.holdings.accesses.gathering import gather_accesses
-from unlost.holdings.accesses.tables import access_object, access_page, access_tables
+from unlost.holdings.accesses.gathering import collect_access_stats
+from unlost.holdings.accesses.tables import access_stats_to_json, render_access_page, access_tables
 
 # Half a pair of surrogates is no text, and such a line is refused.
 _NAMES = (EVIL, HIDDEN.rstrip("\udcff"), RIGHT_TO_LEFT, LONG, "ia")
@@ -28,10 +28,10 @@ def _page(folder: Path) -> str:
     ]
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     problems = Problems()
-    accesses = gather_accesses([log], problems)
+    accesses = collect_access_stats([log], problems)
     assert problems.total == 0, problems
     assert accesses.total.requests == 4 * len(_NAMES)
-    return access_page(accesses, _MATRIX, EVIL)
+    return render_access_page(accesses, _MATRIX, EVIL)
 
 
 @pytest.mark.browser
@@ -79,9 +79,9 @@ def test_a_log_of_endless_names_takes_little_memory(tmp_path: Path) -> None:
     log = tmp_path / "upstream.ndjson"
     row = {"time": "2026-01-31T12:00:00Z", "endpoint": "timemap", "reason": "routed", "outcome": "miss"}
     log.write_text(json.dumps({**row, "archive": LONG, "uri": f"http://a.example/{LONG}"}) + "\n")
-    accesses = gather_accesses([log], Problems())
+    accesses = collect_access_stats([log], Problems())
     (name,) = accesses.archives
     assert len(name) == 200
     assert len(accesses.missing.first(1)[0][0]) == 2000
     assert access_tables(accesses)["archives"].rows[0][1] == "1"
-    assert json.loads(json.dumps(access_object(accesses)))["misses"] == 1
+    assert json.loads(json.dumps(access_stats_to_json(accesses)))["misses"] == 1

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from unlost.formats.problems import Problems
-from unlost.holdings.spark.engine import Engine
+from unlost.holdings.spark.engine import SparkEngine
 from unlost.holdings.spark.session import spark_session
-from unlost.holdings.synth import Plan, write_index
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
 
 ROOT = Path(__file__).parents[3]
 
@@ -17,7 +17,7 @@ MASTER = "local-cluster[2,1,1024]"
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[Engine]:
+def engine() -> Iterator[SparkEngine]:
     """Give a cluster of two executors, whose results are cut into several parts."""
     conf = {
         "spark.executorEnv.PYTHONPATH": str(ROOT),
@@ -28,7 +28,7 @@ def engine() -> Iterator[Engine]:
         "spark.sql.files.openCostInBytes": "1000",
     }
     with spark_session(MASTER, conf) as session:
-        yield Engine(session, parts=5)
+        yield SparkEngine(session, parts=5)
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +36,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a folder of indexes: some sorted, some not, one with lines of all kinds."""
     folder = tmp_path_factory.mktemp("index")
     whole = folder.parent / f"{folder.name}.cdxj"
-    write_index(Plan(lines=8000), whole, Problems())
+    write_synthetic_index(SynthIndexOptions(lines=8000), whole, Problems())
     lines = whole.read_bytes().splitlines(keepends=True)
     random.Random(7).shuffle(lines)  # noqa: S311  no secret
     for number in range(4):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unlost.holdings.spark.engine import PieceWork
-from unlost.holdings.spark.pieces import Piece
-from unlost.holdings.spark.rows import Row
+from unlost.holdings.spark.engine import SplitTask
+from unlost.holdings.spark.pieces import Split
+from unlost.holdings.spark.rows import PartialRow
 
 
 def executor() -> int:
@@ -26,10 +26,10 @@ class Dying:
     mark: a file that is made before.
     """
 
-    counting: PieceWork
+    counting: SplitTask
     mark: Path | None
 
-    def __call__(self, pieces: Iterator[Piece], task: int) -> Iterator[Row]:
+    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
         """Yield what is counted, unless it dies first."""
         rows = self.counting(pieces, task)
         yield next(rows)

@@ -21,7 +21,7 @@ from tests.cli.run import UNLOST
 from tests.holdings.spark.conftest import MASTER, local_files
 from unlost.cli.main import app
 from unlost.errors import InputError
-from unlost.holdings.spark.engine import Engine
+from unlost.holdings.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +37,7 @@ def _day(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Give what runs commands; those for a cluster find it there already, and leave it there."""
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     del engine

@@ -21,9 +21,9 @@ from unlost.formats.problems import Problems
 from unlost.holdings import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
 from unlost.holdings.profile import ProfileHeader, build_profiles
 from unlost.holdings.spark import counting, filters, maps, merging, profiles
-from unlost.holdings.spark.engine import Engine, PartWork, Stage
-from unlost.holdings.spark.pieces import COMMON_CRAWL
-from unlost.holdings.spark.rows import Row
+from unlost.holdings.spark.engine import SparkEngine, PartTask, SparkStage
+from unlost.holdings.spark.pieces import COMMON_CRAWL_COLUMNS
+from unlost.holdings.spark.rows import PartialRow
 from unlost.holdings.spark.session import spark_session
 
 pytestmark = pytest.mark.spark
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.spark
     ],
     ids=["plain", "year", "compacted"],
 )
-def test_maps_are_the_same(engine: Engine, index: Path, tmp_path: Path, options: MapOptions) -> None:
+def test_maps_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path, options: MapOptions) -> None:
     """A map of many files, sorted and not, is the same from a cluster, and so is what is said of their lines."""
     here = build_map(local_files(index), tmp_path / "here", options)
     there = maps.build_map(engine, [index], tmp_path / "there", options)
@@ -48,7 +48,7 @@ def test_maps_are_the_same(engine: Engine, index: Path, tmp_path: Path, options:
     assert here.problems.counts == {"bad-row": 1}
 
 
-def test_maps_are_merged_and_compacted_the_same(engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_maps_are_merged_and_compacted_the_same(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """Compacting in two steps, and merging with lines that speak for every part, give the same bytes."""
     files = local_files(index)
     build_map(files[:3], tmp_path / "a.ukvs", MapOptions(name="A"))
@@ -69,7 +69,7 @@ def test_maps_are_merged_and_compacted_the_same(engine: Engine, index: Path, tmp
     assert here.dropped > 0
 
 
-def test_profiles_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_profiles_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """Profiles of policies of all kinds are the same, also where keys are wider than a domain."""
     policies = ("H1P0", "H3P1", "DSub", "URIR")
     for place in ("here", "there"):
@@ -84,19 +84,21 @@ def test_profiles_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> N
     assert (there, problems[1].counts) == (here, problems[0].counts)
 
 
-class _Watched(Engine):
+class _Watched(SparkEngine):
     """An engine that knows in how many parts each result was. parts_made: of each stage that merged."""
 
     parts_made: list[int]
 
-    def merge(self, stage: Stage, cut: Callable[[Row], Iterator[Row]], parts: int, work: PartWork) -> Stage:
+    def merge(
+        self, stage: SparkStage, cut: Callable[[PartialRow], Iterator[PartialRow]], parts: int, work: PartTask
+    ) -> SparkStage:
         """Do as the engine does."""
         merged = super().merge(stage, cut, parts, work)
         self.parts_made.append(len({row.part for row in merged.rows()}))
         return merged
 
 
-def test_the_largest_host_of_a_profile_is_shared(engine: Engine, tmp_path: Path) -> None:
+def test_the_largest_host_of_a_profile_is_shared(engine: SparkEngine, tmp_path: Path) -> None:
     """Where one host is all there is, its profile is made in several parts, and is the same to the last port."""
     folder = tmp_path / "index"
     folder.mkdir()
@@ -121,7 +123,7 @@ def test_the_largest_host_of_a_profile_is_shared(engine: Engine, tmp_path: Path)
     assert watched.parts_made == [5]
 
 
-def test_filters_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_filters_are_the_same(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """A filter is the same; so is one of nothing."""
     options = FilterOptions(bits=6, key="urir", status=frozenset({"200"}))
     here = build_filter(local_files(index), tmp_path / "here", options)
@@ -134,7 +136,7 @@ def test_filters_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> No
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_parquet_is_read_by_its_columns(engine: Engine, tmp_path: Path) -> None:
+def test_parquet_is_read_by_its_columns(engine: SparkEngine, tmp_path: Path) -> None:
     """Rows of Common Crawl's columns make the map that their index would."""
     rows = [
         ("com,example)/a", "http://example.com/a", "2024-01-02T03:04:05", "text/html", 200),
@@ -152,7 +154,9 @@ def test_parquet_is_read_by_its_columns(engine: Engine, tmp_path: Path) -> None:
         }
     )
     parquet.write_table(table, tmp_path / "part.parquet")
-    report = maps.build_map(engine, [tmp_path / "part.parquet"], tmp_path / "m", MapOptions(by_year=True), COMMON_CRAWL)
+    report = maps.build_map(
+        engine, [tmp_path / "part.parquet"], tmp_path / "m", MapOptions(by_year=True), COMMON_CRAWL_COLUMNS
+    )
     lines = (tmp_path / "m").read_text().splitlines()
     assert [line for line in lines if not line.startswith("!")] == [
         "* 2023 1",
@@ -172,12 +176,12 @@ def test_parquet_is_read_by_its_columns(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_an_executor_that_is_killed_changes_nothing(
-    engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a lost machine had done is done again by others, and the map is the same."""
     mark = tmp_path / "killed"
-    counting = maps.CountPieces
-    monkeypatch.setattr(maps, "CountPieces", lambda *wanted: Dying(counting(*wanted), mark))
+    counting = maps.CountSplits
+    monkeypatch.setattr(maps, "CountSplits", lambda *wanted: Dying(counting(*wanted), mark))
     maps.build_map(engine, [index], tmp_path / "there")
     build_map(local_files(index), tmp_path / "here")
     assert mark.exists()
@@ -185,11 +189,11 @@ def test_an_executor_that_is_killed_changes_nothing(
 
 
 def test_executors_that_are_always_lost_are_told(
-    engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Machines that die whenever they try leave no map, and whoever asked hears of memory; the next one works."""
-    counting = maps.CountPieces
-    monkeypatch.setattr(maps, "CountPieces", lambda *wanted: Dying(counting(*wanted), None))
+    counting = maps.CountSplits
+    monkeypatch.setattr(maps, "CountSplits", lambda *wanted: Dying(counting(*wanted), None))
     with pytest.raises(ClusterError, match="memory"):
         maps.build_map(engine, [index / "odd.cdxj"], tmp_path / "there")
     assert list(tmp_path.iterdir()) == []
@@ -199,7 +203,7 @@ def test_executors_that_are_always_lost_are_told(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """Files that are not there, not sorted as promised, or no lists of lines are errors with their names."""
     output = tmp_path / "map"
     build = partial(maps.build_map, engine)
@@ -216,7 +220,7 @@ def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: Engine, index: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["unsorted.ukvs", "x.warc"]
 
 
-def test_a_truncated_map_is_refused(engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_a_truncated_map_is_refused(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """By the size that its header declares; a map in parts is whole if all of its parts are there."""
     whole, cut, output = tmp_path / "whole.ukvs", tmp_path / "cut.ukvs", tmp_path / "output"
     build_map(local_files(index), whole)
@@ -241,7 +245,7 @@ def test_a_truncated_map_is_refused(engine: Engine, index: Path, tmp_path: Path)
 
 
 def test_files_that_vanish_are_told(
-    engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that is gone between the listing and the reading is an error, not a map without it."""
     going = tmp_path / "going.cdxj"
@@ -302,7 +306,7 @@ def test_options_that_do_not_go_together_are_refused(
     assert message in str(result.exception)
 
 
-def test_partial_input_is_refused_by_the_library(engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_partial_input_is_refused_by_the_library(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """It would be ignored: Spark reads a damaged file whole or not at all."""
     with pytest.raises(UsageError, match="not supported"):
         maps.build_map(engine, [index], tmp_path / "map", MapOptions(allow_partial=True))

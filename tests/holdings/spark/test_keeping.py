@@ -12,17 +12,17 @@ from unlost.errors import ClusterError, InputError
 from unlost.holdings import MapOptions, build_map
 from unlost.holdings.spark import maps, statistics
 from unlost.holdings.spark.counting import read_inputs
-from unlost.holdings.spark.engine import Engine
-from unlost.holdings.spark.keeping import Keeper
-from unlost.holdings.spark.rows import Note
+from unlost.holdings.spark.engine import SparkEngine
+from unlost.holdings.spark.keeping import CheckpointStore
+from unlost.holdings.spark.rows import TaskReport
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def keeping(engine: Engine, tmp_path: Path) -> Engine:
+def keeping(engine: SparkEngine, tmp_path: Path) -> SparkEngine:
     """Give the cluster with a folder to keep what was read."""
-    return Engine(engine.session, engine.parts, Keeper(engine.session, str(tmp_path / "kept [a]")))
+    return SparkEngine(engine.session, engine.parts, CheckpointStore(engine.session, str(tmp_path / "kept [a]")))
 
 
 def _kept(tmp_path: Path) -> list[str]:
@@ -30,7 +30,7 @@ def _kept(tmp_path: Path) -> list[str]:
 
 
 def test_what_was_read_is_not_read_again(
-    keeping: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keeping: SparkEngine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an end in the middle nothing is written, and the same command goes on with what it had read."""
     source = tmp_path / "a.cdxj"
@@ -58,38 +58,38 @@ def test_what_was_read_is_not_read_again(
     maps.build_map(keeping, [source], tmp_path / "there", MapOptions(name="A"))
     assert (tmp_path / "there").read_bytes().endswith(b"\n* 1\ncom,other)/ 1\n")
     assert len(_kept(tmp_path)) == 2
-    assert keeping.keeper is not None
-    keeping.keeper.forget()
+    assert keeping.checkpoints is not None
+    keeping.checkpoints.delete()
     assert _kept(tmp_path) == []
 
 
-def test_each_file_is_of_one_leg(engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_each_file_is_of_one_leg(engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """However Spark spells its name; and a leg outlives no change of any file."""
     folder = tmp_path / "an index"
     copytree(index, folder)
     (folder / "odd.cdxj").rename(folder / "odd %20é#.cdxj")
-    keeper = Keeper(engine.session, str(tmp_path / "kept"), leg_bytes=1)
+    keeper = CheckpointStore(engine.session, str(tmp_path / "kept"), range_bytes=1)
     files = read_inputs(engine, [folder], None, None)
-    legs = keeper.legs(files, "work")
-    read = [{row["name"] for row in leg.rows(files.rows).select("name").distinct().collect()} for leg in legs]
+    legs = keeper.split_into_ranges(files, "work")
+    read = [{row["name"] for row in leg.filter_rows(files.rows).select("name").distinct().collect()} for leg in legs]
     assert [len(names) for names in read] == [2, 1, 1, 1], "the first is too small for a leg"
     assert len(set.union(*read)) == 5
-    assert [leg.place for leg in keeper.legs(files, "work")] == [leg.place for leg in legs]
+    assert [leg.url for leg in keeper.split_into_ranges(files, "work")] == [leg.url for leg in legs]
     os.utime(folder / "part-0.cdxj", ns=(0, 0))
-    assert not {leg.place for leg in keeper.legs(files, "work")} & {leg.place for leg in legs}
+    assert not {leg.url for leg in keeper.split_into_ranges(files, "work")} & {leg.url for leg in legs}
 
 
 @pytest.mark.long  # maps go on in the same way
-def test_statistics_go_on_too(keeping: Engine, engine: Engine, index: Path, tmp_path: Path) -> None:
+def test_statistics_go_on_too(keeping: SparkEngine, engine: SparkEngine, index: Path, tmp_path: Path) -> None:
     """What was kept is in no order, and the numbers are the same."""
-    expected = statistics.gather(engine, [index])[0]
+    expected = statistics.count_index(engine, [index])[0]
     for _ in range(2):
-        assert statistics.gather(keeping, [index])[0] == expected
+        assert statistics.count_index(keeping, [index])[0] == expected
         assert len(_kept(tmp_path)) == 1
     assert len(local_files(index)) == expected.files
 
 
-def test_what_is_wrong_with_the_input_is_not_kept(keeping: Engine, index: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_with_the_input_is_not_kept(keeping: SparkEngine, index: Path, tmp_path: Path) -> None:
     """An index that is not sorted as promised leaves nothing."""
     with pytest.raises(InputError):
         maps.build_map(keeping, [index], tmp_path / "there", MapOptions(sorted=True))
@@ -103,7 +103,7 @@ def test_a_note_that_somebody_else_wrote_runs_nothing() -> None:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return os.system, ("false",)
 
-    for foreign in (pickle.dumps(Evil()), pickle.dumps(Note), pickle.dumps(1), b"rubbish", b""):
+    for foreign in (pickle.dumps(Evil()), pickle.dumps(TaskReport), pickle.dumps(1), b"rubbish", b""):
         with pytest.raises(InputError, match="not ours"):
-            Note.of(foreign)
-    assert Note.of(Note(counts={"lines": 1}).row().data).counts == {"lines": 1}
+            TaskReport.from_bytes(foreign)
+    assert TaskReport.from_bytes(TaskReport(counts={"lines": 1}).to_row().data).counts == {"lines": 1}

@@ -21,8 +21,8 @@ from unlost.formats.problems import Problems
 from unlost.holdings import Compaction, MapOptions, build_map, compact_map, merge_maps
 from unlost.holdings.profile import ProfileHeader, build_profiles
 from unlost.holdings.spark import counting, maps, merging, profiles
-from unlost.holdings.spark.engine import Engine
-from unlost.holdings.spark.keeping import Keeper, Leg
+from unlost.holdings.spark.engine import SparkEngine
+from unlost.holdings.spark.keeping import CheckpointStore, CheckpointRange
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +52,7 @@ def folder(store: Store) -> str:
 
 
 def test_indexes_of_a_store_make_the_same(
-    engine: Engine, store: Store, folder: str, index: Path, tmp_path: Path
+    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path
 ) -> None:
     """A folder with folders, gzip and plain, some files in several pieces, makes what its files make here."""
     options = MapOptions(host_weight=1, path_weight=0.5)
@@ -70,7 +70,9 @@ def test_indexes_of_a_store_make_the_same(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_maps_of_a_store_are_merged_and_compacted(engine: Engine, store: Store, index: Path, tmp_path: Path) -> None:
+def test_maps_of_a_store_are_merged_and_compacted(
+    engine: SparkEngine, store: Store, index: Path, tmp_path: Path
+) -> None:
     """What lies there is no index only."""
     sources = [store.folder / f"{number}.ukvs" for number in range(2)]
     for number, source in enumerate(sources):
@@ -84,7 +86,9 @@ def test_maps_of_a_store_are_merged_and_compacted(engine: Engine, store: Store, 
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_a_table_of_a_store_is_read_by_its_columns(engine: Engine, store: Store, index: Path, tmp_path: Path) -> None:
+def test_a_table_of_a_store_is_read_by_its_columns(
+    engine: SparkEngine, store: Store, index: Path, tmp_path: Path
+) -> None:
     """Parquet, which is read from its end and in places, makes the map of the lines that its rows were."""
     lines = (index / "part-1.cdxj").read_text().splitlines()[:500]
     rows = [(line.split(" ")[1], json.loads(line[line.index("{") :])) for line in lines]
@@ -112,7 +116,7 @@ def _after_listing(monkeypatch: pytest.MonkeyPatch, event: Callable[[], object])
 
 
 def test_a_file_of_a_store_that_vanishes_is_named(
-    engine: Engine, store: Store, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: Store, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is an error, not a map without it."""
     _after_listing(monkeypatch, (store.folder / "cdx [a]" / "part-0.cdxj.gz").unlink)
@@ -122,7 +126,7 @@ def test_a_file_of_a_store_that_vanishes_is_named(
 
 
 def test_a_store_that_goes_away_midway_leaves_nothing(
-    engine: Engine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half a file is none: it is told, nothing is written, and when the store is back the same call makes the map."""
 
@@ -144,7 +148,7 @@ def test_a_store_that_goes_away_midway_leaves_nothing(
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_what_is_not_in_a_store_is_told(engine: Engine, store: Store, tmp_path: Path) -> None:
+def test_what_is_not_in_a_store_is_told(engine: SparkEngine, store: Store, tmp_path: Path) -> None:
     """A name that is not there, and a folder with nothing in it."""
     (store.folder / "empty").mkdir()
     for name, message in (("none.cdxj", "none.cdxj: cannot be read: no such file"), ("empty", "no files there")):
@@ -155,10 +159,10 @@ def test_what_is_not_in_a_store_is_told(engine: Engine, store: Store, tmp_path: 
 
 @pytest.mark.long  # test_keeping.py does the same in a folder
 def test_what_was_read_is_kept_in_a_store(
-    engine: Engine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All machines reach it: the same command goes on behind what was read."""
-    keeping = Engine(engine.session, engine.parts, Keeper(engine.session, f"{store.address}/kept"))
+    keeping = SparkEngine(engine.session, engine.parts, CheckpointStore(engine.session, f"{store.address}/kept"))
 
     def gives_up(*_: object, **__: object) -> None:
         raise ClusterError("no memory")
@@ -175,20 +179,22 @@ def test_what_was_read_is_kept_in_a_store(
     heads = {read for read in store.reads if "/cdx" in read.name}
     assert {read.offset for read in heads} == {0}, "of indexes only the first lines were looked at"
     assert any(read.name.endswith(".parquet") for read in store.reads)
-    assert keeping.keeper is not None
-    keeping.keeper.forget()
+    assert keeping.checkpoints is not None
+    keeping.checkpoints.delete()
     assert list((store.folder / "kept").iterdir()) == []
 
 
 def test_reading_goes_on_behind_the_files_that_were_read(
-    engine: Engine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: SparkEngine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A store that breaks in the middle costs what was read of the files that were being read, not the others."""
-    keeping = Engine(engine.session, engine.parts, Keeper(engine.session, str(tmp_path / "kept"), leg_bytes=1))
-    keep, legs = Keeper.kept, []
+    keeping = SparkEngine(
+        engine.session, engine.parts, CheckpointStore(engine.session, str(tmp_path / "kept"), range_bytes=1)
+    )
+    keep, legs = CheckpointStore.load_or_compute, []
     done: set[str] = set()
 
-    def then_break(self: Keeper, frame: DataFrame, leg: Leg) -> DataFrame:
+    def then_break(self: CheckpointStore, frame: DataFrame, leg: CheckpointRange) -> DataFrame:
         found = keep(self, frame, leg)
         legs.append(leg)
         if len(legs) == 2:
@@ -197,7 +203,7 @@ def test_reading_goes_on_behind_the_files_that_were_read(
         return found
 
     with monkeypatch.context() as patched:
-        patched.setattr(Keeper, "kept", then_break)
+        patched.setattr(CheckpointStore, "load_or_compute", then_break)
         with pytest.raises(UnlostError, match=r"/cdx.*(cannot be reached|cannot be read): "):
             maps.build_map(keeping, [folder], tmp_path / "there")
     assert len(legs) == 2
@@ -210,6 +216,6 @@ def test_reading_goes_on_behind_the_files_that_were_read(
     assert 0 < len(done) < 5
     for name, times in Counter(read.name for read in store.reads).items():
         assert (times == 1) == (name in done), "of what was read before only the first lines are looked at"
-    assert keeping.keeper is not None
-    keeping.keeper.forget()
+    assert keeping.checkpoints is not None
+    keeping.checkpoints.delete()
     assert list((tmp_path / "kept").iterdir()) == []

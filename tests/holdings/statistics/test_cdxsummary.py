@@ -8,14 +8,14 @@ import pytest
 
 from tests.neighbours.cdxsummary import summary_of
 from tests.real_data import DATA
-from unlost.holdings.statistics.figures import Figures
-from unlost.holdings.statistics.gathering import gather
+from unlost.holdings.statistics.figures import IndexMetrics
+from unlost.holdings.statistics.gathering import count_index
 
 
 def _compare(file: Path) -> None:
     theirs: dict[str, Any] = summary_of(file)
-    counted, _ = gather([file])
-    figures = Figures(counted)
+    counted, _ = count_index([file])
+    figures = IndexMetrics(counted)
     assert counted.captures == theirs["captures"]
     assert counted.hosts == theirs["hosts"]
     assert counted.uris == theirs["urls"]

@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.holdings.statistics.figures import Figures, YearFigures, reduction, reduction_curve
-from unlost.holdings.statistics.fits import fit_law, fit_power_law, gini, pareto_break, summary
-from unlost.holdings.statistics.partial import BusyPage, Partial
+from unlost.holdings.statistics.figures import IndexMetrics, YearMetrics, key_reduction, reduction_curve
+from unlost.holdings.statistics.fits import (
+    fit_power_curve,
+    fit_power_law,
+    gini_coefficient,
+    pareto_break,
+    summarize_distribution,
+)
+from unlost.holdings.statistics.partial import TopPage, IndexCounts
 
 _KEYS = 1_138_923_169
 _COUNTS = st.dictionaries(st.integers(1, 10_000), st.integers(1, 50), min_size=1, max_size=30)
@@ -29,12 +35,12 @@ _COUNTS = st.dictionaries(st.integers(1, 10_000), st.integers(1, 50), min_size=1
 )
 def test_reduction_is_that_of_table_8(prefixes: int, keys: int, expected: str) -> None:
     """RedQ is the keys that reach a depth, less the prefixes there, of all keys."""
-    assert f"{reduction(keys, prefixes, _KEYS):.5f}" == expected
+    assert f"{key_reduction(keys, prefixes, _KEYS):.5f}" == expected
 
 
 def test_a_year_of_table_6() -> None:
     """Duplicates, γ and γ⁺ of 2010 are those of the paper."""
-    year = YearFigures(
+    year = YearMetrics(
         "2010", 174_786_328, 487_044_797 - 383_960_128, 487_044_797, 352_019_433, 1_041_191_755, (0,) * 4
     )
     assert f"{100 * year.duplicates:.2f} {year.gamma:.2f} {year.all_gamma:.2f}" == "41.02 2.01 2.14"
@@ -42,7 +48,7 @@ def test_a_year_of_table_6() -> None:
 
 def test_the_papers_ratios() -> None:
     """γ of the filtered index, and lines of a gigabyte by α."""
-    assert f"{Figures(Partial(captures=2_671_653_766, uris=962_832_513)).gamma:.2f}" == "2.77"
+    assert f"{IndexMetrics(IndexCounts(captures=2_671_653_766, uris=962_832_513)).gamma:.2f}" == "2.77"
     assert round(2**30 / 275 / 1e5) == 39
     assert pytest.approx(0.69e9, rel=0.01) == 2.686 * 1.7e9**0.911
 
@@ -51,19 +57,19 @@ def test_the_papers_ratios() -> None:
 def test_summaries_are_those_of_the_numbers(counts: dict[int, int]) -> None:
     """Median, mean, deviation and Gini from a histogram are those of the list that it stands for."""
     numbers = sorted(number for number, times in counts.items() for _ in range(times))
-    found = summary(counts)
+    found = summarize_distribution(counts)
     mean = sum(numbers) / len(numbers)
     assert (found.count, found.sum, found.max) == (len(numbers), sum(numbers), numbers[-1])
     assert found.median == (numbers[(len(numbers) - 1) // 2] + numbers[len(numbers) // 2]) / 2
     assert found.deviation == pytest.approx((sum((each - mean) ** 2 for each in numbers) / len(numbers)) ** 0.5)
     ranked = sum((2 * place - len(numbers) - 1) * each for place, each in enumerate(numbers, 1))
-    assert gini(counts) == pytest.approx(ranked / (len(numbers) * sum(numbers)), abs=1e-9)
+    assert gini_coefficient(counts) == pytest.approx(ranked / (len(numbers) * sum(numbers)), abs=1e-9)
     assert 0 <= pareto_break(counts) <= 0.5
 
 
 def test_laws_are_found_again() -> None:
     """Points of Heaps' law, and numbers drawn from a power law, give their own parameters back."""
-    law = fit_law([(x, 2.686 * x**0.911) for x in (10, 1e4, 1e6, 1.7e9)])
+    law = fit_power_curve([(x, 2.686 * x**0.911) for x in (10, 1e4, 1e6, 1.7e9)])
     assert law is not None
     assert (law.a, law.b, law.r_squared) == pytest.approx((2.686, 0.911, 1.0))
     dice, counts = random.Random(1), dict[int, int]()  # noqa: S311
@@ -87,8 +93,8 @@ def test_reduction_curves_rise_to_all_that_can_be_saved(counts: dict[int, int]) 
 
 def test_what_is_archived_out_of_proportion_is_found() -> None:
     """A picture with thousands of times the captures of its neighbours is told, a busy page of a busy host is not."""
-    blank = BusyPage("com,wunderground,icons)/graphics/blank.gif", 2_308_634, 3_336_086, 5_000)
-    fair = BusyPage("pt,a)/", 20_000, 200_000, 10)
-    figures = Figures(Partial(captures=4_923_080_506 // 1000, uris=2_000_000, busy_pages=(blank, fair)))
+    blank = TopPage("com,wunderground,icons)/graphics/blank.gif", 2_308_634, 3_336_086, 5_000)
+    fair = TopPage("pt,a)/", 20_000, 200_000, 10)
+    figures = IndexMetrics(IndexCounts(captures=4_923_080_506 // 1000, uris=2_000_000, busy_pages=(blank, fair)))
     assert [bias.page for bias in figures.biases] == [blank]
     assert figures.biases[0].times > 1000

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.holdings.strategies import KEYS, YEARS, Row, url
 from tests.models import statistics as model
 from unlost.errors import InputError, UnsortedError
-from unlost.holdings.statistics.figures import Figures
-from unlost.holdings.statistics.gathering import GatherOptions, estimate, gather
-from unlost.holdings.statistics.partial import Partial, merged
+from unlost.holdings.statistics.figures import IndexMetrics
+from unlost.holdings.statistics.gathering import IndexCountOptions, estimate_index, count_index
+from unlost.holdings.statistics.partial import IndexCounts, merge_counts
 
 _CAPTURES = st.lists(
     st.builds(
@@ -51,8 +51,8 @@ def test_numbers_of_a_sorted_index_are_those_of_the_model(
 ) -> None:
     """Whatever the blocks and threads, everything that is counted is what dictionaries count."""
     file = _written(tmp_path_factory.mktemp("stats"), _sorted(rows))
-    counted, report = gather([file], GatherOptions(block=block, threads=threads))
-    figures, pairs = Figures(counted), _pairs(rows)
+    counted, report = count_index([file], IndexCountOptions(block=block, threads=threads))
+    figures, pairs = IndexMetrics(counted), _pairs(rows)
     assert report.problems.total == 0
     assert counted.captures == counted.lines == len(rows)
     assert counted.text_bytes == file.stat().st_size
@@ -75,21 +75,21 @@ def test_numbers_of_a_sorted_index_are_those_of_the_model(
 def test_parts_merge_to_the_whole(rows: list[Row], cuts: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Parts between second-level domains come to the same as the index, in any order, also through JSON."""
     folder = tmp_path_factory.mktemp("stats")
-    whole, _ = gather([_written(folder, _sorted(rows))])
+    whole, _ = count_index([_written(folder, _sorted(rows))])
     parts: dict[int, list[Row]] = {}
     for row in rows:
         domain = ",".join(model.host_of(row.key or "").split(":")[0].split(",")[:2])
         parts.setdefault(hash(domain) % cuts, []).append(row)
     found = [
-        Partial.from_json(gather([_written(folder, _sorted(part), f"{number}.cdxj")])[0].to_json())
+        IndexCounts.from_json(count_index([_written(folder, _sorted(part), f"{number}.cdxj")])[0].to_json())
         for number, part in parts.items()
     ]
     random.Random(len(rows)).shuffle(found)  # noqa: S311
-    together = merged(found)
+    together = merge_counts(found)
     for name in ("captures", "uris", "pages", "hosts", "captures_by_uri", "kinds", "page_depths", "domains", "ip"):
         assert getattr(together, name) == getattr(whole, name), name
-    assert Figures(together).levels == Figures(whole).levels
-    assert Figures(together).years == Figures(whole).years
+    assert IndexMetrics(together).levels == IndexMetrics(whole).levels
+    assert IndexMetrics(together).years == IndexMetrics(whole).years
     assert together.busy_pages == whole.busy_pages
 
 
@@ -110,12 +110,12 @@ def test_all_forms_of_an_index_tell_the_same(tmp_path: Path) -> None:
         [_written(tmp_path, b"".join(lines[:cut]), "b"), _written(tmp_path, b"".join(lines[cut:]), "c")],
         [_written(tmp_path, b" CDX N b a m s k r M S V g\n" + b"".join(sorted(row.cdx() for row in rows)), "d.cdx")],
     ]
-    results = [gather(files)[0] for files in forms]
+    results = [count_index(files)[0] for files in forms]
     for found in results:
         assert found.uris == 21
         assert found.captures_by_uri == results[0].captures_by_uri
         assert found.record_bytes == 9 * 60
-        assert Figures(found).levels == Figures(results[0]).levels
+        assert IndexMetrics(found).levels == IndexMetrics(results[0]).levels
 
 
 def test_a_page_under_two_spellings_is_one(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_page_under_two_spellings_is_one(tmp_path: Path) -> None:
         b"com,a)/a-b 20140101000000 http://a.com/a-b text/html 200 X - - 5 6 f\n"
         b"com,a)/a/ 20130101000000 http://a.com/a/ text/html 200 X - - 5 6 f\n",
     )
-    counted, _ = gather([file])
+    counted, _ = count_index([file])
     assert (counted.captures, counted.uris) == (3, 2)
-    assert [year.new for year in Figures(counted).years] == [1, 1]
+    assert [year.new for year in IndexMetrics(counted).years] == [1, 1]
 
 
 @given(rows=_CAPTURES, memory=st.sampled_from([0, 300]))
@@ -137,8 +137,8 @@ def test_a_host_too_large_for_memory_is_counted_as_any_other(
 ) -> None:
     """What does not fit is kept in files, and every number is the same."""
     file = _written(tmp_path_factory.mktemp("stats"), _sorted(rows))
-    small, _ = gather([file], GatherOptions(memory=memory, block=200))
-    assert small == gather([file])[0]
+    small, _ = count_index([file], IndexCountOptions(memory=memory, block=200))
+    assert small == count_index([file])[0]
 
 
 def test_a_large_host_of_many_parts_is_whole(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_a_large_host_of_many_parts_is_whole(tmp_path: Path) -> None:
         key = f"com,a)/p{dice.randrange(60)}{dice.choice(names)}"
         rows.append(Row(key, key, f"http://a.com/{key[7:]}", f"{dice.randrange(2000, 2010)}0101000000"))
     file = _written(tmp_path, _sorted(rows))
-    small, _ = gather([file], GatherOptions(memory=5_000, block=10_000, threads=2))
-    whole, _ = gather([file])
+    small, _ = count_index([file], IndexCountOptions(memory=5_000, block=10_000, threads=2))
+    whole, _ = count_index([file])
     assert small == whole
     assert (whole.captures, whole.hosts) == (4000, 1)
     assert {each.host_captures for each in small.busy_pages} == {4000}
@@ -168,9 +168,9 @@ def test_an_index_in_no_order_is_refused_and_estimated(tmp_path: Path) -> None:
     dice.shuffle(rows)
     file = _written(tmp_path, b"".join(row.cdxj() for row in rows))
     with pytest.raises(UnsortedError, match="not sorted"):
-        gather([file])
-    counted, _ = estimate([file])
-    exact, _ = gather([_written(tmp_path, _sorted(rows), "sorted.cdxj")])
+        count_index([file])
+    counted, _ = estimate_index([file])
+    exact, _ = count_index([_written(tmp_path, _sorted(rows), "sorted.cdxj")])
     assert counted.is_estimated
     assert not exact.is_estimated
     assert counted.captures == exact.captures
@@ -181,13 +181,13 @@ def test_an_index_in_no_order_is_refused_and_estimated(tmp_path: Path) -> None:
     # There are fewer URI-Rs than the sample has room for.
     assert counted.sampled == pytest.approx(1.0)
     assert counted.captures_by_uri == exact.captures_by_uri
-    assert Figures(counted).years == Figures(exact).years
+    assert IndexMetrics(counted).years == IndexMetrics(exact).years
     error = counted.errors["busy_pages"][1]
     top = exact.busy_pages[0]
     assert counted.busy_pages[0].key == top.key
     assert top.captures - error <= counted.busy_pages[0].captures <= top.captures
-    depths = {each.name: each for each in Figures(exact).depths}
-    for each in Figures(counted).depths:
+    depths = {each.name: each for each in IndexMetrics(exact).depths}
+    for each in IndexMetrics(counted).depths:
         assert astuple(each.prefixes) == pytest.approx(astuple(depths[each.name].prefixes)), each.name
         assert each.parents == pytest.approx(depths[each.name].parents, rel=0.04)
     for name in ("hosts_by_depth", "pages_by_host_depth", "page_depths"):
@@ -213,9 +213,11 @@ def _uneven(dice: random.Random) -> list[Row]:
 def test_a_sample_that_was_thinned_out_still_tells(tmp_path: Path) -> None:
     """Of more URI-Rs than the sample has room for, shares, medians, deviations and biases are near the true ones."""
     rows = _uneven(random.Random(11))  # noqa: S311
-    counted, _ = estimate([_written(tmp_path, b"".join(row.cdxj() for row in rows))], GatherOptions(sampled=1024))
-    exact, _ = gather([_written(tmp_path, _sorted(rows), "sorted.cdxj")])
-    about, true = Figures(counted), Figures(exact)
+    counted, _ = estimate_index(
+        [_written(tmp_path, b"".join(row.cdxj() for row in rows))], IndexCountOptions(sampled=1024)
+    )
+    exact, _ = count_index([_written(tmp_path, _sorted(rows), "sorted.cdxj")])
+    about, true = IndexMetrics(counted), IndexMetrics(exact)
     assert 0.02 < counted.sampled < 0.5
     assert 0.02 < counted.sampled_pages < 0.5
     assert counted.captures == exact.captures
@@ -251,9 +253,9 @@ def test_anything_can_be_read(text: bytes, tmp_path_factory: pytest.TempPathFact
     """Whatever stands in the place of lines: it is counted or refused, and nothing breaks."""
     row = b"com,a)/ 20140101000000 http://a.com/ text/html 200 X - - 5 6 f\n"
     file = _written(tmp_path_factory.mktemp("stats"), row + text)
-    for count in (gather, estimate):
+    for count in (count_index, estimate_index):
         try:
-            counted, report = count([file], GatherOptions(kind="index"))
+            counted, report = count([file], IndexCountOptions(kind="index"))
         except InputError:
             continue
         assert counted.captures >= 1
@@ -272,8 +274,8 @@ def test_odd_rows_are_counted_by_kind(tmp_path: Path) -> None:
         b"rubbish",
         b"4,3,2,1)/ 20140101000000 http://1.2.3.4/ text/html 200 X - - 5 6 f",
     ]
-    counted, report = gather([_written(tmp_path, b"\n".join(lines) + b"\n")])
-    figures = Figures(counted)
+    counted, report = count_index([_written(tmp_path, b"\n".join(lines) + b"\n")])
+    figures = IndexMetrics(counted)
     assert counted.foreign == {"dns": 1}
     assert report.problems.counts == {"bad-row": 1}
     assert counted.odd_dates == 2
@@ -288,8 +290,8 @@ def test_the_filter_of_the_study_leaves_out_what_it_does(tmp_path: Path) -> None
     rows = [Row(f"com,a)/{name}", f"com,a)/{name}", f"http://a.com/{name}", "20140101000000") for name in names]
     rows[3] = Row("com,a)/x", "com,a)/x", "http://a.com/x", "20140101000000", status="404")
     rows[4] = Row("com,a)/y", "com,a)/y", "http://a.com/y", "20140101000000", mime="image/png")
-    options = GatherOptions(
+    options = IndexCountOptions(
         status=frozenset({"200"}), mime=frozenset({"text/html"}), exclude=frozenset({"robots", "sitemaps"})
     )
-    counted, _ = gather([_written(tmp_path, _sorted(rows))], options)
+    counted, _ = count_index([_written(tmp_path, _sorted(rows))], options)
     assert (counted.captures, counted.filtered) == (1, 4)

@@ -12,8 +12,8 @@ from tests.holdings.strategies import KEYS, YEARS, Row, url
 from unlost import _core
 from unlost.errors import InputError, UnsortedError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.holdings.statistics.gathering import exact_partial, gather
-from unlost.holdings.statistics.partial import Partial, merged
+from unlost.holdings.statistics.gathering import exact_counts, count_index
+from unlost.holdings.statistics.partial import IndexCounts, merge_counts
 from unlost.uri import DEFAULT_RULES
 
 _CAPTURES = st.lists(
@@ -44,9 +44,9 @@ def test_machines_together_count_what_one_does(
     folder = tmp_path_factory.mktemp("together")
     lines = [row.cdxj() for row in rows]
     (folder / "whole.cdxj").write_bytes(b"".join(sorted(lines)))
-    whole, _ = gather([folder / "whole.cdxj"])
+    whole, _ = count_index([folder / "whole.cdxj"])
     random.Random(seed).shuffle(lines)  # noqa: S311
-    found: list[Partial] = []
+    found: list[IndexCounts] = []
     runs: list[bytes] = []
     for machine in range(machines):
         mine = lines[machine::machines]
@@ -55,19 +55,19 @@ def test_machines_together_count_what_one_does(
         (folder / "mine.cdxj").write_bytes(b"".join(mine))
         part = _part()
         part.add_file(folder / "mine.cdxj", _core.Progress())
-        found.append(exact_partial(part.write(folder / "runs")))
+        found.append(exact_counts(part.write(folder / "runs")))
         runs += (folder / "runs").read_bytes().splitlines(keepends=True)
     hosts: list[bytes] = []
     for machine in range(machines):
         part = _part()
         part.add_runs(b"".join(run for run in runs if crc32(_host(run)) % machines == machine))
-        found.append(exact_partial(part.gather(folder / "hosts")))
+        found.append(exact_counts(part.gather(folder / "hosts")))
         hosts += (folder / "hosts").read_bytes().splitlines(keepends=True)
     tree = _core.StatisticsHosts()
     tree.add_hosts(b"".join(sorted(hosts)))
-    found.append(exact_partial(tree.finish()))
-    together = replace(merged(found), files=1, lines=len(rows))
-    assert together.in_order().to_json() == whole.to_json()
+    found.append(exact_counts(tree.finish()))
+    together = replace(merge_counts(found), files=1, lines=len(rows))
+    assert together.sorted_by_name().to_json() == whole.to_json()
 
 
 def test_what_no_machine_wrote_is_refused() -> None:

@@ -12,22 +12,28 @@ from tests.measure.availability.made import live
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.asking import Asker
-from unlost.aggregate.experience import Experience
-from unlost.aggregate.routing import Router
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.courier import Courier
+from unlost.aggregate.asking import UpstreamClient
+from unlost.aggregate.experience import LearnedStats
+from unlost.aggregate.routing import ArchiveRouter
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.courier import ArchiveHttpClient
 from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.opening import open_repository
+from unlost.archives.opening import create_client
 from unlost.archives.registry.registry import Registry
 from unlost.crawl.resource import LiveResource
-from unlost.holdings.routing import Holdings
-from unlost.measure.availability.asking import FAILURES, Asking, Looks, Means, Result
-from unlost.measure.availability.figures import Figures, figures_of
-from unlost.measure.availability.states import State
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.history import History
-from unlost.measure.visits.present import Present
+from unlost.holdings.routing import ArchiveHoldings
+from unlost.measure.availability.asking import (
+    MAX_FAILURES,
+    AvailabilityQuery,
+    UrlProber,
+    ArchiveAccess,
+    ArchiveQueryResult,
+)
+from unlost.measure.availability.figures import CheckStats, compute_check_stats
+from unlost.measure.availability.states import AvailabilityState
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.history import VisitHistory
+from unlost.measure.visits.present import CurrentVisit
 
 BASE = "http://site.example/"
 PAGES = [live(f"p{number}") for number in range(40)]
@@ -42,27 +48,29 @@ def stored(numbers: Sequence[int], status: int = 200) -> list[Stored]:
 class Asked:
     """What a test asks with: the archives, and a visit that goes on."""
 
-    def __init__(self, present: Present, courier: Courier, clock: VirtualClock) -> None:
+    def __init__(self, present: CurrentVisit, courier: ArchiveHttpClient, clock: VirtualClock) -> None:
         self.present = present
         self._courier = courier
         self._clock = clock
 
-    async def ask(
+    async def send(
         self,
         *archives: Archive,
         known: Knowing | None = None,
         sample: int | None = None,
         thorough: bool = False,
-        look: Looks | None = None,
-    ) -> tuple[Result, Figures]:
+        look: UrlProber | None = None,
+    ) -> tuple[ArchiveQueryResult, CheckStats]:
         """Ask archives, and return what came of it."""
         registry = Registry(archives)
-        router = Router(registry, known or Knowing(), Experience(registry), exploring=0)
-        lists = {each.id: open_repository(each, self._courier) for each in archives if each.lister}
-        means = Means({each.id: each for each in archives}, lists, Asker(self._courier, self._clock), router)
-        asking = Asking(self.present, means, sample=sample, thorough=thorough, look=look, beside=5)
-        result = await asking.ask([BASE])
-        return result, figures_of(self.present.standings([each.id for each in archives]), NOW)
+        router = ArchiveRouter(registry, known or Knowing(), LearnedStats(registry), exploring=0)
+        lists = {each.id: create_client(each, self._courier) for each in archives if each.lister}
+        means = ArchiveAccess(
+            {each.id: each for each in archives}, lists, UpstreamClient(self._courier, self._clock), router
+        )
+        asking = AvailabilityQuery(self.present, means, sample=sample, thorough=thorough, probe=look, max_probed=5)
+        result = await asking.run([BASE])
+        return result, compute_check_stats(self.present.availabilities([each.id for each in archives]), NOW)
 
 
 def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
@@ -70,12 +78,12 @@ def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
 
     async def working() -> None:
         clock = VirtualClock()
-        with VisitsFile(file) as opened:
-            history = History(opened, opened.site(BASE))
-            visit, _ = history.begin(clock.now())
-            present = history.present(visit)
-            present.see(PAGES)
-            async with Courier(MemoryLimitStore(), clock, "me@example.org") as courier:
+        with VisitDatabase(file) as opened:
+            history = VisitHistory(opened, opened.get_or_add_site(BASE))
+            visit, _ = history.begin_visit(clock.now())
+            present = history.current_visit(visit)
+            present.record_live(PAGES)
+            async with ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org") as courier:
                 await work(Asked(present, courier, clock))
 
     asyncio.run(working())
@@ -83,12 +91,12 @@ def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
 
 def only_timemaps(server: FakeWayback) -> Archive:
     """Return an archive that lists nothing."""
-    return Archive("single", "Single", Kind.MEMENTO, timemap=server.archive().timemap)
+    return Archive("single", "Single", ArchiveKind.MEMENTO, timemap=server.archive().timemap)
 
 
 def failing(server: Scripted) -> Archive:
     """Return an archive that never answers."""
-    return Archive("failing", "Failing", Kind.MEMENTO, timemap=f"{server.base}/none/")
+    return Archive("failing", "Failing", ArchiveKind.MEMENTO, timemap=f"{server.base}/none/")
 
 
 @pytest.fixture
@@ -104,8 +112,8 @@ def test_a_list_answers_for_all_pages(file: Path) -> None:
         async with fake_wayback(
             [*stored(range(10)), *stored(range(10, 20), 404), *stored(range(20, 25), 302)]
         ) as server:
-            _, found = await asked.ask(server.archive())
-        assert found.states == {State.REPLICATED: 10, State.VULNERABLE: 30}
+            _, found = await asked.send(server.archive())
+        assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
         assert len(server.asked) == 1
 
     run(file, work)
@@ -116,15 +124,15 @@ def test_only_what_no_list_has_is_asked_for_one_by_one(file: Path) -> None:
 
     async def work(asked: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
-            _, found = await asked.ask(first.archive(), only_timemaps(second))
-            assert found.states == {State.REPLICATED: 15, State.VULNERABLE: 25}
+            _, found = await asked.send(first.archive(), only_timemaps(second))
+            assert found.states == {AvailabilityState.REPLICATED: 15, AvailabilityState.VULNERABLE: 25}
             assert len(second.asked) == 30
 
     run(file, work)
 
     async def thorough(asked: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
-            _, found = await asked.ask(first.archive(), only_timemaps(second), thorough=True)
+            _, found = await asked.send(first.archive(), only_timemaps(second), thorough=True)
             assert len(second.asked) == 40
             assert found.by_archives == {1: 10, 2: 5}
 
@@ -136,10 +144,10 @@ def test_a_sample_gives_an_interval_that_has_the_truth(file: Path) -> None:
 
     async def work(asked: Asked) -> None:
         async with fake_wayback(stored(range(0, 40, 2))) as server:
-            _, found = await asked.ask(only_timemaps(server), sample=20)
+            _, found = await asked.send(only_timemaps(server), sample=20)
             assert len(server.asked) == 20
-        assert found.states[State.UNKNOWN] == 20
-        assert found.score.drawn == 20
+        assert found.states[AvailabilityState.UNKNOWN] == 20
+        assert found.score.sampled == 20
         assert found.score.interval is not None
         low, high = found.score.interval
         assert low < 0.5 < high
@@ -154,10 +162,10 @@ def test_a_failure_is_no_absence(file: Path) -> None:
     async def work(asked: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, scripted({}) as second:
             second.answers.update({f"/none/{page.uri}": Answer(500) for page in PAGES})
-            result, found = await asked.ask(first.archive(), failing(second))
-            assert found.states == {State.REPLICATED: 10, State.UNKNOWN: 30}
+            result, found = await asked.send(first.archive(), failing(second))
+            assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.UNKNOWN: 30}
             assert list(result.given_up) == ["failing"]
-            assert len(set(second.asked)) == FAILURES
+            assert len(set(second.asked)) == MAX_FAILURES
 
     run(file, work)
 
@@ -170,9 +178,9 @@ def test_an_archive_whose_list_fails_is_asked_for_pages(file: Path) -> None:
             server.instead = b"<html>maintenance</html>"
             archive = server.archive()
             # Its own TimeMaps still work.
-            _, found = await asked.ask(replace(archive, kind=Kind.WAYBACK))
-            assert found.states == {State.REPLICATED: 10, State.VULNERABLE: 30}
-        assert [each.is_whole for each in asked.present.lists()] == [False]
+            _, found = await asked.send(replace(archive, kind=ArchiveKind.WAYBACK))
+            assert found.states == {AvailabilityState.REPLICATED: 10, AvailabilityState.VULNERABLE: 30}
+        assert [each.is_whole for each in asked.present.listings()] == [False]
 
     run(file, work)
 
@@ -183,9 +191,9 @@ def test_what_was_answered_is_not_asked_again(file: Path) -> None:
     async def work(asked: Asked) -> None:
         async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(20))) as second:
             archives = first.archive(), only_timemaps(second)
-            _, before = await asked.ask(*archives, sample=12)
+            _, before = await asked.send(*archives, sample=12)
             count = len(first.asked), len(second.asked)
-            _, after = await asked.ask(*archives, sample=12)
+            _, after = await asked.send(*archives, sample=12)
             assert (len(first.asked), len(second.asked)) == count
             assert before == after
 
@@ -199,10 +207,10 @@ def test_who_cannot_have_a_page_is_not_asked(file: Path, tmp_path: Path) -> None
     async def work(asked: Asked) -> None:
         async with fake_wayback(stored(range(10))) as server:
             archive = only_timemaps(server)
-            known = Knowing({archive.id: Holdings(other, [])})
-            _, found = await asked.ask(archive, known=known)
+            known = Knowing({archive.id: ArchiveHoldings(other, [])})
+            _, found = await asked.send(archive, known=known)
             assert server.asked == []
-        assert found.states == {State.VULNERABLE: 40}
+        assert found.states == {AvailabilityState.VULNERABLE: 40}
 
     run(file, work)
 
@@ -218,9 +226,9 @@ def test_what_archives_list_besides_is_looked_at(file: Path) -> None:
 
     async def work(asked: Asked) -> None:
         async with fake_wayback([*stored(range(40)), *gone]) as server:
-            _, found = await asked.ask(server.archive(), look=look)
-        assert found.states == {State.REPLICATED: 41, State.ENDANGERED: 4}
+            _, found = await asked.send(server.archive(), look=look)
+        assert found.states == {AvailabilityState.REPLICATED: 41, AvailabilityState.ENDANGERED: 4}
         assert len(looked) == 5
-        assert asked.present.lists()[0].beside == 20
+        assert asked.present.listings()[0].beside == 20
 
     run(file, work)

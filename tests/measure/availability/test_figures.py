@@ -5,48 +5,50 @@ from typing import Any
 import pytest
 
 from tests.measure.availability.made import NOW, held, live, standing
-from unlost.crawl.resource import Outcome
+from unlost.crawl.resource import CrawlOutcome
 from unlost.measure.availability.advice import Hindrance
-from unlost.measure.availability.figures import Figures, figures_of
-from unlost.measure.availability.score import Score
-from unlost.measure.availability.standing import Standing
-from unlost.measure.availability.states import State
-from unlost.measure.availability.wording import change, headline, remarks
+from unlost.measure.availability.figures import CheckStats, compute_check_stats
+from unlost.measure.availability.score import AvailabilityScore
+from unlost.measure.availability.standing import ResourceAvailability
+from unlost.measure.availability.states import AvailabilityState
+from unlost.measure.availability.wording import describe_advice, check_headline, check_remarks
 
 
 def test_states_and_score() -> None:
     """What is on the web counts for the score; what is gone is told apart; what nobody answered is unknown."""
-    found = figures_of(
+    found = compute_check_stats(
         [
             standing("a", "x"),
             standing("b"),
             standing("c", is_settled=False),
             standing("d", "x", status=404),
             standing("e", status=404),
-            standing("f", outcome=Outcome.FORBIDDEN, status=None),
-            standing("g", outcome=Outcome.FAILED, status=None),
+            standing("f", outcome=CrawlOutcome.FORBIDDEN, status=None),
+            standing("g", outcome=CrawlOutcome.FAILED, status=None),
         ],
         NOW,
     )
     assert found.states == {
-        State.REPLICATED: 1,
-        State.VULNERABLE: 2,
-        State.UNKNOWN: 1,
-        State.ENDANGERED: 1,
-        State.UNRECOVERABLE: 2,
+        AvailabilityState.REPLICATED: 1,
+        AvailabilityState.VULNERABLE: 2,
+        AvailabilityState.UNKNOWN: 1,
+        AvailabilityState.ENDANGERED: 1,
+        AvailabilityState.UNRECOVERABLE: 2,
     }
-    assert found.score == Score(live=4, held=1, absent=2, drawn=0, hits=0)
+    assert found.score == AvailabilityScore(live=4, held=1, absent=2, sampled=0, hits=0)
 
 
 def test_staleness_and_formats() -> None:
     """Copies are compared with the web by the last of them; one in its own format is enough."""
     changed: dict[str, Any] = {"last_modified": "20250111000000", "digest": "sha1:A"}
-    found = figures_of(
+    found = compute_check_stats(
         [
-            Standing(live("a", **changed), (held("x", "20250101000000", migrated=True), held("y", "20250109000000"))),
-            Standing(live("b", **changed), (held("x", "20260101000000", migrated=True, digest="sha1:A"),)),
-            Standing(live("c", **changed), (held("y", "20250101000000", copies=3, migrated=False),)),
-            Standing(live("d", last_modified=None), (held("y", migrated=False),)),
+            ResourceAvailability(
+                live("a", **changed), (held("x", "20250101000000", migrated=True), held("y", "20250109000000"))
+            ),
+            ResourceAvailability(live("b", **changed), (held("x", "20260101000000", migrated=True, digest="sha1:A"),)),
+            ResourceAvailability(live("c", **changed), (held("y", "20250101000000", copies=3, migrated=False),)),
+            ResourceAvailability(live("d", last_modified=None), (held("y", migrated=False),)),
         ],
         NOW,
     )
@@ -58,7 +60,7 @@ def test_staleness_and_formats() -> None:
     assert (y.resources, y.only, y.copies, y.stale.stale) == (3, 2, 5, 2)
 
 
-def table(found: Figures, name: str) -> dict[str, int]:
+def table(found: CheckStats, name: str) -> dict[str, int]:
     """Return how many resources each row of a table has."""
     return {row.label: row.total for each in found.tables if each.name == name for row in each.rows}
 
@@ -66,17 +68,17 @@ def table(found: Figures, name: str) -> dict[str, int]:
 def test_tables() -> None:
     """By type, by depth, by the first folder; many folders are added up at the end."""
     paths = ["", "x.html", "a/x.html", "a/b/c/x.html", "b/x.pdf"]
-    found = figures_of([standing(path) for path in paths], NOW)
+    found = compute_check_stats([standing(path) for path in paths], NOW)
     assert table(found, "depth") == {"0": 1, "1": 1, "2": 2, "4": 1}
     top = "http://site.example/"
     assert table(found, "folder") == {top: 2, f"{top}a/": 2, f"{top}b/": 1}
-    many = figures_of([standing(f"f{number}/x") for number in range(100)], NOW)
+    many = compute_check_stats([standing(f"f{number}/x") for number in range(100)], NOW)
     assert table(many, "folder")["80 others"] == 80
 
 
-def advice(*standings: Standing, knows_links: bool = True) -> dict[Hindrance | None, tuple[int, int]]:
+def advice(*standings: ResourceAvailability, knows_links: bool = True) -> dict[Hindrance | None, tuple[int, int]]:
     """Return how many resources each piece of advice is about, and how many it would save."""
-    found = figures_of(standings, NOW, knows_links=knows_links).advice
+    found = compute_check_stats(standings, NOW, knows_links=knows_links).advice
     return {each.hindrance: (each.affected, each.saved) for each in found}
 
 
@@ -87,7 +89,7 @@ FREE = [*(standing(f"kept{number}", "x") for number in range(8)), *(standing(f"n
 @pytest.mark.parametrize(
     ("hindrance", "path", "more"),
     [
-        (Hindrance.ROBOTS, "p", {"outcome": Outcome.FORBIDDEN, "status": None}),
+        (Hindrance.ROBOTS, "p", {"outcome": CrawlOutcome.FORBIDDEN, "status": None}),
         (Hindrance.NOARCHIVE, "p", {"is_noarchive": True}),
         (Hindrance.UNLINKED, "p", {"hops": None}),
         (Hindrance.QUERY, "p?q=", {}),
@@ -125,7 +127,9 @@ def test_without_links_nothing_is_unlinked() -> None:
 
 def test_sentences() -> None:
     """What is said of all this needs no explanation."""
-    found = figures_of([*FREE, standing("gone", "x", status=404), *[standing(f"q{n}?a") for n in range(10)]], NOW)
-    assert headline(found.score) == "If the site were lost now, 8 of 20 resources would come back: 40 %."
-    assert remarks(found)[0] == "1 more is not on the web any more, of which archives have 1."
-    assert change(found.advice[0]).endswith("10 are with a query in their address, of which 8 would be saved.")
+    found = compute_check_stats(
+        [*FREE, standing("gone", "x", status=404), *[standing(f"q{n}?a") for n in range(10)]], NOW
+    )
+    assert check_headline(found.score) == "If the site were lost now, 8 of 20 resources would come back: 40 %."
+    assert check_remarks(found)[0] == "1 more is not on the web any more, of which archives have 1."
+    assert describe_advice(found.advice[0]).endswith("10 are with a query in their address, of which 8 would be saved.")

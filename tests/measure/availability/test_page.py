@@ -9,54 +9,58 @@ from playwright.sync_api import Page
 
 from tests.measure.availability.made import NOW, held, live, standing
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit
-from unlost.crawl.resource import LiveResource, Outcome
+from unlost.crawl.resource import LiveResource, CrawlOutcome
 from unlost.measure.availability import page as renderer
-from unlost.measure.availability.drawing import ORDER, bar, columns
-from unlost.measure.availability.figures import figures_of
-from unlost.measure.availability.page import check_page
-from unlost.measure.availability.standing import Standing
-from unlost.measure.availability.states import State
-from unlost.measure.visits.history import Ended
-from unlost.measure.visits.losses import Lost
-from unlost.measure.watching.lifetimes import Lifetime, together
-from unlost.measure.watching.looking import Look
-from unlost.measure.watching.page import Watched, watch_page
-from unlost.measure.watching.survey import Row, Survey
-from unlost.shown.page import templates
+from unlost.measure.availability.drawing import STATE_ORDER, draw_state_bar, draw_state_columns
+from unlost.measure.availability.figures import compute_check_stats
+from unlost.measure.availability.page import render_check_page
+from unlost.measure.availability.standing import ResourceAvailability
+from unlost.measure.availability.states import AvailabilityState
+from unlost.measure.visits.history import FinishedVisit
+from unlost.measure.visits.losses import SiteLoss
+from unlost.measure.watching.lifetimes import Lifetime, summarize_lifetimes
+from unlost.measure.watching.looking import SiteHealth
+from unlost.measure.watching.page import WatchedSite, render_watch_page
+from unlost.measure.watching.survey import LifetimeRow, SiteSurvey
+from unlost.shown.page import make_template_environment
 
 pytestmark = pytest.mark.browser
 DAY = 86_400.0
 BEGIN = 1_700_006_400.0
 
 
-def mixed() -> list[Standing]:
+def mixed() -> list[ResourceAvailability]:
     """Return resources with something of everything, and names that nobody should meet."""
     names = [EVIL, HIDDEN, RIGHT_TO_LEFT, LONG]
     found = [
-        Standing(LiveResource(f"http://site.example/{name}", "k", Outcome.FETCHED, 200, f"text/{EVIL}"))
+        ResourceAvailability(
+            LiveResource(f"http://site.example/{name}", "k", CrawlOutcome.FETCHED, 200, f"text/{EVIL}")
+        )
         for name in names
     ]
     found += [standing(f"kept{number}", "a") for number in range(6)]
-    found += [Standing(live("old", last_modified="20260101000000"), (held("a"), held(EVIL, "20240101000000")))]
+    found += [
+        ResourceAvailability(live("old", last_modified="20260101000000"), (held("a"), held(EVIL, "20240101000000")))
+    ]
     found += [standing("gone", "a", status=404), standing("never", status=404), standing("?", is_settled=False)]
-    return [*found, standing("secret", outcome=Outcome.FORBIDDEN, status=None)]
+    return [*found, standing("secret", outcome=CrawlOutcome.FORBIDDEN, status=None)]
 
 
 def check_html() -> str:
     """Return the page of a check."""
     resources = mixed()
-    figures = figures_of(resources, NOW)
-    return check_page(f"http://site.example/{EVIL}", NOW, figures, resources, {EVIL: f"it says {EVIL}"})
+    figures = compute_check_stats(resources, NOW)
+    return render_check_page(f"http://site.example/{EVIL}", NOW, figures, resources, {EVIL: f"it says {EVIL}"})
 
 
 def watch_html() -> str:
     """Return the page of a watch."""
-    lives = together([Lifetime(0, 2 * DAY, 4 * DAY, 8 * DAY, 10 * DAY, 3 * DAY)])
-    states = Counter({State.REPLICATED: 3, State.VULNERABLE: 1})
-    visits = [Ended(day, BEGIN + day * DAY, day != 3, states, 0, "fine", EVIL) for day in range(40)]
-    lost = Lost(1, Look.PARKED, f"it says {EVIL}", BEGIN, BEGIN + DAY, None, False)
-    survey = Survey(visits, [Row("", "", lives), Row(EVIL, "HTML", lives)], 0.1, 0.2)
-    return watch_page([Watched(f"http://site.example/{EVIL}", survey, [lost])])
+    lives = summarize_lifetimes([Lifetime(0, 2 * DAY, 4 * DAY, 8 * DAY, 10 * DAY, 3 * DAY)])
+    states = Counter({AvailabilityState.REPLICATED: 3, AvailabilityState.VULNERABLE: 1})
+    visits = [FinishedVisit(day, BEGIN + day * DAY, day != 3, states, 0, "fine", EVIL) for day in range(40)]
+    lost = SiteLoss(1, SiteHealth.PARKED, f"it says {EVIL}", BEGIN, BEGIN + DAY, None, False)
+    survey = SiteSurvey(visits, [LifetimeRow("", "", lives), LifetimeRow(EVIL, "HTML", lives)], 0.1, 0.2)
+    return render_watch_page([WatchedSite(f"http://site.example/{EVIL}", survey, [lost])])
 
 
 PAGES = [(check_html, "What would come back"), (watch_html, "What visits have shown")]
@@ -81,7 +85,7 @@ def test_what_was_found_is_shown(page: Page, tmp_path: Path) -> None:
     text = page.inner_text("main")
     assert "If the site were lost now" in text
     assert "Let archives fetch what robots.txt forbids: 1 is forbidden by robots.txt" in text
-    for state, count in figures_of(mixed(), NOW).states.items():
+    for state, count in compute_check_stats(mixed(), NOW).states.items():
         assert f"{count} {state.value}:" in text
     assert "did not say all that it has" in text
     assert "\\u202egnp.exe" in text
@@ -109,9 +113,9 @@ def test_the_looks_see_what_they_look_for(
 
 def test_without_escaping_harm_would_be_seen(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the escaping that keeps names from becoming part of the page."""
-    made = templates("unlost.measure")
+    made = make_template_environment("unlost.measure")
     made.autoescape = False
-    monkeypatch.setattr(renderer, "templates", lambda _: made)
+    monkeypatch.setattr(renderer, "make_template_environment", lambda _: made)
     assert Visit(page, tmp_path / "raw.html", check_html()).is_harmed()
 
 
@@ -128,15 +132,15 @@ def widths(page: Page, selector: str) -> dict[str, float]:
 
 def test_areas_are_true(page: Page, tmp_path: Path) -> None:
     """Each state has its share of the bar, and of a column, as the browser draws it; one that is wrong is seen."""
-    states = Counter({state: number for number, state in enumerate(ORDER, 1)})
+    states = Counter({state: number for number, state in enumerate(STATE_ORDER, 1)})
     frame = "<!doctype html><style>svg {{ width: 300px; height: 40px }}</style><main>{}</main>"
-    for drawing in (bar(states), columns([("day", states)])):
+    for drawing in (draw_state_bar(states), draw_state_columns([("day", states)])):
         Visit(page, tmp_path / "drawing.html", frame.format(drawing))
         found = widths(page, "svg rect")
         total = sum(found.values())
         for state, count in states.items():
             assert found[state.value] / total == pytest.approx(count / states.total(), abs=0.01)
-    wrong = bar(states).replace('width="66.6667"', 'width="133"')
+    wrong = draw_state_bar(states).replace('width="66.6667"', 'width="133"')
     Visit(page, tmp_path / "wrong.html", frame.format(wrong))
     found = widths(page, "svg rect")
     assert found["replicated"] / sum(found.values()) != pytest.approx(1 / states.total(), abs=0.01)

@@ -5,8 +5,8 @@ from math import comb, sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.measure.availability.score import Score
-from unlost.measure.intervals import Z95, wilson
+from unlost.measure.availability.score import AvailabilityScore
+from unlost.measure.intervals import Z95, wilson_interval
 
 
 def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
@@ -40,7 +40,7 @@ def drawn(draw: st.DrawFn) -> tuple[int, int, int]:
 def test_the_interval_is_what_it_is_defined_to_be(case: tuple[int, int, int]) -> None:
     """The closed form and the definition agree."""
     hits, asked, total = case
-    found, expected = wilson(*case), slow_wilson(*case)
+    found, expected = wilson_interval(*case), slow_wilson(*case)
     assert abs(found[0] - expected[0]) < 1e-5
     assert abs(found[1] - expected[1]) < 1e-5
     assert found[0] <= hits / asked <= found[1] + 1e-12 or asked < total
@@ -52,7 +52,7 @@ def test_the_interval_is_what_it_is_defined_to_be(case: tuple[int, int, int]) ->
 def test_more_answers_never_say_less(case: tuple[int, int, int]) -> None:
     """What was drawn and answered is certain, whatever the rest may be."""
     hits, asked, total = case
-    low, high = wilson(*case)
+    low, high = wilson_interval(*case)
     assert hits / total - 1e-12 <= low <= high <= (total - asked + hits) / total + 1e-12
 
 
@@ -64,7 +64,7 @@ def test_it_holds_as_often_as_it_says() -> None:
             ways = comb(total, drawn_count)
             inside = 0
             for hits in range(max(0, drawn_count - (total - true)), min(drawn_count, true) + 1):
-                low, high = wilson(hits, drawn_count, total)
+                low, high = wilson_interval(hits, drawn_count, total)
                 if low - 1e-9 <= true / total <= high + 1e-9:
                     inside += comb(true, hits) * comb(total - true, drawn_count - hits)
             holds.append(inside / ways)
@@ -73,17 +73,17 @@ def test_it_holds_as_often_as_it_says() -> None:
 
 
 @st.composite
-def scores(draw: st.DrawFn) -> Score:
+def scores(draw: st.DrawFn) -> AvailabilityScore:
     """Return scores that can be."""
     listed, certain = draw(st.integers(0, 50)), draw(st.integers(0, 50))
     others = draw(st.integers(0, 50))
     asked = draw(st.integers(0, others))
     hits = draw(st.integers(0, asked))
-    return Score(listed + certain + others, listed + hits, certain + asked - hits, asked, hits)
+    return AvailabilityScore(listed + certain + others, listed + hits, certain + asked - hits, asked, hits)
 
 
 @given(scores())
-def test_scores_lie_within_what_is_possible(score: Score) -> None:
+def test_scores_lie_within_what_is_possible(score: AvailabilityScore) -> None:
     """What is known to be held comes back, what is known to be absent does not; the share lies in its interval."""
     interval = score.interval
     if not score.live:

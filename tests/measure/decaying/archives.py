@@ -7,7 +7,7 @@ from hashlib import sha256
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from unlost import dates
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 
 _TYPES = {"html": "text/html", "pdf": "application/pdf", "gif": "image/gif", "jpg": "image/jpeg", "png": "image/png"}
 
@@ -54,7 +54,7 @@ class Behaviour:
         whole = replace(server.archive(), id=self.id, name=self.id, migrated=self.migrates)
         if self.lists:
             return whole
-        return Archive(self.id, self.id, Kind.MEMENTO, timemap=whole.timemap, migrated=self.migrates)
+        return Archive(self.id, self.id, ArchiveKind.MEMENTO, timemap=whole.timemap, migrated=self.migrates)
 
 
 def _draw(name: str, path: str, day: int) -> int:

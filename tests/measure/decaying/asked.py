@@ -11,18 +11,18 @@ from tests.measure.decaying.archives import Behaviour, Truth, address, type_of
 from tests.measure.decaying.web import BEGIN, DAY
 from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.asking import Asker
-from unlost.aggregate.experience import Experience
-from unlost.aggregate.routing import Router
-from unlost.archives.asking.courier import Courier
+from unlost.aggregate.asking import UpstreamClient
+from unlost.aggregate.experience import LearnedStats
+from unlost.aggregate.routing import ArchiveRouter
+from unlost.archives.asking.courier import ArchiveHttpClient
 from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.opening import open_repository
+from unlost.archives.opening import create_client
 from unlost.archives.registry.registry import Registry
-from unlost.measure.availability.asking import Means
-from unlost.measure.availability.checking import Checked
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.history import ANY, History
-from unlost.measure.watching.survey import lives_of
+from unlost.measure.availability.asking import ArchiveAccess
+from unlost.measure.availability.checking import CheckResult
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.history import ANY_ARCHIVE, VisitHistory
+from unlost.measure.watching.survey import resource_lifetimes
 
 EVENING = DAY * 3 // 4
 
@@ -30,23 +30,23 @@ EVENING = DAY * 3 // 4
 @asynccontextmanager
 async def asked(
     behaviours: Sequence[Behaviour], clock: VirtualClock
-) -> AsyncIterator[tuple[Means, dict[str, FakeWayback]]]:
+) -> AsyncIterator[tuple[ArchiveAccess, dict[str, FakeWayback]]]:
     """Run archives, and yield what asks them, and their servers by id."""
     async with AsyncExitStack() as stack:
         servers = {each.id: await stack.enter_async_context(fake_wayback([], clock)) for each in behaviours}
         registry = Registry(tuple(each.archive(servers[each.id]) for each in behaviours))
-        courier = await stack.enter_async_context(Courier(MemoryLimitStore(), clock, "me@example.org"))
+        courier = await stack.enter_async_context(ArchiveHttpClient(MemoryLimitStore(), clock, "me@example.org"))
         archives = {each.id: each for each in registry}
-        repositories = {name: open_repository(each, courier) for name, each in archives.items() if each.lister}
-        router = Router(registry, Knowing(), Experience(registry), exploring=0)
-        yield Means(archives, repositories, Asker(courier, clock), router), servers
+        repositories = {name: create_client(each, courier) for name, each in archives.items() if each.lister}
+        router = ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0)
+        yield ArchiveAccess(archives, repositories, UpstreamClient(courier, clock), router), servers
 
 
-def assert_copies(checked: Checked, truth: Truth, base: str, day: int) -> None:
+def assert_copies(checked: CheckResult, truth: Truth, base: str, day: int) -> None:
     """Compare what is said of copies with what is so: how many, how old, in which format."""
     files = truth.web.files(day)
     paths = {address(base, path): path for path in truth.paths}
-    for standing in checked.present.standings(checked.archives):
+    for standing in checked.current.availabilities(checked.archives):
         path = paths[standing.live.uri]
         shown = {each.id: each.captures(truth, path, day) for each in truth.behaviours}
         assert {held.archive: held.copies for held in standing.held} == {
@@ -64,15 +64,15 @@ def assert_lives(file: Path, truth: Truth, base: str) -> None:
     """Compare the lives of all files, in each archive and in all together, with the truth."""
     names = [each.id for each in truth.behaviours]
     late = 0
-    with VisitsFile(file, is_read_only=True) as opened:
-        history = History(opened, opened.sites()[0][0])
+    with VisitDatabase(file, is_read_only=True) as opened:
+        history = VisitHistory(opened, opened.sites()[0][0])
         assert history.archives() == sorted(names)
-        for archive in (ANY, *names):
-            lives = {uri: life for uri, _, life in lives_of(history, archive)}
+        for archive in (ANY_ARCHIVE, *names):
+            lives = {uri: life for uri, _, life in resource_lifetimes(history, archive)}
             assert len(lives) == len(truth.paths)
             for path in truth.paths:
                 life = lives[address(base, path)]
-                expected = truth.life(path, names if archive == ANY else [archive])
+                expected = truth.life(path, names if archive == ANY_ARCHIVE else [archive])
                 found = {
                     "t0": _day(life.t0), "ta": _day(life.ta), "tr": _day(life.tr), "tp": _day(life.tp),
                     "ttl_c": _days(life.ttl_c), "p_r": life.p_r, "is_late": life.is_late,

@@ -13,14 +13,14 @@ from tests.measure.decaying.asked import EVENING, asked, assert_lives
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.plan import Plan
-from unlost.crawl.resource import Outcome
-from unlost.measure.availability.checking import Depth, LiveSite
-from unlost.measure.availability.crawled import CrawledSite, Visiting
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.history import History
-from unlost.measure.watching.glancing import PoliteGlances
-from unlost.measure.watching.watcher import Visited, Watcher
+from unlost.crawl.plan import CrawlConfig
+from unlost.crawl.resource import CrawlOutcome
+from unlost.measure.availability.checking import CheckOptions, SiteSource
+from unlost.measure.availability.crawled import CrawledSite, SiteCrawlOptions
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.history import VisitHistory
+from unlost.measure.watching.glancing import PolitePageFetcher
+from unlost.measure.watching.watcher import VisitResult, Watcher
 
 CONTACT = "me@example.org"
 BEHAVIOURS = (
@@ -46,10 +46,12 @@ def test_a_crawl_sees_the_golden_counts(day: int, tmp_path: Path) -> None:
 
     async def seen(base: str) -> Counter[str]:
         clock = VirtualClock(BEGIN + day * DAY)
-        site = CrawledSite(Plan((base,), delay=0, sitemaps=False), Visiting(tmp_path / "crawl", clock, CONTACT))
+        site = CrawledSite(
+            CrawlConfig((base,), delay=0, sitemaps=False), SiteCrawlOptions(tmp_path / "crawl", clock, CONTACT)
+        )
         found: Counter[str] = Counter()
         async for each in site.resources():
-            assert (each.outcome, each.status) == (Outcome.FETCHED, 200), each
+            assert (each.outcome, each.status) == (CrawlOutcome.FETCHED, 200), each
             assert each.last_modified is not None
             found[str(each.mime)] += 1
         return found
@@ -66,27 +68,27 @@ def test_a_crawl_sees_the_golden_counts(day: int, tmp_path: Path) -> None:
 class Crawls:
     """Visits the web at its address."""
 
-    def __init__(self, glances: PoliteGlances, folder: Path, clock: VirtualClock) -> None:
-        self.glances = glances
+    def __init__(self, glances: PolitePageFetcher, folder: Path, clock: VirtualClock) -> None:
+        self.page_fetcher = glances
         self._folder = folder
         self._clock = clock
 
     @asynccontextmanager
-    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[LiveSite]:
+    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[SiteSource]:
         """Give the site to crawl."""
-        plan = Plan((url,), extra=tuple(known), delay=0)
-        yield CrawledSite(plan, Visiting(self._folder / f"crawl-{visit}", self._clock, CONTACT), [url])
+        plan = CrawlConfig((url,), extra=tuple(known), delay=0)
+        yield CrawledSite(plan, SiteCrawlOptions(self._folder / f"crawl-{visit}", self._clock, CONTACT), [url])
 
 
-async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[Visited]:
+async def watched(truth: Truth, folder: Path, base: str, top: Path) -> list[VisitResult]:
     """Visit the web on every day."""
     clock = VirtualClock(BEGIN)
     visits = []
-    glances = PoliteGlances([base], clock, CONTACT, 0)
+    glances = PolitePageFetcher([base], clock, CONTACT, 0)
     async with asked(truth.behaviours, clock) as (means, servers), glances:
         sites = Crawls(glances, top, clock)
-        depth = Depth(sample=None, thorough=True)
-        watcher = Watcher(top / "visits.sqlite", clock, sites, means, depth, every=DAY)
+        depth = CheckOptions(sample=None, thorough=True)
+        watcher = Watcher(top / "visits.sqlite", clock, sites, means, depth, interval=DAY)
         for day in range(truth.days):
             clock.advance(BEGIN + day * DAY + EVENING - clock.now())
             truth.web.write(folder, day)
@@ -103,13 +105,13 @@ def test_a_watch_finds_the_truth(tmp_path: Path) -> None:
     folder, work = folders(tmp_path)
     with served(folder, work) as base:
         visits = asyncio.run(watched(truth, folder, base, tmp_path))
-        assert [visited.look.look for visited in visits] == ["fine"] * truth.days
+        assert [visited.health.health for visited in visits] == ["fine"] * truth.days
         for day, visited in enumerate(visits):
-            found = {state.value: count for state, count in visited.checked.figures.states.items()}
+            found = {state.value: count for state, count in visited.check.stats.states.items()}
             assert found == Counter(truth.state(path, day) for path in truth.paths), day
-        with VisitsFile(tmp_path / "visits.sqlite") as file:
-            history = History(file, 1)
-            counts = [{state.value: n for state, n in each.states.items() if n} for each in history.visits()]
+        with VisitDatabase(tmp_path / "visits.sqlite") as file:
+            history = VisitHistory(file, 1)
+            counts = [{state.value: n for state, n in each.states.items() if n} for each in history.finished_visits()]
             assert counts[-1] == Counter(truth.state(path, truth.days - 1) for path in truth.paths)
         assert_lives(tmp_path / "visits.sqlite", truth, base)
 
@@ -126,6 +128,6 @@ def test_a_watch_of_the_whole_collection_finds_the_truth(tmp_path: Path) -> None
     with served(folder, work) as base:
         visits = asyncio.run(watched(truth, folder, base, tmp_path))
     for day, visited in enumerate(visits):
-        found = {state.value: count for state, count in visited.checked.figures.states.items()}
+        found = {state.value: count for state, count in visited.check.stats.states.items()}
         assert found == Counter(truth.state(path, day) for path in truth.paths), day
     assert_lives(tmp_path / "visits.sqlite", truth, base)

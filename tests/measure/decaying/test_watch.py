@@ -12,11 +12,11 @@ from tests.measure.decaying.asked import EVENING, asked, assert_copies, assert_l
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.virtual_clock import VirtualClock
 from unlost import dates, uri
-from unlost.crawl.resource import LiveResource, Outcome
-from unlost.measure.availability.asking import Looks, Means
-from unlost.measure.availability.checking import Checked, Depth, begun, check_site
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.history import History
+from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.measure.availability.asking import UrlProber, ArchiveAccess
+from unlost.measure.availability.checking import CheckResult, CheckOptions, resume_or_begin_visit, check_site
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.history import VisitHistory
 
 BASE = "http://decaying.example/"
 BEHAVIOURS = (
@@ -35,7 +35,7 @@ class SeenSite:
     """A site of which a test says what is on it."""
 
     knows_links = True
-    look: Looks | None = None
+    probe: UrlProber | None = None
 
     def __init__(self, resources: Sequence[LiveResource], prefixes: Sequence[str] = (BASE,)) -> None:
         self._resources = resources
@@ -59,10 +59,10 @@ def seen_on(truth: Truth, day: int) -> Iterator[LiveResource]:
         if path in files:
             changed = dates.from_epoch(str(BEGIN + files[path][1] * DAY))
             yield LiveResource(
-                uri_r, uri.key(uri_r), Outcome.FETCHED, 200, type_of(path), last_modified=changed, hops=1
+                uri_r, uri.key(uri_r), CrawlOutcome.FETCHED, 200, type_of(path), last_modified=changed, hops=1
             )
         else:
-            yield LiveResource(uri_r, uri.key(uri_r), Outcome.FETCHED, 404, hops=None)
+            yield LiveResource(uri_r, uri.key(uri_r), CrawlOutcome.FETCHED, 404, hops=None)
 
 
 async def watched(truth: Truth, file: Path, *, thorough: bool = True) -> list[Counter[str]]:
@@ -74,22 +74,22 @@ async def watched(truth: Truth, file: Path, *, thorough: bool = True) -> list[Co
             clock.advance(BEGIN + day * DAY + EVENING - clock.now())
             for behaviour in truth.behaviours:
                 servers[behaviour.id].stored = truth.stored(behaviour, BASE, day)
-            with VisitsFile(file) as opened:
-                history = History(opened, opened.site(BASE))
+            with VisitDatabase(file) as opened:
+                history = VisitHistory(opened, opened.get_or_add_site(BASE))
                 checked = await visited(history, clock, means, truth, day, thorough=thorough)
                 assert_copies(checked, truth, BASE, day)
-                states = history.end(checked.visit, checked.archives)
+                states = history.finish_visit(checked.visit, checked.archives)
                 counts.append(Counter({str(state): count for state, count in states.items()}))
     return counts
 
 
 async def visited(
-    history: History, clock: VirtualClock, means: Means, truth: Truth, day: int, *, thorough: bool
-) -> Checked:
+    history: VisitHistory, clock: VirtualClock, means: ArchiveAccess, truth: Truth, day: int, *, thorough: bool
+) -> CheckResult:
     """Make one visit."""
-    visit, _ = await begun(history, clock)
+    visit, _ = await resume_or_begin_visit(history, clock)
     site = SeenSite(list(seen_on(truth, day)))
-    return await check_site(history, visit, site, means, Depth(sample=None, thorough=thorough))
+    return await check_site(history, visit, site, means, CheckOptions(sample=None, thorough=thorough))
 
 
 @pytest.mark.parametrize("behaviours", [BEHAVIOURS, SLOW_ONLY], ids=["four", "slow"])

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.formats.warcs import record
 from tests.recover.report.states import NOW
-from unlost.recover.plan import Plan
-from unlost.recover.state.state import State
-from unlost.state_file import NAME
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.state.state import RecoveryState
+from unlost.state_file import STATE_FILE_NAME
 
 TLDS = {"com": "com", "org": "org", "net": "net", "edu": "edu", "gov": "gov", "fr": "country", "example": "other"}
 ENDINGS = {"html": "page", "png": "image", "pdf": "document", "zip": "other"}
@@ -139,9 +139,9 @@ def write_state(
 ) -> None:
     """Write the state of a recovery. resources: id, URL, hops, whether it was recovered, date of its capture."""
     folder.mkdir()
-    with State(folder) as state:
-        state.keep_plan(Plan(f"http://{host}/"))
-    with closing(sqlite3.connect(folder / NAME)) as data, data:
+    with RecoveryState(folder) as state:
+        state.store_options(RecoverOptions(f"http://{host}/"))
+    with closing(sqlite3.connect(folder / STATE_FILE_NAME)) as data, data:
         for place, uri, hops, came, date in resources:
             name = uri.removeprefix("http://")
             capture = {"uri": uri, "datetime": date, "status": 200, "mime": "text/html", "archive": "a", "urim": None}

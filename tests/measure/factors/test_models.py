@@ -8,8 +8,14 @@ from math import exp, log, nan
 import pytest
 
 from tests.models.regression import least_squares, most_likely
-from unlost.measure.factors.models import FEWEST, Model, linear, logistic, moments
-from unlost.measure.factors.rows import Rows
+from unlost.measure.factors.models import (
+    MIN_DEGREES_OF_FREEDOM,
+    RegressionModel,
+    fit_linear,
+    fit_logistic,
+    compute_moments,
+)
+from unlost.measure.factors.rows import ColumnFile
 
 PLANTED = (0.3, 0.8, -0.5, 0.02)
 
@@ -36,20 +42,20 @@ def noise(value: float, dice: random.Random) -> float:
 
 
 @contextmanager
-def filled(rows: Sequence[Sequence[float]]) -> Iterator[Rows]:
+def filled(rows: Sequence[Sequence[float]]) -> Iterator[ColumnFile]:
     """Give rows."""
-    with Rows(len(rows[0])) as found:
+    with ColumnFile(len(rows[0])) as found:
         for row in rows:
             found.add(row)
         yield found
 
 
-def both(rows: Sequence[Sequence[float]]) -> tuple[Model | None, Model | None]:
+def both(rows: Sequence[Sequence[float]]) -> tuple[RegressionModel | None, RegressionModel | None]:
     """Return the linear and the logistic model of rows whose last column is explained."""
     chosen = range(len(rows[0]))
     with filled(rows) as found:
-        known = moments(found, chosen, [f"x{at}" for at in chosen])
-        return linear(known), logistic(found, chosen, known)
+        known = compute_moments(found, chosen, [f"x{at}" for at in chosen])
+        return fit_linear(known), fit_logistic(found, chosen, known)
 
 
 def test_linear_models_agree_with_a_slow_one() -> None:
@@ -126,7 +132,7 @@ def test_one_group_that_always_came_back_is_separation_too() -> None:
 
 def test_too_few_rows_or_nothing_to_explain_give_no_model() -> None:
     """With fewer rows than it takes, or if all came back, there is none."""
-    assert both(drawn(FEWEST + 3, 6, chance)) == (None, None)
+    assert both(drawn(MIN_DEGREES_OF_FREEDOM + 3, 6, chance)) == (None, None)
     assert both([[float(number), 1.0] for number in range(100)]) == (None, None)
 
 

@@ -15,11 +15,11 @@ from tests.measure.factors.planted import PLANTED, Truth, plant
 from tests.models.regression import least_squares
 from tests.shown.looking import EVIL, Visit
 from unlost.measure.factors import page as renderer
-from unlost.measure.factors.factor import FACTORS, NUMBERS
-from unlost.measure.factors.findings import findings_of
-from unlost.measure.factors.page import factors_page
-from unlost.measure.factors.reading import Known
-from unlost.shown.page import templates
+from unlost.measure.factors.factor import FACTORS, NUMERIC_FACTORS
+from unlost.measure.factors.findings import analyze_factors
+from unlost.measure.factors.page import render_factors_page
+from unlost.measure.factors.reading import ExternalFactorData
+from unlost.shown.page import make_template_environment
 
 SITES = 21
 
@@ -58,11 +58,11 @@ def test_every_resource_is_counted_in_its_group_of_all_twelve_factors(truth: Tru
     for at, factor in enumerate(FACTORS):
         expected: dict[object, list[int]] = {}
         for row, came, kind, tld in zip(truth.rows, truth.came, truth.types, truth.tlds, strict=True):
-            if at < NUMBERS and isnan(row[at]):
+            if at < NUMERIC_FACTORS and isnan(row[at]):
                 continue
             group = {"type": kind, "top-level domain": tld}.get(factor.name)
             if group is None:
-                expected.setdefault(bisect_right(factor.marks, row[at] + 1e-9) - 1, []).append(came)
+                expected.setdefault(bisect_right(factor.bin_edges, row[at] + 1e-9) - 1, []).append(came)
             else:
                 expected.setdefault(group, []).append(came)
         shown = {each["group"]: (each["count"], each["of"]) for each in found["factors"][at]["groups"]}
@@ -168,9 +168,9 @@ def test_names_of_folders_do_no_harm(truth: Truth, page: Page, tmp_path: Path, m
     """What they have in them is shown; only the escaping keeps it from being part of the page."""
     evil = tmp_path / EVIL.replace("/", ":")
     evil.symlink_to(truth.folders[0])
-    found = findings_of([evil], Known())
-    assert not Visit(page, tmp_path / "page.html", factors_page(found)).is_harmed()
-    made = templates("unlost.measure")
+    found = analyze_factors([evil], ExternalFactorData())
+    assert not Visit(page, tmp_path / "page.html", render_factors_page(found)).is_harmed()
+    made = make_template_environment("unlost.measure")
     made.autoescape = False
-    monkeypatch.setattr(renderer, "templates", lambda _: made)
-    assert Visit(page, tmp_path / "raw.html", factors_page(found)).is_harmed()
+    monkeypatch.setattr(renderer, "make_template_environment", lambda _: made)
+    assert Visit(page, tmp_path / "raw.html", render_factors_page(found)).is_harmed()

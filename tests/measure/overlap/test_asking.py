@@ -11,13 +11,13 @@ import pytest
 
 from tests.measure.overlap.holdings import ARCHIVES, begun, stubs, truth
 from tests.recover.stubs import Held, Stub
-from unlost.archives.sampling.sampler import MAX_FAILURES, Stop
+from unlost.archives.sampling.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError, UsageError
 from unlost.formats.capture import Capture
-from unlost.measure.overlap.asking import Asking
-from unlost.measure.overlap.copies import Seen, seen_of
-from unlost.measure.overlap.figures import Figures, figures_of
-from unlost.measure.overlap.live import LiveWeb
+from unlost.measure.overlap.asking import OverlapSurvey
+from unlost.measure.overlap.copies import PageObservation, snapshot_response
+from unlost.measure.overlap.figures import OverlapStats, compute_overlap_stats
+from unlost.measure.overlap.live import LiveWebClient
 from unlost.measure.overlap.state import OverlapState
 
 
@@ -26,15 +26,21 @@ class KilledError(BaseException):
 
 
 def ask(
-    state: OverlapState, archives: Sequence[Stub], fetch: int = 0, live: LiveWeb | None = None, concurrency: int = 3
-) -> dict[str, Stop]:
+    state: OverlapState,
+    archives: Sequence[Stub],
+    fetch: int = 0,
+    live: LiveWebClient | None = None,
+    concurrency: int = 3,
+) -> dict[str, EarlyStop]:
     """Ask archives in memory."""
-    return asyncio.run(Asking(state, archives, fetch=fetch, live=live, concurrency=concurrency).run())
+    return asyncio.run(
+        OverlapSurvey(state, archives, max_fetches=fetch, live_client=live, concurrency=concurrency).run()
+    )
 
 
-def figures(state: OverlapState, fetch: int = 0) -> Figures:
+def figures(state: OverlapState, fetch: int = 0) -> OverlapStats:
     """Return the numbers."""
-    return figures_of(state, ARCHIVES, fetch)
+    return compute_overlap_stats(state, ARCHIVES, fetch)
 
 
 def test_the_overlap_is_exactly_what_the_archives_hold(tmp_path: Path) -> None:
@@ -54,7 +60,7 @@ def test_the_overlap_is_exactly_what_the_archives_hold(tmp_path: Path) -> None:
         if place >= 1
     }
     assert found.year_pages["2012"] == sum(bool(mask & 0b1100) for mask in held.values())
-    assert found.memento_choices[0] == ("d", 4 * found.archives[3].held)
+    assert found.memento_covers[0] == ("d", 4 * found.archives[3].held)
     assert found.tlds == (("example", 200, sum(bool(mask) for mask in held.values())),)
 
 
@@ -107,7 +113,7 @@ def test_an_archive_whose_quota_is_used_up_goes_on_another_day(tmp_path: Path) -
         assert list(stops) == ["b"]
         assert isinstance(stops["b"].error, NotNowError)
         assert (found.unsettled, found.membership.total) == (30, 10)
-        assert [each.asked for each in found.archives] == [40, 10, 40, 40]
+        assert [each.answered for each in found.archives] == [40, 10, 40, 40]
         archives[1].before = lambda _: None
         assert ask(state, archives) == {}
         assert len(archives[1].asked) == 11 + 30
@@ -126,10 +132,10 @@ def test_a_dead_archive_is_left_out_and_not_asked_for_ever(tmp_path: Path) -> No
     with begun(tmp_path / "s", held) as state:
         stops = ask(state, archives)
         found = figures(state)
-    assert MAX_FAILURES <= len(archives[2].asked) <= MAX_FAILURES + 2
-    assert stops["c"].failures == MAX_FAILURES
-    assert (found.left_out, found.unsettled, found.membership.archives) == (("c",), 0, ("a", "b", "d"))
-    assert found.archives[2].failed["http-5xx"] >= MAX_FAILURES
+    assert MAX_CONSECUTIVE_FAILURES <= len(archives[2].asked) <= MAX_CONSECUTIVE_FAILURES + 2
+    assert stops["c"].failures == MAX_CONSECUTIVE_FAILURES
+    assert (found.unresponsive, found.unsettled, found.membership.archives) == (("c",), 0, ("a", "b", "d"))
+    assert found.archives[2].failed["http-5xx"] >= MAX_CONSECUTIVE_FAILURES
 
 
 def test_lists_that_are_cut_and_pages_that_are_not_shown_are_answers(tmp_path: Path) -> None:
@@ -158,8 +164,15 @@ def test_lists_that_are_cut_and_pages_that_are_not_shown_are_answers(tmp_path: P
 
     with begun(tmp_path / "s", uris) as state:
         assert ask(state, [Cut("a", archive.held)]) == {}
-        found = figures_of(state, ["a"], 0).archives[0]
-    assert (found.asked, found.held, found.cut, found.excluded, found.only_bad, found.mementos) == (3, 1, 1, 1, 1, 3)
+        found = compute_overlap_stats(state, ["a"], 0).archives[0]
+    assert (found.answered, found.held, found.cut_lists, found.excluded, found.only_errors, found.mementos) == (
+        3,
+        1,
+        1,
+        1,
+        1,
+        3,
+    )
 
 
 def test_misses_are_copies_that_are_listed_and_not_there(tmp_path: Path) -> None:
@@ -184,10 +197,10 @@ def test_misses_are_copies_that_are_listed_and_not_there(tmp_path: Path) -> None
         ask(state, [archive], fetch=0)
         archive.held = [each for each in held if not each.uri.endswith("/2")]  # listed, and gone meanwhile
         ask(state, [archive], fetch=100)
-        found = figures_of(state, ["a"], 100).archives[0]
+        found = compute_overlap_stats(state, ["a"], 100).archives[0]
         assert (found.fetched, dict(found.misses)) == (7, {"http-5xx": 1, "absent": 1, "archive-error": 1})
         assert dict(found.failed_fetches) == {"timeout": 1}
-        assert (found.miss_rate.count, found.miss_rate.of) == (3, 7)
+        assert (found.miss_rate.count, found.miss_rate.total) == (3, 7)
         archive.asked.clear()
         archive.before = lambda _: None
         ask(state, [archive], fetch=100)
@@ -202,7 +215,7 @@ def test_samples_are_the_same_for_a_seed_and_nested(tmp_path: Path) -> None:
         archives = stubs(held)
         with begun(tmp_path / name, held, seed, sample) as state:
             ask(state, archives, fetch=fetch)
-            pages = {page.uri for page, _ in state.answers()}
+            pages = {page.uri for page, _ in state.listings_by_page()}
         return pages, set(archives[0].fetched)
 
     small, large, other = drawn("1", 9, 10, 3), drawn("2", 9, 20, 6), drawn("3", 8, 10, 3)
@@ -215,11 +228,11 @@ def test_samples_are_the_same_for_a_seed_and_nested(tmp_path: Path) -> None:
 class Alive:
     """A live web that has what a test says."""
 
-    def __init__(self, pages: dict[str, Seen | None]) -> None:
+    def __init__(self, pages: dict[str, PageObservation | None]) -> None:
         self.pages = pages
         self.looked: list[str] = []
 
-    async def look(self, uri: str) -> tuple[str, Seen | None]:
+    async def fetch_snapshot(self, uri: str) -> tuple[str, PageObservation | None]:
         """Return it; what is unknown is forbidden."""
         self.looked.append(uri)
         return ("answered", self.pages[uri]) if uri in self.pages else ("forbidden", None)
@@ -232,8 +245,8 @@ def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
     uris = {name: f"http://x.example/{name}" for name in bodies}
     archive = Stub("a", [Held(uris[name], "20100101000000", body) for name, body in bodies.items()])
 
-    def live(name: str, body: bytes, status: int, *headers: tuple[str, str]) -> Seen:
-        return seen_of(uris[name], "20200101000000", status, "text/html", headers, io.BytesIO(body))
+    def live(name: str, body: bytes, status: int, *headers: tuple[str, str]) -> PageObservation:
+        return snapshot_response(uris[name], "20200101000000", status, "text/html", headers, io.BytesIO(body))
 
     web = Alive({
         uris["same"]: live("same", bodies["same"], 200, ("Last-Modified", "Thu, 31 Dec 2009 00:00:00 GMT")),
@@ -245,7 +258,7 @@ def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
     })  # fmt: skip
     with begun(tmp_path / "s", uris.values()) as state:
         ask(state, [archive], fetch=10, live=web)
-        found = figures_of(state, ["a"], 10)
+        found = compute_overlap_stats(state, ["a"], 10)
         looked = len(web.looked)
         ask(state, [archive], fetch=10, live=web)
         assert len(web.looked) == looked == 4, "what was seen is not looked at again"
@@ -257,13 +270,13 @@ def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
     assert sorted(days for days, _ in live_found.points) == [0.0, 10.0]
     assert dict(live_found.points)[0.0] == 1.0
     assert 0.5 < dict(live_found.points)[10.0] < 1.0
-    assert (live_found.noarchive, live_found.refusing, live_found.refusing_held) == (1, 1, 1)
+    assert (live_found.noarchive, live_found.no_cache, live_found.no_cache_held) == (1, 1, 1)
 
 
 def test_another_archive_under_the_same_name_is_refused(tmp_path: Path) -> None:
     """Answers of two archives are never mixed."""
     with begun(tmp_path / "s", ["http://x.example/"]) as state:
-        state.know("a", "http://one.example/")
-        state.know("a", "http://one.example/")
+        state.register_archive("a", "http://one.example/")
+        state.register_archive("a", "http://one.example/")
         with pytest.raises(UsageError, match="another archive"):
-            state.know("a", "http://two.example/")
+            state.register_archive("a", "http://two.example/")

@@ -15,14 +15,14 @@ from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.pages.documents.samples import TEXT_WORDS, pdf, postscript, sample
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.robots import KeptRobots, MemoryRobots
-from unlost.measure.overlap.asking import Asking
-from unlost.measure.overlap.copies import Seen, unpacked
-from unlost.measure.overlap.figures import figures_of
-from unlost.measure.overlap.objects import overlap_object
-from unlost.measure.overlap.standing import Live
-from unlost.measure.overlap.visiting import PoliteWeb
-from unlost.pages.documents import DocumentKind, Documents
+from unlost.crawl.robots import RobotsResponse, MemoryRobotsStore
+from unlost.measure.overlap.asking import OverlapSurvey
+from unlost.measure.overlap.copies import PageObservation, decompress_text
+from unlost.measure.overlap.figures import compute_overlap_stats
+from unlost.measure.overlap.objects import overlap_to_json
+from unlost.measure.overlap.standing import LiveComparison
+from unlost.measure.overlap.visiting import PoliteLiveWebClient
+from unlost.pages.documents import DocumentKind, DocumentReader
 
 HTML = {"content-type": "text/html"}
 WORDS = " ".join(f"word{number}" for number in range(60))
@@ -43,14 +43,16 @@ PAGES = {
 }
 
 
-def look(*paths: str, clock: VirtualClock | None = None) -> tuple[dict[str, tuple[str, Seen | None]], Scripted]:
+def look(
+    *paths: str, clock: VirtualClock | None = None
+) -> tuple[dict[str, tuple[str, PageObservation | None]], Scripted]:
     """Return what comes of looking at pages, and the site."""
 
-    async def run() -> tuple[dict[str, tuple[str, Seen | None]], Scripted]:
+    async def run() -> tuple[dict[str, tuple[str, PageObservation | None]], Scripted]:
         async with scripted(PAGES) as site:
-            with Documents() as documents:
-                async with PoliteWeb(clock or VirtualClock(), "me@example.org", 1.0, documents) as web:
-                    return {path: await web.look(f"{site.base}{path}") for path in paths}, site
+            with DocumentReader() as documents:
+                async with PoliteLiveWebClient(clock or VirtualClock(), "me@example.org", 1.0, documents) as web:
+                    return {path: await web.fetch_snapshot(f"{site.base}{path}") for path in paths}, site
 
     return asyncio.run(run())
 
@@ -87,8 +89,8 @@ def test_headers_and_text_are_kept() -> None:
     assert paper
     assert broken
     assert (page.noarchive, page.cache_control) == ("robots", "no-store")
-    assert unpacked(page.text or b"").split() == WORDS.split()
-    assert unpacked(paper.text or b"").split() == TEXT_WORDS.split()
+    assert decompress_text(page.text or b"").split() == WORDS.split()
+    assert decompress_text(paper.text or b"").split() == TEXT_WORDS.split()
     assert (broken.text, broken.size) == (None, 20)
 
 
@@ -104,8 +106,10 @@ def test_a_site_is_asked_once_at_a_time_and_as_slowly_as_it_wants() -> None:
             times.append(clock.now())
             return await server.handle(request)
 
-        async with listening(timed) as base, PoliteWeb(clock, "me@example.org", 1.0) as web:
-            await asyncio.gather(*(web.look(f"{base}{path}") for path in ("/page", "/gone", "/soft", "/slash/")))
+        async with listening(timed) as base, PoliteLiveWebClient(clock, "me@example.org", 1.0) as web:
+            await asyncio.gather(
+                *(web.fetch_snapshot(f"{base}{path}") for path in ("/page", "/gone", "/soft", "/slash/"))
+            )
 
     asyncio.run(run())
     assert len(times) == 5
@@ -118,8 +122,8 @@ def test_whoever_does_not_answer_is_silent() -> None:
     async def run() -> list[str]:
         async with scripted({}) as gone:
             pass
-        async with PoliteWeb(VirtualClock(), None, 1.0) as web:
-            return [(await web.look(uri))[0] for uri in (f"{gone.base}/", "mailto:a@b.example", "http://")]
+        async with PoliteLiveWebClient(VirtualClock(), None, 1.0) as web:
+            return [(await web.fetch_snapshot(uri))[0] for uri in (f"{gone.base}/", "mailto:a@b.example", "http://")]
 
     assert asyncio.run(run()) == ["silent"] * 3
 
@@ -145,35 +149,39 @@ def test_live_pages_beside_copies_give_the_known_numbers(tmp_path: Path) -> None
         "/soft": (b"<p>was here, too", "20100101000000", "text/html"),
     }
 
-    async def run() -> tuple[Live, str]:
+    async def run() -> tuple[LiveComparison, str]:
         async with scripted(pages) as site:
             held = [Held(f"{site.base}{path}", date, body, mime=mime) for path, (body, date, mime) in copies.items()]
             uris = [each.uri for each in held]
-            with begun(tmp_path / "s", uris) as state, Documents() as documents:
-                async with PoliteWeb(VirtualClock(), "me@example.org", 0.0, documents) as web:
-                    await Asking(state, [Stub("a", held)], fetch=10, live=web, documents=documents).run()
+            with begun(tmp_path / "s", uris) as state, DocumentReader() as documents:
+                async with PoliteLiveWebClient(VirtualClock(), "me@example.org", 0.0, documents) as web:
+                    await OverlapSurvey(
+                        state, [Stub("a", held)], max_fetches=10, live_client=web, documents=documents
+                    ).run()
                     asked = len(site.asked)
-                    await Asking(state, [Stub("a", held)], fetch=10, live=web, documents=documents).run()
+                    await OverlapSurvey(
+                        state, [Stub("a", held)], max_fetches=10, live_client=web, documents=documents
+                    ).run()
                     assert len(site.asked) == asked == 6, "nothing is looked at twice"
-                figures = figures_of(state, ["a"], 10)
-                return figures.archives[0].live, json.dumps(overlap_object(figures))
+                figures = compute_overlap_stats(state, ["a"], 10)
+                return figures.archives[0].live, json.dumps(overlap_to_json(figures))
 
     live, shown = asyncio.run(run())
     assert (live.replicated, live.endangered, live.vulnerable, live.absent, live.silent) == (3, 2, 0, 1, 0)
     assert (live.dated, sorted(live.staleness)) == (3, [10.0, 12.0])
-    assert (live.identical, live.pairs, len(live.alike)) == (1, 3, 3)
+    assert (live.identical, live.pairs, len(live.similarities)) == (1, 3, 3)
     points = dict(live.points)
     assert points[0.0] == points[12.0] == 1.0, "the words of the document are the same, though its bytes are not"
     assert 0.85 < points[10.0] < 1.0
-    assert (live.refusing, live.refusing_held, live.answered) == (1, 1, 3)
+    assert (live.no_cache, live.no_cache_held, live.answered) == (1, 1, 3)
     assert '"absent": 1' in shown
 
 
 def test_rules_of_many_sites_take_bounded_memory() -> None:
     """What was put longest ago goes; what is put again counts once."""
-    store = MemoryRobots(most_bytes=100_000)
+    store = MemoryRobotsStore(max_bytes=100_000)
     for number in range(50):
-        store.put(f"http://{number % 30}.example", KeptRobots(0.0, 200, b"x" * 9_500))
+        store.put(f"http://{number % 30}.example", RobotsResponse(0.0, 200, b"x" * 9_500))
     kept = [number for number in range(30) if store.get(f"http://{number}.example")]
     assert kept == list(range(10, 20))
 
@@ -197,9 +205,9 @@ def test_hostile_sites_cost_little() -> None:
         "/dots": Answer(301, {"location": "http://[:::"}),
     }
 
-    async def run() -> dict[str, tuple[str, Seen | None]]:
-        async with scripted(pages) as site, PoliteWeb(VirtualClock(), "me@example.org", 0.0) as web:
-            return {path: await web.look(f"{site.base}{path}") for path in pages}
+    async def run() -> dict[str, tuple[str, PageObservation | None]]:
+        async with scripted(pages) as site, PoliteLiveWebClient(VirtualClock(), "me@example.org", 0.0) as web:
+            return {path: await web.fetch_snapshot(f"{site.base}{path}") for path in pages}
 
     found = asyncio.run(run())
     assert {said for said, _ in found.values()} == {"answered"}

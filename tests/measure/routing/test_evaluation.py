@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.holdings.beside import filter_holds
-from unlost.holdings.budget import Budget
-from unlost.measure.intervals import Share
+from unlost.holdings.beside import lookup_keys_in_filter
+from unlost.holdings.budget import MapBudget
+from unlost.measure.intervals import Proportion
 from unlost.measure.routing import trying
-from unlost.measure.routing.configurations import configurations
-from unlost.measure.routing.evaluation import evaluate
+from unlost.measure.routing.configurations import list_configurations
+from unlost.measure.routing.evaluation import evaluate_index
 
 HELD = [f"http://a.com/x/{n}" for n in range(30)] + ["http://b.com/", "http://c.org/page"]
 ASKED = [*HELD[:4], HELD[0], "http://a.com/x/no", "http://a.com/no", "http://b.com/no", "http://unknown.net/"]
@@ -29,39 +29,39 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 def test_every_figure(files: tuple[Path, Path]) -> None:
     """Keys, lines, predicted, present; a question that is asked twice counts twice; rubbish is counted apart."""
     index, queries = files
-    tried = configurations([(4, 0), (float("inf"), float("inf"))], [], [Budget(3, "lines")])
-    found = evaluate([index], [queries], tried)
+    tried = list_configurations([(4, 0), (float("inf"), float("inf"))], [], [MapBudget(3, "lines")])
+    found = evaluate_index([index], [queries], tried)
     by_name = {result.configuration.name: result for result in found.results}
     exact = by_name["all keys"]
-    assert (exact.keys, exact.size.lines, exact.questions, exact.held) == (32, 32, 9, 5)
+    assert (exact.keys, exact.size.lines, exact.query_count, exact.held) == (32, 32, 9, 5)
     assert (exact.predicted, exact.present, exact.cost) == (5, 5, 1.0)
     assert (exact.precision.value, exact.accuracy.value, exact.recall.value) == (1.0, 1.0, 1.0)
     rolled = by_name["weights 4,0"]
     # `com,a)/*`, `com,b)/`, `org,c)/*`
     assert (rolled.size.lines, rolled.predicted, rolled.present) == (3, 7, 5)
-    assert rolled.precision == Share(5, 7)
-    assert rolled.accuracy == Share(7, 9)
-    assert rolled.recall == Share(5, 5)
+    assert rolled.precision == Proportion(5, 7)
+    assert rolled.accuracy == Proportion(7, 9)
+    assert rolled.recall == Proportion(5, 5)
     assert by_name["weights inf,inf"].size.lines == 32
     budget = by_name["budget 3 lines"]
     assert (budget.size.lines, budget.predicted) == (3, 6)  # `com,a)/x/*`: not `/no`
     assert budget.size.compressed < exact.size.compressed < exact.size.bytes
-    assert found.questions.problems.total == 1
-    assert found.missed == []
+    assert found.query_report.problems.total == 1
+    assert found.false_negatives == []
 
 
 def test_intervals() -> None:
     """Wilson's, as a table has them; of nothing, everything is possible."""
-    assert [round(bound, 4) for bound in Share(0, 10).interval()] == [0.0, 0.2775]
-    assert [round(bound, 4) for bound in Share(10, 10).interval()] == [0.7225, 1.0]
-    assert Share(0, 0).interval() == (0.0, 1.0)
-    assert Share(0, 0).value is None
+    assert [round(bound, 4) for bound in Proportion(0, 10).interval()] == [0.0, 0.2775]
+    assert [round(bound, 4) for bound in Proportion(10, 10).interval()] == [0.7225, 1.0]
+    assert Proportion(0, 0).interval() == (0.0, 1.0)
+    assert Proportion(0, 0).value is None
 
 
 def test_filters_beside_maps(files: tuple[Path, Path]) -> None:
     """What the filter does not know is not predicted; its bytes count; budgets are divided."""
-    tried = configurations(bits=[16], budgets=[Budget(2000, "bytes")], with_filter=True)
-    found = {one.configuration.name: one for one in evaluate([files[0]], [files[1]], tried).results}
+    tried = list_configurations(bits=[16], budgets=[MapBudget(2000, "bytes")], with_filter=True)
+    found = {one.configuration.name: one for one in evaluate_index([files[0]], [files[1]], tried).results}
     assert (found["hosts + 16 bits"].predicted, found["hosts + 16 bits"].accuracy.value) == (5, 1.0)
     assert found["hosts + 16 bits"].size.lines == 3
     divided = found["budget 2000 bytes + filter"]
@@ -75,21 +75,23 @@ def test_a_filter_that_denies_what_is_held_is_found_out(
     """By the key that it denies."""
 
     def forgetful(file: Path, keys: Sequence[str]) -> list[bool]:
-        return [had and key != "com,a)/x/1" for key, had in zip(keys, filter_holds(file, keys), strict=True)]
+        return [had and key != "com,a)/x/1" for key, had in zip(keys, lookup_keys_in_filter(file, keys), strict=True)]
 
-    monkeypatch.setattr(trying, "filter_holds", forgetful)
-    assert evaluate([files[0]], [files[1]], configurations(bits=[8])).missed == [("hosts + 8 bits", "com,a)/x/1")]
+    monkeypatch.setattr(trying, "lookup_keys_in_filter", forgetful)
+    assert evaluate_index([files[0]], [files[1]], list_configurations(bits=[8])).false_negatives == [
+        ("hosts + 8 bits", "com,a)/x/1")
+    ]
 
 
 def test_a_map_in_the_place_of_an_index(tmp_path: Path, files: tuple[Path, Path]) -> None:
     """Will do, whatever its frequencies say, unless it has wildcards: nobody knows the pages behind those."""
     rows = tmp_path / "a.ukvs"
     rows.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/x/1 3+\ncom,a)/x/2 / {"a": 1}\n')
-    (result,) = evaluate([rows], [files[1]], configurations()).results
+    (result,) = evaluate_index([rows], [files[1]], list_configurations()).results
     assert (result.keys, result.size.lines, result.held, result.present) == (2, 2, 2, 2)
     rows.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/* 3\n')
     with pytest.raises(InputError, match=r"a\.ukvs: has wildcards"):
-        evaluate([rows], [files[1]], configurations(bits=[8]))
+        evaluate_index([rows], [files[1]], list_configurations(bits=[8]))
 
 
 def test_nothing_to_evaluate(tmp_path: Path, files: tuple[Path, Path]) -> None:
@@ -97,6 +99,6 @@ def test_nothing_to_evaluate(tmp_path: Path, files: tuple[Path, Path]) -> None:
     empty = tmp_path / "empty.txt"
     empty.touch()
     with pytest.raises(InputError, match="no question"):
-        evaluate([files[0]], [empty], configurations())
+        evaluate_index([files[0]], [empty], list_configurations())
     with pytest.raises(InputError, match="nothing in it"):
-        evaluate([empty], [files[1]], configurations())
+        evaluate_index([empty], [files[1]], list_configurations())

@@ -7,9 +7,9 @@ import pytest
 from unlost import uri
 from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problems
-from unlost.holdings.synth import Plan, write_index
-from unlost.measure.routing.configurations import configurations
-from unlost.measure.routing.growth import fit_power, measure_growth, r_squared
+from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.measure.routing.configurations import list_configurations
+from unlost.measure.routing.growth import fit_power_parameters, measure_growth, r_squared
 from unlost.measure.routing.slices import slice_index
 
 
@@ -17,7 +17,7 @@ from unlost.measure.routing.slices import slice_index
 def index(tmp_path: Path) -> Path:
     """Write a made-up index of 400 captures, compressed."""
     path = tmp_path / "a.cdxj.gz"
-    write_index(Plan(400, seed=5), path, Problems())
+    write_synthetic_index(SynthIndexOptions(400, seed=5), path, Problems())
     return path
 
 
@@ -74,7 +74,7 @@ def test_headers_stay_and_rows_without_dates_are_counted(tmp_path: Path) -> None
 
 def test_every_point_against_sets(index: Path) -> None:
     """Captures, addresses and keys of each year alone, and of all years up to it."""
-    found = measure_growth([index], configurations([(1, 1)], policies=["HxP1", "DDom"]))
+    found = measure_growth([index], list_configurations([(1, 1)], policies=["HxP1", "DDom"]))
     known = rows(index)
     for point in found.points:
         here = [
@@ -90,17 +90,17 @@ def test_every_point_against_sets(index: Path) -> None:
         assert point.compressed > 0
         assert point.seconds > 0
     assert {each.configuration for each in found.points} == {"all keys", "policy HxP1", "policy DDom", "weights 1,1"}
-    heaps = found.heaps()
+    heaps = found.fit_heaps_law()
     assert heaps is not None
     assert 0.5 < heaps[1] <= 1.01
-    assert found.straightness("policy HxP1") is not None
+    assert found.linearity("policy HxP1") is not None
 
 
 def test_fits_recover_what_made_the_points() -> None:
     """The first paper's own K and β; a straight line; nothing of one place."""
     points = [(float(x), 2.686 * x**0.911) for x in (1e6, 1e7, 1.7e9)]
     assert points[-1][1] == pytest.approx(0.69e9, rel=0.01)  # as its text has it
-    assert fit_power(points) == pytest.approx((2.686, 0.911))
-    assert fit_power([(1, 1)]) is None
+    assert fit_power_parameters(points) == pytest.approx((2.686, 0.911))
+    assert fit_power_parameters([(1, 1)]) is None
     assert r_squared([(1, 2), (2, 4), (3, 6)]) == pytest.approx(1.0)
     assert r_squared([(1, 1), (2, 1)]) is None

@@ -4,9 +4,9 @@ import csv
 import json
 from pathlib import Path
 
-from unlost.measure.routing.configurations import configurations
+from unlost.measure.routing.configurations import list_configurations
 from unlost.measure.routing.evaluation import evaluate_archives
-from unlost.measure.routing.page import evaluation_page, write_report
+from unlost.measure.routing.page import render_evaluation_page, write_evaluation_report
 from unlost.measure.routing.results import pareto_front
 
 
@@ -17,9 +17,9 @@ def test_all_files_tell_the_same(tmp_path: Path) -> None:
     queries.write_text("http://a.com/1\nhttp://a.com/x\nhttp://b.com/\n")
     hostile = '<script>alert("x")</script>'
     found = evaluate_archives(
-        {hostile: [index], "b": [index]}, [queries], configurations([(1, 1)], [8], policies=["DDom"])
+        {hostile: [index], "b": [index]}, [queries], list_configurations([(1, 1)], [8], policies=["DDom"])
     )
-    write_report(tmp_path / "report", found, None)
+    write_evaluation_report(tmp_path / "report", found, None)
     page = (tmp_path / "report" / "report.html").read_text()
     assert "<script" not in page
     assert "src=" not in page
@@ -30,9 +30,9 @@ def test_all_files_tell_the_same(tmp_path: Path) -> None:
     assert [row["archive"] for row in table] == [hostile] * 4 + ["b"] * 4
     for each, archive in zip(found, kept["archives"], strict=True):
         assert archive["front"] == [one.configuration.name for one in pareto_front(each.results)]
-        assert archive["results"] == [one.row() for one in each.results]
+        assert archive["results"] == [one.to_row() for one in each.results]
         assert all(one.configuration.name in page for one in each.results)
     assert [int(row["predicted"]) for row in table[:4]] == [one.predicted for one in found[0].results]
     assert kept["upstream"][0]["broadcast"] == 6
     assert not (tmp_path / "report" / "growth.csv").exists()
-    assert page == evaluation_page(found, None)
+    assert page == render_evaluation_page(found, None)

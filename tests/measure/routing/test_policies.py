@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from unlost import uri
-from unlost.measure.intervals import Share
+from unlost.measure.intervals import Proportion
 from unlost.measure.routing import trying
-from unlost.measure.routing.configurations import PAIRS, Configuration, configurations
-from unlost.measure.routing.evaluation import evaluate, evaluate_archives
-from unlost.measure.routing.questions import Questions, profile_blocks
-from unlost.measure.routing.results import Result, Size, pareto_front, upstream
-from unlost.measure.routing.trying import Trial
+from unlost.measure.routing.configurations import WEIGHT_PAIRS, RoutingConfiguration, list_configurations
+from unlost.measure.routing.evaluation import evaluate_index, evaluate_archives
+from unlost.measure.routing.questions import QuerySet, read_profile_blocks
+from unlost.measure.routing.results import RoutingResult, ConfigurationSize, pareto_front, upstream_loads
+from unlost.measure.routing.trying import ConfigurationTrial
 
 RNG = random.Random(7)  # noqa: S311  made-up addresses
 HOSTS = ["a.com", "www.b.co.uk", "x.b.co.uk", "c.org:8080", "1.2.3.4", "xn--mnchen-3ya.de"]
@@ -43,7 +43,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_every_policy_says_what_a_set_of_its_keys_says(files: tuple[Path, Path]) -> None:
     """Keys, predicted, present and held of all 23 are those of sets in Python, by whole addresses."""
-    found = evaluate([files[0]], [files[1]], configurations(policies=uri.POLICIES))
+    found = evaluate_index([files[0]], [files[1]], list_configurations(policies=uri.POLICIES))
     exact = {uri.key(url) for url in HELD}
     for result in found.results[1:]:
         policies = uri.KeyPolicies([str(result.configuration.policy)])
@@ -54,7 +54,7 @@ def test_every_policy_says_what_a_set_of_its_keys_says(files: tuple[Path, Path])
         assert (result.predicted, result.held) == (sum(said), sum(held)), result.configuration.name
         assert result.present == sum(held)
         assert result.keys == len(exact)
-    assert found.missed == []
+    assert found.false_negatives == []
     assert {one.configuration.name for one in found.results if one.accuracy.value == 1.0} >= {"policy URIR"}
     by_policy = {one.configuration.policy: one.size.lines for one in found.results}
     order = [by_policy[policy] for policy in ("DDom", "DSub", "DPth", "DQry", "DIni")]
@@ -65,14 +65,14 @@ def test_every_policy_says_what_a_set_of_its_keys_says(files: tuple[Path, Path])
 def test_maps_that_are_made_of_others_are_those_made_at_once(tmp_path: Path, files: tuple[Path, Path]) -> None:
     """All 36 pairs, each from the smallest map that will do, have the size and the answers of compacting the whole."""
     keys = [uri.key(url).partition("?")[0] for url in ASKED]
-    questions = Questions(keys, keys, [1] * len(keys))
+    questions = QuerySet(keys, keys, [1] * len(keys))
     (tmp_path / "chained").mkdir()
-    chained = dict(Trial([files[0]], tmp_path / "chained", questions).of_weights(PAIRS))
-    assert set(chained) == set(PAIRS)
-    for number, pair in enumerate(PAIRS):
+    chained = dict(ConfigurationTrial([files[0]], tmp_path / "chained", questions).try_weights(WEIGHT_PAIRS))
+    assert set(chained) == set(WEIGHT_PAIRS)
+    for number, pair in enumerate(WEIGHT_PAIRS):
         folder = tmp_path / f"alone-{number}"
         folder.mkdir()
-        assert chained[pair] == dict(Trial([files[0]], folder, questions).of_weights([pair]))[pair]
+        assert chained[pair] == dict(ConfigurationTrial([files[0]], folder, questions).try_weights([pair]))[pair]
     # What no other is made of any more is gone.
     assert [path.name for path in (tmp_path / "chained").iterdir()] == ["full.ukvs"]
 
@@ -81,15 +81,15 @@ def test_a_profile_that_loses_a_key_is_found_out(files: tuple[Path, Path], monke
     """By the address that it denies: recall is 1 or it is told."""
     lost = next(url for url in ASKED if uri.key(url) in {uri.key(each) for each in HELD})
     key = uri.KeyPolicies(["H3P1"]).keys(lost)[0].encode()
-    blocks = profile_blocks
+    blocks = read_profile_blocks
 
     def forgetful(path: Path) -> list[bytes]:
         lines = b"".join(blocks(path)).splitlines(keepends=True)
         return [b"".join(line for line in lines if "H3P1" not in path.name or not line.startswith(key + b" "))]
 
-    monkeypatch.setattr(trying, "profile_blocks", forgetful)
-    found = evaluate([files[0]], [files[1]], configurations(policies=["H3P1", "HxPx"]))
-    assert [name for name, _ in found.missed] == ["policy H3P1"]
+    monkeypatch.setattr(trying, "read_profile_blocks", forgetful)
+    found = evaluate_index([files[0]], [files[1]], list_configurations(policies=["H3P1", "HxPx"]))
+    assert [name for name, _ in found.false_negatives] == ["policy H3P1"]
     result = next(one for one in found.results if one.configuration.policy == "H3P1")
     assert result.present < result.held
 
@@ -99,30 +99,32 @@ def test_truth_by_page_or_by_address(tmp_path: Path) -> None:
     index, queries = tmp_path / "held.txt", tmp_path / "asked.txt"
     index.write_text("http://a.com/x?q=1\n")
     queries.write_text("http://a.com/x?q=2\nhttp://a.com/x?q=1\n")
-    tried = configurations()
-    assert evaluate([index], [queries], tried).results[0].held == 2
-    (exact,) = evaluate([index], [queries], tried, truth="address").results
-    assert (exact.questions, exact.held, exact.predicted, exact.present) == (2, 1, 2, 1)
+    tried = list_configurations()
+    assert evaluate_index([index], [queries], tried).results[0].held == 2
+    (exact,) = evaluate_index([index], [queries], tried, truth="address").results
+    assert (exact.query_count, exact.held, exact.predicted, exact.present) == (2, 1, 2, 1)
 
 
 def test_requests_of_several_archives_add_up(tmp_path: Path, files: tuple[Path, Path]) -> None:
     """Broadcast is every question to everybody; asked is what each predicts; the questions are read once."""
     other = tmp_path / "other.txt"
     other.write_text("http://a.com/\nhttp://elsewhere.net/\n")
-    found = evaluate_archives({"one": [files[0]], "two": [other]}, [files[1]], configurations([(1, 1)], [8]))
+    found = evaluate_archives({"one": [files[0]], "two": [other]}, [files[1]], list_configurations([(1, 1)], [8]))
     assert [each.archive for each in found] == ["one", "two"]
-    for place, together in enumerate(upstream(found)):
+    for place, together in enumerate(upstream_loads(found)):
         results = [each.results[place] for each in found]
         assert together.broadcast == 2 * len(ASKED)
-        assert together.asked == sum(each.predicted for each in results)
+        assert together.routed == sum(each.predicted for each in results)
         assert together.present == sum(each.held for each in results)
-        assert together.saved == Share(together.broadcast - together.asked, together.broadcast)
-    json.dumps([each.row() for each in upstream(found)])
+        assert together.saved == Proportion(together.broadcast - together.routed, together.broadcast)
+    json.dumps([each.to_row() for each in upstream_loads(found)])
 
 
-def made(compressed: int, right: int) -> Result:
+def made(compressed: int, right: int) -> RoutingResult:
     """Return a result of some bytes that answers so many of a hundred questions rightly."""
-    return Result(Configuration(f"{compressed}-{right}"), 10, Size(1, 1, compressed), 100, 100, right, right)
+    return RoutingResult(
+        RoutingConfiguration(f"{compressed}-{right}"), 10, ConfigurationSize(1, 1, compressed), 100, 100, right, right
+    )
 
 
 def test_the_front_is_what_nothing_beats() -> None:
@@ -132,7 +134,7 @@ def test_the_front_is_what_nothing_beats() -> None:
         results = [made(rng.randrange(1, 9), rng.randrange(5)) for _ in range(8)]
         front = pareto_front(results)
 
-        def beats(one: Result, other: Result) -> bool:
+        def beats(one: RoutingResult, other: RoutingResult) -> bool:
             a, b = (one.size.compressed, -one.present), (other.size.compressed, -other.present)
             return a != b and a[0] <= b[0] and a[1] <= b[1]
 

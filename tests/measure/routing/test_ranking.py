@@ -3,9 +3,9 @@
 import random
 from pathlib import Path
 
-from unlost.measure.routing.configurations import configurations
-from unlost.measure.routing.evaluation import evaluate
-from unlost.measure.routing.ranking import band_of, probabilities
+from unlost.measure.routing.configurations import list_configurations
+from unlost.measure.routing.evaluation import evaluate_index
+from unlost.measure.routing.ranking import likelihood_band, estimate_probabilities
 
 
 def test_each_half_is_judged_by_the_other() -> None:
@@ -14,7 +14,7 @@ def test_each_half_is_judged_by_the_other() -> None:
     bands = [rng.choice([0, 2, 5, 130]) for _ in range(200)]
     held = [band > 0 and rng.random() < 1 / band for band in bands]
     counts = [rng.randrange(1, 4) for _ in range(200)]
-    found = probabilities(bands, held, counts)
+    found = estimate_probabilities(bands, held, counts)
     for place, band in enumerate(bands):
         others = [each for each in range(200) if each % 2 != place % 2 and bands[each]]
         mean = sum(counts[each] for each in others if held[each]) / sum(counts[each] for each in others)
@@ -26,7 +26,7 @@ def test_each_half_is_judged_by_the_other() -> None:
 
 def test_bands_tell_wildcards_and_orders_of_magnitude_apart() -> None:
     """None is 0, and no wildcard is taken for a page."""
-    bands = {band_of(copies, is_wild=wild) for copies in (None, 1, 2, 10**17) for wild in (False, True)}
+    bands = {likelihood_band(copies, is_wildcard=wild) for copies in (None, 1, 2, 10**17) for wild in (False, True)}
     assert len(bands) == 8
     assert min(bands) > 0
 
@@ -38,13 +38,13 @@ def test_precision_is_bought_with_recall(tmp_path: Path) -> None:
     index.write_text("".join(f"{url}\n" for url in [*full, "http://thin.com/a"]))
     thin = [f"http://thin.com/{n}" for n in range(60)]
     queries.write_text("".join(f"{url}\n" for url in [*full[:40], *thin, "http://thin.com/a"]))
-    tried = configurations(policies=["HxP0"], min_probabilities=[0.5])
-    found = evaluate([index], [queries], tried)
+    tried = list_configurations(policies=["HxP0"], min_probabilities=[0.5])
+    found = evaluate_index([index], [queries], tried)
     results = {one.configuration.name: one for one in found.results}
     sure, likely = results["policy HxP0"], results["policy HxP0, p >= 0.5"]
     assert (sure.predicted, sure.present, sure.recall.value) == (101, 41, 1.0)
     assert (likely.predicted, likely.present) == (40, 40)
     assert likely.precision.value == 1.0
-    assert likely.recall.count == 40 < likely.recall.of
-    assert found.missed == []
+    assert likely.recall.count == 40 < likely.recall.total
+    assert found.false_negatives == []
     assert likely.size == sure.size

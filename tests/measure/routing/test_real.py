@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.real_data import DATA
-from unlost.measure.routing.configurations import PAIRS, configurations
-from unlost.measure.routing.evaluation import evaluate
+from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
+from unlost.measure.routing.evaluation import evaluate_index
 from unlost.uri import POLICIES
 
 
@@ -22,8 +22,8 @@ def test_nothing_that_is_held_is_denied(tmp_path: Path) -> None:
     index.write_text("".join(f"{url}\n" for url in urls[::4]))
     asked = random.Random(1).sample(urls, 6000)  # noqa: S311  not a secret
     queries.write_text("".join(f"{url}\n" for url in asked))
-    found = evaluate([index], [queries], configurations(PAIRS, [1, 8], policies=POLICIES))
-    assert found.missed == []
+    found = evaluate_index([index], [queries], list_configurations(WEIGHT_PAIRS, [1, 8], policies=POLICIES))
+    assert found.false_negatives == []
     assert all(one.recall.value == 1.0 for one in found.results)
     lines_of = {one.configuration.policy: one.size.lines for one in found.results}
     order = [lines_of[policy] for policy in ("DDom", "DSub", "DPth", "DQry", "DIni")]

@@ -13,9 +13,9 @@ import pytest
 
 from unlost.errors import InputError, UsageError
 from unlost.measure.sites import folder_site
-from unlost.measure.sites.file_types import type_of
-from unlost.measure.sites.folder_addresses import address_of, is_host
-from unlost.measure.sites.opening import open_site, size_of
+from unlost.measure.sites.file_types import guess_media_type
+from unlost.measure.sites.folder_addresses import url_of_path, is_host_name
+from unlost.measure.sites.opening import open_site, readable_bytes
 
 
 def write(root: Path, *files: str, body: bytes = b"<p>") -> Path:
@@ -45,9 +45,9 @@ def test_hosts_are_the_first_folders(tmp_path: Path) -> None:
     one = found.resources["example.com/a%23b.html"]
     assert (one.uri, one.modified, one.datetime) == ("http://example.com/a%23b.html", "20140211000001", None)
     assert (one.digest, one.size, one.mime) == (hashlib.sha1(b"<p>", usedforsecurity=False).digest(), 3, "text/html")
-    assert found.body(one, 2).content == b"<p"
-    assert found.body(one, 2).cut
-    assert not found.body(one, 3).cut
+    assert found.read_body(one, 2).content == b"<p"
+    assert found.read_body(one, 2).is_truncated
+    assert not found.read_body(one, 3).is_truncated
 
 
 def test_a_base_gives_the_folder_its_address(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_base_gives_the_folder_its_address(tmp_path: Path) -> None:
         "example.com/~me": "https://www.example.com/~me/index.html",
         "example.com/~me/css/site.css": "https://www.example.com/~me/css/site.css",
     }
-    assert read[-1] == size_of(tmp_path) == 6
+    assert read[-1] == readable_bytes(tmp_path) == 6
 
 
 @pytest.mark.parametrize("name", ["index.html", "css/a.css", "v1.0/a.html", "1.2.3.4.5/a"])
@@ -75,7 +75,7 @@ def test_what_httrack_leaves_is_passed_over(tmp_path: Path) -> None:
     write(tmp_path, "example.com/a.html", "hts-cache/new.zip", "index.html", "hts-log.txt")
     found = open_site(tmp_path)
     assert found.resources.keys() == {"example.com/a.html"}
-    assert found.left_out == {"beside-hosts": 3}
+    assert found.skipped == {"beside-hosts": 3}
 
 
 def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
     (host / ("n" * 250)).write_bytes(b"")
     (host / "\x1b[2J\n.html").write_bytes(b"x")
     found = open_site(tmp_path)
-    assert found.left_out == {"link": 3, "special-file": 1, "no-address": 1}
+    assert found.skipped == {"link": 3, "special-file": 1, "no-address": 1}
     assert found.problems.counts == {"bad-name": 1}
     assert str(found.problems.first["bad-name"]).isprintable()
     assert len(found.resources) == 3
@@ -98,7 +98,7 @@ def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
 def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the folder is read, and before a body is."""
     write(tmp_path, "example.com/a.html", "example.com/b.html", "example.com/c.html")
-    opened = folder_site._opened
+    opened = folder_site._open_regular_file
 
     def vanishing(file: Path) -> BinaryIO:
         if file.name == "b.html":
@@ -108,13 +108,13 @@ def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             file.unlink()
         return opened(file)
 
-    monkeypatch.setattr(folder_site, "_opened", vanishing)
+    monkeypatch.setattr(folder_site, "_open_regular_file", vanishing)
     found = open_site(tmp_path)
     assert found.resources.keys() == {"example.com/a.html"}
     assert found.problems.counts == {"unreadable": 2}
     (tmp_path / "example.com" / "a.html").unlink()
     with pytest.raises(InputError, match="vanished"):
-        found.body(found.resources["example.com/a.html"], 9)
+        found.read_body(found.resources["example.com/a.html"], 9)
 
 
 def test_folders_of_nothing_are_said_to_be(tmp_path: Path) -> None:
@@ -149,15 +149,15 @@ def test_of_two_files_with_one_name_the_later_counts(tmp_path: Path) -> None:
 )
 def test_types_are_told_by_ending_and_first_bytes(name: str, head: bytes, mime: str | None) -> None:
     """Where both speak, the bytes are believed if they leave no doubt."""
-    assert type_of(name, head) == mime
+    assert guess_media_type(name, head) == mime
 
 
 def test_names_of_hosts() -> None:
     """With ports, as addresses, international ones; not what only has a dot."""
     hosts = ["example.com", "localhost", "127.0.0.1:80", "bücher.example", "a.b-c.co.uk+8080", "[::1]"]
     others = ["images", "v1.0", "1.2", "index.html~", ".hidden", "a..b", "a.b c", ""]
-    assert [is_host(name) for name in hosts + others] == [True] * len(hosts) + [False] * len(others)
-    assert address_of("a.com+8080/x", None) == "http://a.com:8080/x"
+    assert [is_host_name(name) for name in hosts + others] == [True] * len(hosts) + [False] * len(others)
+    assert url_of_path("a.com+8080/x", None) == "http://a.com:8080/x"
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -10,7 +10,7 @@ import pytest
 
 from tests.formats.warcs import member, record
 from unlost.errors import InputError, UnlostError, UsageError
-from unlost.measure.sites.opening import open_site, size_of
+from unlost.measure.sites.opening import open_site, readable_bytes
 
 HOST = "example.com"
 ARC = b"filedesc://a 0.0.0.0 20140101000000 text/plain 0\n\n"
@@ -67,7 +67,7 @@ def test_an_archive_of_nothing_is_a_site_of_nothing(tmp_path: Path) -> None:
     """What was in it is counted; rubbish in the place of records is a problem."""
     (tmp_path / "a.warc").write_bytes(record(kind="warcinfo") + b"rubbish")
     found = open_site(tmp_path / "a.warc")
-    assert (len(found.resources), found.left_out) == (0, {"warcinfo": 1})
+    assert (len(found.resources), found.skipped) == (0, {"warcinfo": 1})
     assert found.problems.counts == {"garbage": 1}
 
 
@@ -87,7 +87,7 @@ def test_archives_among_other_files_are_files(tmp_path: Path) -> None:
     (tmp_path / HOST / "a.warc").write_bytes(record())
     (tmp_path / HOST / "index.html").write_bytes(b"<p>")
     assert open_site(tmp_path).resources.keys() == {"example.com/", "example.com/a.warc"}
-    assert size_of(tmp_path) == len(record()) + 3
+    assert readable_bytes(tmp_path) == len(record()) + 3
 
 
 def test_a_folder_of_archives_is_read_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

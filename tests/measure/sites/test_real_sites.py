@@ -34,10 +34,10 @@ NO_PAGES = {"request", "metadata", "warcinfo"}
 def test_real_files_are_sites(name: str) -> None:
     """Each resource has a body with its digest, read again from where it is."""
     found = open_site(WARCS / name)
-    left_out = {reason: count for reason, count in found.left_out.items() if reason not in NO_PAGES}
+    left_out = {reason: count for reason, count in found.skipped.items() if reason not in NO_PAGES}
     assert (len(found.resources), left_out, found.problems.counts) == FILES[name]
     for each in found.resources.values():
-        body = found.body(each, CHECKED)
+        body = found.read_body(each, CHECKED)
         assert (hashlib.sha1(body.content, usedforsecurity=False).digest(), len(body.content)) == (
             each.digest,
             each.size,

@@ -14,11 +14,11 @@ from tests.cli.test_recover import ARCHIVES, SITE
 from tests.recover.running import SITE as STUB_SITE
 from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.archives.archive import Work
+from unlost.archives.archive import RequestKind
 from unlost.errors import FailedError, InputError
-from unlost.measure.sites.opening import open_site, size_of
-from unlost.recover.plan import Policy
-from unlost.recover.state.state import State
+from unlost.measure.sites.opening import open_site, readable_bytes
+from unlost.recover.plan import RecoverPolicy
+from unlost.recover.state.state import RecoveryState
 
 NAME = STUB_SITE.removeprefix("http://").removeprefix("www.")
 
@@ -38,9 +38,9 @@ def test_the_example_is_what_came_back(tmp_path: Path) -> None:
         "lost.example/herbs": "20140801090020",
     }
     assert found.requests == 0
-    assert b"<" in found.body(found.resources["lost.example/"], 1_000).content
+    assert b"<" in found.read_body(found.resources["lost.example/"], 1_000).content
     assert sorted(folder.rglob("*")) == before
-    assert read[-1] == size_of(folder)
+    assert read[-1] == readable_bytes(folder)
     # The archive files alone hold the same, but for what was not chosen.
     files = open_site(folder / "warc")
     assert {name: each.digest for name, each in found.resources.items()}.items() <= {
@@ -75,7 +75,7 @@ def test_equal_bodies_are_found_though_they_are_kept_once(tmp_path: Path) -> Non
     Run(tmp_path, Stub("a", held))()
     found = open_site(tmp_path)
     for name in ("one", "two"):
-        assert found.body(found.resources[f"{NAME}{name}"], 99).content == body
+        assert found.read_body(found.resources[f"{NAME}{name}"], 99).content == body
     assert {found.resources[f"{NAME}{name}"].datetime for name in ("one", "two")} == {
         "20140101000000",
         "20140102000000",
@@ -112,11 +112,11 @@ def test_requests_are_added_up_over_runs(tmp_path: Path) -> None:
     run = Run(tmp_path, a)
     run()
     assert open_site(tmp_path).requests is None
-    run(sent=Counter({("a", Work.INDEX): 2, ("a", Work.REPLAY): 3}))
-    run(sent=Counter({("a", Work.REPLAY): 1, ("b", Work.INDEX): 4}), should_stop=lambda: True)
+    run(sent=Counter({("a", RequestKind.INDEX): 2, ("a", RequestKind.REPLAY): 3}))
+    run(sent=Counter({("a", RequestKind.REPLAY): 1, ("b", RequestKind.INDEX): 4}), should_stop=lambda: True)
     assert open_site(tmp_path).requests == 10
-    with State(tmp_path) as state:
-        assert state.requests() == {"a": {"index": 2, "replay": 4}, "b": {"index": 4}}
+    with RecoveryState(tmp_path) as state:
+        assert state.requests_by_archive() == {"a": {"index": 2, "replay": 4}, "b": {"index": 4}}
 
 
 def test_requests_survive_an_interruption(tmp_path: Path) -> None:
@@ -129,16 +129,16 @@ def test_requests_survive_an_interruption(tmp_path: Path) -> None:
 
     a.before = interrupt
     with pytest.raises(KeyboardInterrupt):
-        Run(tmp_path, a)(sent=Counter({("a", Work.REPLAY): 7}))
-    with State(tmp_path) as state:
-        assert state.requests() == {"a": {"replay": 7}}
+        Run(tmp_path, a)(sent=Counter({("a", RequestKind.REPLAY): 7}))
+    with RecoveryState(tmp_path) as state:
+        assert state.requests_by_archive() == {"a": {"replay": 7}}
 
 
 def test_a_recovery_that_goes_on_can_be_read(tmp_path: Path) -> None:
     """Nobody waits for anybody, and the one who writes does not notice."""
-    Run(tmp_path, Stub("a", [page("", "one"), page("one")]), policy=Policy.EXHAUSTIVE)()
-    with State(tmp_path) as state:
-        state.keep_fact("something", "changed")
+    Run(tmp_path, Stub("a", [page("", "one"), page("one")]), policy=RecoverPolicy.EXHAUSTIVE)()
+    with RecoveryState(tmp_path) as state:
+        state.set_fact("something", "changed")
         assert len(open_site(tmp_path).resources) == 2
         state.commit()
         assert len(open_site(tmp_path).resources) == 2

@@ -5,20 +5,20 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.measure.resource import NONE
-from unlost.measure.sites.table import Table
+from unlost.measure.resource import NO_DATE
+from unlost.measure.sites.table import ResourceTable
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5), st.integers(0, 2)), max_size=12))
 def test_the_latest_with_a_body_counts(copies: list[tuple[str, int, int]]) -> None:
     """Whatever the order; of equally good ones the last."""
-    table = Table()
+    table = ResourceTable()
     best: dict[str, tuple[tuple[bool, int], int]] = {}
     for number, (name, moment, size) in enumerate(copies):
-        table.add(name, f"http://{name}/", moment, NONE, "a/b", bytes(20), size, None, (number, 0, 0))
+        table.add(name, f"http://{name}/", moment, NO_DATE, "a/b", bytes(20), size, None, (number, 0, 0))
         if name not in best or best[name][0] <= (size > 0, moment):
             best[name] = ((size > 0, moment), number)
-    assert {name: table.place(each.place)[0] for name, each in table.items()} == {
+    assert {name: table.locate(each.place)[0] for name, each in table.items()} == {
         name: number for name, (_, number) in best.items()
     }
 
@@ -27,7 +27,7 @@ def test_a_resource_takes_little_memory() -> None:
     """Less than 500 bytes, its two texts included."""
     count = 20_000
     tracemalloc.start()
-    table = Table()
+    table = ResourceTable()
     for number in range(count):
         name = f"example.com/a/folder/page-{number}.html"
         digest, moment = number.to_bytes(20, "big"), 20140101000000 + number

@@ -50,7 +50,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def bodies(site: Site) -> list[bytes]:
     """Return all bodies, the last first."""
-    found = [site.body(each, 1 << 20).content for _, each in sorted(site.resources.items(), reverse=True)]
+    found = [site.read_body(each, 1 << 20).content for _, each in sorted(site.resources.items(), reverse=True)]
     assert [hashlib.sha1(each, usedforsecurity=False).digest() for each in found] == [
         each.digest for _, each in sorted(site.resources.items(), reverse=True)
     ]
@@ -59,8 +59,8 @@ def bodies(site: Site) -> list[bytes]:
 
 def test_a_member_is_unpacked_once(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many records are read from it, in whatever order; nothing of it is left behind."""
-    inflated = Mock(wraps=unpacked._inflate)
-    monkeypatch.setattr(unpacked, "_inflate", inflated)
+    inflated = Mock(wraps=unpacked._inflate_member)
+    monkeypatch.setattr(unpacked, "_inflate_member", inflated)
     site = open_site(whole)
     assert bodies(site) == [body(n) for n in reversed(range(PAGES))]
     assert inflated.call_count == 1
@@ -71,7 +71,7 @@ def test_a_member_is_unpacked_once(whole: Path, files: Path, monkeypatch: pytest
 
 def test_what_is_too_long_is_read_from_its_beginning(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes longer, and takes no more room."""
-    monkeypatch.setattr(unpacked, "_MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(unpacked, "_MAX_MEMBER_BYTES", 1 << 20)
     site = open_site(whole)
     assert bodies(site) == [body(n) for n in reversed(range(PAGES))]
     assert list(files.glob("*/*")) == []
@@ -99,6 +99,6 @@ def test_what_was_damaged_since_is_told(whole: Path) -> None:
     text = bytearray(whole.read_bytes())
     text[len(text) * 3 // 4 :] = zlib.compress(b"x") * 10
     whole.write_bytes(text)
-    assert site.body(site.resources["example.com/30"], 1 << 20).content == body(30)
+    assert site.read_body(site.resources["example.com/30"], 1 << 20).content == body(30)
     with pytest.raises(ArchiveFileError):
-        site.body(site.resources["example.com/59"], 1 << 20)
+        site.read_body(site.resources["example.com/59"], 1 << 20)

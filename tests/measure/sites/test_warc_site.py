@@ -17,7 +17,7 @@ from tests.formats.wacz_files import wacz
 from tests.formats.warcs import PAGE, member, record
 from unlost.errors import ArchiveFileError
 from unlost.measure.resource import Site
-from unlost.measure.sites.opening import open_site, size_of
+from unlost.measure.sites.opening import open_site, readable_bytes
 
 MOMENT = "2014-02-10T00:00:01Z"
 
@@ -72,16 +72,16 @@ def test_resources_are_what_warcio_wrote(tmp_path: Path) -> None:
     assert (first.uri, first.datetime, first.modified) == ("https://example.com/A", "20140210000001", "20140209000001")
     assert (first.mime, first.digest, first.size, first.migrated) == ("text/html", sha1(b"<p>a page"), 9, None)
     assert (second.mime, second.digest, second.size, second.modified) == ("image/png", sha1(b"PNG"), 3, None)
-    assert (found.left_out, found.problems.total, found.listed, found.requests) == (
+    assert (found.skipped, found.problems.total, found.listed, found.requests) == (
         {"warcinfo": 1},
         0,
         frozenset(),
         None,
     )
-    whole = found.body(first, 100)
-    assert (whole.content, whole.charset, whole.cut) == (b"<p>a page", "iso-8859-1", False)
-    part = found.body(second, 2)
-    assert (part.content, part.charset, part.cut) == (b"PN", None, True)
+    whole = found.read_body(first, 100)
+    assert (whole.content, whole.charset, whole.is_truncated) == (b"<p>a page", "iso-8859-1", False)
+    part = found.read_body(second, 2)
+    assert (part.content, part.charset, part.is_truncated) == (b"PN", None, True)
 
 
 def test_the_latest_copy_with_a_body_counts(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_the_latest_copy_with_a_body_counts(tmp_path: Path) -> None:
     assert found.resources.keys() == {"example.com/", "example.com/empty"}
     assert found.resources["example.com/"].digest == sha1(b"new")
     assert found.resources["example.com/empty"].size == 0
-    assert found.left_out == {"error": 1}
+    assert found.skipped == {"error": 1}
 
 
 def test_what_is_no_resource_is_counted_by_its_reason(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_is_no_resource_is_counted_by_its_reason(tmp_path: Path) -> None:
         record(PAGE, uri="http://"),
         page("f", date="yesterday"),
     )
-    assert found.left_out == {
+    assert found.skipped == {
         "redirect": 1, "error": 1, "not-modified": 1, "no-body": 1, "no-status": 1, "foreign-scheme": 1, "metadata": 1,
         "request": 1, "other": 1, "no-address": 1,
     }  # fmt: skip
@@ -145,11 +145,11 @@ def test_revisits_stand_for_the_body_that_they_name(tmp_path: Path) -> None:
         revisit("lost", b"WARC-Payload-Digest: sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\r\n"),
         revisit("moved", digest, response(b"", status="302 Found")),
     )
-    bodies = {name.partition("/")[2]: found.body(each, 100).content for name, each in found.resources.items()}
+    bodies = {name.partition("/")[2]: found.read_body(each, 100).content for name, each in found.resources.items()}
     assert bodies == {"a": b"one", "b": b"two", "early": b"one", "typed": b"one"}
     assert {each.datetime for each in found.resources.values()} == {"20150101000000"}
     assert found.resources["example.com/typed"].mime == "text/css"
-    assert found.left_out == {"revisit-without-body": 1, "redirect": 1}
+    assert found.skipped == {"revisit-without-body": 1, "redirect": 1}
 
 
 def test_what_is_not_whole_is_no_resource(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_what_is_not_whole_is_no_resource(tmp_path: Path) -> None:
         record(PAGE, length=9_999),
     )
     assert found.resources.keys() == {"example.com/whole"}
-    assert found.left_out == {"cut": 3}
+    assert found.skipped == {"cut": 3}
     assert found.problems.counts == {"cut-coding": 1, "short-block": 1}
 
 
@@ -185,7 +185,7 @@ def test_a_body_in_a_coding_that_nobody_undoes_is_taken_as_it_is(tmp_path: Path)
     """With a problem that says so."""
     body = b"\x1f\x9d\x90\0\0"
     found = site(tmp_path, record(response(body, fields="Content-Encoding: compress\r\n"), uri="http://a.com/"))
-    assert found.body(found.resources["a.com/"], 100).content == body
+    assert found.read_body(found.resources["a.com/"], 100).content == body
     assert (found.resources["a.com/"].digest, found.problems.counts) == (sha1(body), {"bad-coding": 1})
 
 
@@ -194,8 +194,8 @@ def test_a_bomb_gives_no_more_than_wanted(tmp_path: Path) -> None:
     bomb = brotli.compress(bytes(1 << 26), quality=1)
     found = site(tmp_path, record(response(bomb, fields="Content-Encoding: br\r\n"), uri="http://a.com/"))
     assert found.problems.counts == {"coding-too-long": 1}
-    body = found.body(found.resources["a.com/"], 10)
-    assert (body.content, body.cut) == (bytes(10), True)
+    body = found.read_body(found.resources["a.com/"], 10)
+    assert (body.content, body.is_truncated) == (bytes(10), True)
 
 
 def test_a_folder_of_archives_is_one_site(tmp_path: Path) -> None:
@@ -210,17 +210,17 @@ def test_a_folder_of_archives_is_one_site(tmp_path: Path) -> None:
     read: list[int] = []
     found = open_site(tmp_path, on_read=read.append)
     assert found.resources.keys() == {f"example.com/{name}" for name in ("a", "b", "c", "both")}
-    assert found.body(found.resources["example.com/both"], 9).content == b"new"
-    assert found.body(found.resources["example.com/b"], 99).content == b"<p>a page"
+    assert found.read_body(found.resources["example.com/both"], 9).content == b"new"
+    assert found.read_body(found.resources["example.com/b"], 99).content == b"<p>a page"
     assert read == sorted(read)
-    assert 0 < read[-1] <= size_of(tmp_path)
+    assert 0 < read[-1] <= readable_bytes(tmp_path)
 
 
 def test_a_deflated_wacz_is_read_but_for_its_bodies(tmp_path: Path) -> None:
     """Digests are there; a body says what to do to have it."""
     found = open_site(wacz(tmp_path / "a.wacz", {"archive/a.warc": page("a")}, zipfile.ZIP_DEFLATED))
     with pytest.raises(ArchiveFileError, match="take the WARC out of the ZIP"):
-        found.body(found.resources["example.com/a"], 10)
+        found.read_body(found.resources["example.com/a"], 10)
 
 
 def test_a_file_that_is_changed_meanwhile_is_told(tmp_path: Path) -> None:
@@ -228,10 +228,10 @@ def test_a_file_that_is_changed_meanwhile_is_told(tmp_path: Path) -> None:
     found = site(tmp_path, page("a"), page("b"))
     (tmp_path / "a.warc").write_bytes(page("a") + b"rubbish" * 99)
     with pytest.raises(ArchiveFileError, match="expected a record at byte"):
-        found.body(found.resources["example.com/b"], 10)
+        found.read_body(found.resources["example.com/b"], 10)
     (tmp_path / "a.warc").unlink()
     with pytest.raises(FileNotFoundError):
-        found.body(found.resources["example.com/b"], 10)
+        found.read_body(found.resources["example.com/b"], 10)
 
 
 def test_letter_case_may_be_ignored(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_addresses_may_be_hostile(tmp_path: Path) -> None:
     nasty = ("a" * (3 << 20), "%ff%00", "\x1b[2J", "..%2f..%2fetc", "?" * 5_000, "\u202e")
     found = site(tmp_path, *(page(path) for path in nasty), page("last"))
     assert "example.com/last" in found.resources
-    assert len(found.resources) + sum(found.left_out.values()) + found.problems.counts.get("header-too-long", 0) >= 7
+    assert len(found.resources) + sum(found.skipped.values()) + found.problems.counts.get("header-too-long", 0) >= 7
 
 
 def test_bodies_are_read_by_many_at_once(tmp_path: Path) -> None:
@@ -254,6 +254,6 @@ def test_bodies_are_read_by_many_at_once(tmp_path: Path) -> None:
     other = threading.Thread(target=open_site, args=(tmp_path / "a.warc",))
     other.start()
     with ThreadPoolExecutor(8) as pool:
-        bodies = pool.map(lambda each: (each.name, found.body(each, 99).content), found.resources.values())
+        bodies = pool.map(lambda each: (each.name, found.read_body(each, 99).content), found.resources.values())
         assert all(name == f"example.com/{body.decode()}" for name, body in bodies)
     other.join()

@@ -11,50 +11,52 @@ from pathlib import Path
 import pytest
 
 from tests.measure.availability.made import held, live
-from unlost.crawl.resource import LiveResource, Outcome
+from unlost.crawl.resource import LiveResource, CrawlOutcome
 from unlost.errors import InputError
-from unlost.measure.availability.standing import Held
-from unlost.measure.visits.file import VisitsFile, explained
-from unlost.measure.visits.history import ANY, History
-from unlost.measure.visits.present import Listed, Stage
-from unlost.measure.watching.survey import lives_of, survey
+from unlost.measure.availability.standing import ArchiveHolding
+from unlost.measure.visits.file import VisitDatabase, translate_sqlite_errors
+from unlost.measure.visits.history import ANY_ARCHIVE, VisitHistory
+from unlost.measure.visits.present import ListingResult, VisitStage
+from unlost.measure.watching.survey import resource_lifetimes, survey_site
 
 URL = "http://site.example/"
 DAY = 86_400.0
 
 
 def visit(
-    history: History,
+    history: VisitHistory,
     time: float,
     seen: Sequence[LiveResource],
-    stored: dict[str, Held] | None = None,
+    stored: dict[str, ArchiveHolding] | None = None,
     *,
     answers: bool = True,
 ) -> int:
     """Make a visit at which an archive lists these; return how many visits lost their dates."""
-    begun, struck = history.begin(time)
-    present = history.present(begun)
-    present.see(seen)
-    present.crawled()
+    begun, struck = history.begin_visit(time)
+    present = history.current_visit(begun)
+    present.record_live(seen)
+    present.mark_crawled()
     if answers:
-        present.note_list(Listed("a", URL, True), {live(path).key: each for path, each in (stored or {}).items()})
-    history.end(begun, ["a"])
+        present.record_listing(
+            ListingResult("a", URL, True), {live(path).key: each for path, each in (stored or {}).items()}
+        )
+    history.finish_visit(begun, ["a"])
     return struck
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> History:
+def history(tmp_path: Path) -> VisitHistory:
     """Open a new file."""
-    file = VisitsFile(tmp_path / "visits.sqlite")
-    return History(file, file.site(URL))
+    file = VisitDatabase(tmp_path / "visits.sqlite")
+    return VisitHistory(file, file.get_or_add_site(URL))
 
 
-def rows(history: History, table: str) -> int:
+def rows(history: VisitHistory, table: str) -> int:
     """Return how many rows a table has."""
     return int(history._data.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608
 
 
-def test_the_file_grows_with_what_changes(history: History) -> None:
+def test_the_file_grows_with_what_changes(history: VisitHistory) -> None:
     """A hundred visits that see the same take as many rows as one."""
     seen = [live("a"), live("b")]
     visit(history, 0, seen, {"a": held()})
@@ -66,76 +68,76 @@ def test_the_file_grows_with_what_changes(history: History) -> None:
     assert rows(history, "live_span") == before[0] + 1
 
 
-def test_visits_that_learned_nothing_leave_a_gap(history: History) -> None:
+def test_visits_that_learned_nothing_leave_a_gap(history: VisitHistory) -> None:
     """If an archive did not answer, its spans are not extended: nobody knows."""
     visit(history, 0, [live("a")], {"a": held()})
     visit(history, DAY, [live("a")], answers=False)
     visit(history, 2 * DAY, [live("a")], {})
-    ((_, _, sights),) = history.sights("a")
+    ((_, _, sights),) = history.observations("a")
     assert [(sight.is_live, sight.is_held) for sight in sights] == [(True, True), (True, None), (True, False)]
 
 
-def test_a_clock_that_jumps_forth_and_back(history: History) -> None:
+def test_a_clock_that_jumps_forth_and_back(history: VisitHistory) -> None:
     """A visit of a far future loses its date once the clock is right again, and spoils no time."""
     visit(history, 0, [live("a")], {})
     visit(history, DAY, [live("a")], {"a": held()})
     assert visit(history, 1_000 * DAY, [live("a")], {"a": held()}) == 0
     assert visit(history, 2 * DAY, [live("a")], {"a": held()}) == 1
     visit(history, 3 * DAY, [live("a")], {})
-    ((_, _, life),) = lives_of(history)
+    ((_, _, life),) = resource_lifetimes(history)
     assert (life.ta, life.tp, life.p_r) == (DAY, 3 * DAY, 1.0)
-    assert [each.is_dated for each in history.visits()] == [True, True, False, True, True]
+    assert [each.is_dated for each in history.finished_visits()] == [True, True, False, True, True]
 
 
-def test_a_visit_that_was_interrupted_is_forgotten_or_goes_on(history: History) -> None:
+def test_a_visit_that_was_interrupted_is_forgotten_or_goes_on(history: VisitHistory) -> None:
     """What it saw is there as long as it may go on, and gone when another is begun."""
-    begun, _ = history.begin(0)
-    history.present(begun).see([live("a")])
-    found = history.going_on()
+    begun, _ = history.begin_visit(0)
+    history.current_visit(begun).record_live([live("a")])
+    found = history.unfinished_visit()
     assert found is not None
-    assert (found.id, found.stage) == (begun.id, Stage.BEGUN)
-    history.begin(DAY)
+    assert (found.id, found.stage) == (begun.id, VisitStage.BEGUN)
+    history.begin_visit(DAY)
     assert rows(history, "live") == 0
     assert rows(history, "visit") == 1
 
 
-def test_addresses_with_one_key_are_one_resource(history: History) -> None:
+def test_addresses_with_one_key_are_one_resource(history: VisitHistory) -> None:
     """A redirect from http to https, or from www, does not hide the page; nor does what is seen after it."""
     page = live("a")
-    redirect = LiveResource("https://www.site.example/a", page.key, Outcome.FETCHED, 301)
+    redirect = LiveResource("https://www.site.example/a", page.key, CrawlOutcome.FETCHED, 301)
     for order in ([page, redirect], [redirect, page]):
-        begun, _ = history.begin(0)
-        present = history.present(begun)
-        present.see(order)
-        (standing,) = present.standings([])
+        begun, _ = history.begin_visit(0)
+        present = history.current_visit(begun)
+        present.record_live(order)
+        (standing,) = present.availabilities([])
         assert standing.live.uri == page.uri
 
 
-def test_what_becomes_a_redirect_is_gone(history: History) -> None:
+def test_what_becomes_a_redirect_is_gone(history: VisitHistory) -> None:
     """A page that was there and redirects now is not on the web any more; one that always did is none."""
     visit(history, 0, [live("a"), live("b", 301)], {})
     visit(history, DAY, [live("a", 301), live("b", 301)], {})
-    found = {uri: life.tr for uri, _, life in lives_of(history)}
+    found = {uri: life.tr for uri, _, life in resource_lifetimes(history)}
     assert found == {"http://site.example/a": DAY}
 
 
-def test_rates(history: History) -> None:
+def test_rates(history: VisitHistory) -> None:
     """Change rate: changes seen by downloads but one. Birth rate: what was never seen before, of what is there."""
     visit(history, 0, [live("a", digest="1"), live("b", digest="1")], {})
     visit(history, DAY, [live("a", digest="2"), live("b", digest="1")], {})
     visit(history, 2 * DAY, [live("a", digest="2"), live("b", digest="1"), live("c"), live("d")], {})
-    found = survey(history)
+    found = survey_site(history)
     assert found.change_rate == (1 / 2 + 0) / 2
     assert found.birth_rate == (0 + 2 / 4) / 2
     assert history.archives() == ["a"]
-    assert found.rows[0].archive == ANY
+    assert found.rows[0].archive == ANY_ARCHIVE
 
 
-def test_one_process_at_a_time(history: History, tmp_path: Path) -> None:
+def test_one_process_at_a_time(history: VisitHistory, tmp_path: Path) -> None:
     """Who comes second is told so at once."""
-    history.begin(0)
+    history.begin_visit(0)
     with pytest.raises(InputError, match="another process is at work on it"):
-        VisitsFile(tmp_path / "visits.sqlite")
+        VisitDatabase(tmp_path / "visits.sqlite")
 
 
 def test_what_a_killed_process_left_is_read(tmp_path: Path) -> None:
@@ -151,10 +153,10 @@ def test_what_a_killed_process_left_is_read(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[3], check=False)
     assert done.returncode == 9
-    with VisitsFile(path, is_read_only=True) as file:
-        assert len(History(file, 1).visits()) == 1
-    with VisitsFile(path) as file:
-        assert len(History(file, 1).visits()) == 1
+    with VisitDatabase(path, is_read_only=True) as file:
+        assert len(VisitHistory(file, 1).finished_visits()) == 1
+    with VisitDatabase(path) as file:
+        assert len(VisitHistory(file, 1).finished_visits()) == 1
 
 
 @pytest.mark.parametrize(
@@ -166,10 +168,10 @@ def test_other_files_are_refused(tmp_path: Path, body: bytes, message: str | Non
     file = tmp_path / "file"
     file.write_bytes(body)
     if message is None:
-        VisitsFile(file).close()
+        VisitDatabase(file).close()
         return
     with pytest.raises(InputError, match=message):
-        VisitsFile(file)
+        VisitDatabase(file)
     assert file.read_bytes() == body
 
 
@@ -179,27 +181,27 @@ def test_other_databases_and_links_are_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE a (b)")
     with pytest.raises(InputError, match="not of visits"):
-        VisitsFile(other)
+        VisitDatabase(other)
     newer = tmp_path / "newer"
-    VisitsFile(newer).close()
+    VisitDatabase(newer).close()
     with closing(sqlite3.connect(newer)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(InputError, match="found 99"):
-        VisitsFile(newer)
+        VisitDatabase(newer)
     link = tmp_path / "link"
     link.symlink_to(newer)
     with pytest.raises(InputError, match="a link"):
-        VisitsFile(link)
+        VisitDatabase(link)
     with pytest.raises(InputError, match="nothing was watched"):
-        VisitsFile(tmp_path / "missing", is_read_only=True)
+        VisitDatabase(tmp_path / "missing", is_read_only=True)
     assert not (tmp_path / "missing").exists()
 
 
 def test_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
     """Whatever SQLite says of a broken file is a message about it."""
     path = tmp_path / "visits.sqlite"
-    with VisitsFile(path) as file:
-        own = History(file, file.site(URL))
+    with VisitDatabase(path) as file:
+        own = VisitHistory(file, file.get_or_add_site(URL))
         for day in range(5):
             visit(own, day * DAY, [live(f"{number}") for number in range(200)], {})
     with path.open("r+b") as opened:
@@ -207,5 +209,5 @@ def test_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
         for at in range(4096 * 3, size, 4096):
             opened.seek(at)
             opened.write(b"\xff" * 512)
-    with pytest.raises((InputError, OSError)), explained(path), VisitsFile(path) as file:
-        survey(History(file, file.site(URL)))
+    with pytest.raises((InputError, OSError)), translate_sqlite_errors(path), VisitDatabase(path) as file:
+        survey_site(VisitHistory(file, file.get_or_add_site(URL)))

@@ -11,7 +11,7 @@ from hashlib import sha256
 from random import Random
 
 from unlost import dates
-from unlost.measure.watching.glimpse import Glimpse
+from unlost.measure.watching.glimpse import FetchedPage
 
 DAY = 86_400.0
 BEGIN = 1_700_006_400.0
@@ -108,7 +108,7 @@ class FlakySite:
         self.now = BEGIN
         self._noise = Random(self.seed + 1)
 
-    async def glimpse(self, uri: str) -> Glimpse:  # noqa: PLR0911  a way out for each thing that may be going on
+    async def fetch(self, uri: str) -> FetchedPage:  # noqa: PLR0911  a way out for each thing that may be going on
         """Answer as the site does now."""
         if self._noise.random() < self.habits.request:
             if self._noise.random() < 0.5:
@@ -129,7 +129,7 @@ class FlakySite:
             return self._page(uri, 200, "The great summer event", "Buy tickets now.", final="http://event.example.org/")
         return self._own(uri)
 
-    def _own(self, uri: str) -> Glimpse:
+    def _own(self, uri: str) -> FetchedPage:
         design = sum(time <= self.now for time in self.redesigns)
         addresses = [f"{self.home}{f'v{design}/' if design else ''}page{number}.html" for number in range(self.pages)]
         if uri == self.home:
@@ -152,13 +152,13 @@ class FlakySite:
         sentences = [" ".join(words[at : at + 10]) + "." for at in range(0, len(words), 10)]
         return f"The {self.name} of {self.topic[page % 60]}. " + " ".join(sentences)
 
-    def _page(self, uri: str, status: int, title: str, text: str, final: str = "") -> Glimpse:
+    def _page(self, uri: str, status: int, title: str, text: str, final: str = "") -> FetchedPage:
         body = f"<!doctype html><title>{title}</title><h1>{title}</h1>{text}".encode()
         digest = f"sha256:{sha256(body).hexdigest()}"
-        return Glimpse(uri, self._moment, final or uri, status, "text/html", "utf-8", body, digest)
+        return FetchedPage(uri, self._moment, final or uri, status, "text/html", "utf-8", body, digest)
 
-    def _none(self, uri: str, why: str) -> Glimpse:
-        return Glimpse(uri, self._moment, trouble=why)
+    def _none(self, uri: str, why: str) -> FetchedPage:
+        return FetchedPage(uri, self._moment, error=why)
 
     @property
     def _moment(self) -> str:
@@ -173,23 +173,23 @@ def _word(draw: Random, syllables: int) -> str:
     return "".join(draw.choice(_SYLLABLES) for _ in range(syllables))
 
 
-def _missing(site: FlakySite, uri: str) -> Glimpse:
+def _missing(site: FlakySite, uri: str) -> FetchedPage:
     return site._page(uri, 404, "Not Found", "The requested URL was not found on this server.")
 
 
-def _notice(site: FlakySite, uri: str) -> Glimpse:
+def _notice(site: FlakySite, uri: str) -> FetchedPage:
     if uri == site.home:
         text = "<p>This digital collection has been taken off the web. We thank everybody who used it."
         return site._page(uri, 200, "Goodbye", text)
     return _missing(site, uri)
 
 
-def _parked(site: FlakySite, uri: str) -> Glimpse:
+def _parked(site: FlakySite, uri: str) -> FetchedPage:
     host = f"{site.name}.example"
     return site._page(uri, 200, host, f"<p>{host} is for sale! Buy this domain.<p>Related searches<p>Make an offer")
 
 
-def _hijacked(site: FlakySite, uri: str) -> Glimpse:
+def _hijacked(site: FlakySite, uri: str) -> FetchedPage:
     text = (
         "<p>Play the best online casino games with a huge welcome bonus. Slots, roulette, blackjack and poker with "
         "free spins, real money jackpots every day. Casino betting on sports, live dealers, baccarat, fast payouts. "
@@ -199,14 +199,14 @@ def _hijacked(site: FlakySite, uri: str) -> Glimpse:
     return site._page(uri, 200, "Best online casino bonus 2026", text)
 
 
-def _moved(site: FlakySite, uri: str) -> Glimpse:
+def _moved(site: FlakySite, uri: str) -> FetchedPage:
     final = uri.replace(f"{site.name}.example", "successor.example.org")
     return site._page(
         uri, 200, "Successor", f"<p>All about {site.topic[0]} and {site.topic[1]} in our new house.", final
     )
 
 
-_LOST: dict[str, Callable[[FlakySite, str], Glimpse]] = {
+_LOST: dict[str, Callable[[FlakySite, str], FetchedPage]] = {
     "unresponsive": lambda site, uri: site._none(uri, "no such host"),
     "missing-content": _missing,
     "notice": _notice,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.lifetimes import slow_life
-from unlost.measure.watching.lifetimes import Lifetime, Sight, lifetime, together
+from unlost.measure.watching.lifetimes import Lifetime, Observation, compute_lifetime, summarize_lifetimes
 
 DAY = 86_400.0
 _KNOWN = st.sampled_from([True, False, None])
@@ -16,8 +16,8 @@ def test_lives_are_what_the_slow_model_reads_off(steps: list[tuple[int, bool | N
     now, sights = 0, []
     for step, is_live, is_held in steps:
         now += step
-        sights.append(Sight(float(now), is_live, is_held))
-    life = lifetime(sights)
+        sights.append(Observation(float(now), is_live, is_held))
+    life = compute_lifetime(sights)
     assert life is not None
     names = ("t0", "ta", "tr", "tp", "ttl_c", "p_r", "is_late", "vulnerable", "endangered")
     assert {name: getattr(life, name) for name in names} == slow_life(sights)
@@ -25,8 +25,8 @@ def test_lives_are_what_the_slow_model_reads_off(steps: list[tuple[int, bool | N
 
 def test_a_life_from_beginning_to_end() -> None:
     """Published on day 0, stored on day 12, removed on day 40, purged on day 88; hidden on days 20 to 27."""
-    sights = [Sight(day * DAY, day < 40, 12 <= day < 88 and not 20 <= day < 28) for day in range(120)]
-    life = lifetime(sights)
+    sights = [Observation(day * DAY, day < 40, 12 <= day < 88 and not 20 <= day < 28) for day in range(120)]
+    life = compute_lifetime(sights)
     assert life is not None
     assert (life.t0, life.ta, life.tr, life.tp) == (0, 12 * DAY, 40 * DAY, 88 * DAY)
     assert life.ttl_c == 76 * DAY
@@ -36,7 +36,7 @@ def test_a_life_from_beginning_to_end() -> None:
 
 def test_late_caching() -> None:
     """Removed on day 5, stored on day 30: between them it could not be had at all."""
-    life = lifetime([Sight(day * DAY, day < 5, 30 <= day < 50) for day in range(60)])
+    life = compute_lifetime([Observation(day * DAY, day < 5, 30 <= day < 50) for day in range(60)])
     assert life is not None
     assert life.is_late
     assert (life.vulnerable, life.endangered) == (5 * DAY, 20 * DAY)
@@ -44,7 +44,7 @@ def test_late_caching() -> None:
 
 def test_what_is_still_so_has_no_end() -> None:
     """What is still held has no tp and no TTL_c, but a P_r so far."""
-    life = lifetime([Sight(day * DAY, True, day in (1, 2, 4)) for day in range(5)])
+    life = compute_lifetime([Observation(day * DAY, True, day in (1, 2, 4)) for day in range(5)])
     assert life is not None
     assert (life.tr, life.tp, life.ttl_c, life.endangered) == (None, None, None, None)
     assert life.p_r == 2 / 3
@@ -52,11 +52,16 @@ def test_what_is_still_so_has_no_end() -> None:
 
 def test_visits_that_learned_nothing_do_not_count() -> None:
     """An archive that did not answer is not one that has nothing."""
-    sights = [Sight(0, True, True), Sight(DAY, True, None), Sight(2 * DAY, True, True), Sight(3 * DAY, True, False)]
-    life = lifetime(sights)
+    sights = [
+        Observation(0, True, True),
+        Observation(DAY, True, None),
+        Observation(2 * DAY, True, True),
+        Observation(3 * DAY, True, False),
+    ]
+    life = compute_lifetime(sights)
     assert life is not None
     assert (life.tp, life.p_r) == (3 * DAY, 1.0)
-    assert lifetime([]) is None
+    assert compute_lifetime([]) is None
 
 
 def test_means_are_of_what_is_known() -> None:
@@ -64,8 +69,8 @@ def test_means_are_of_what_is_known() -> None:
     gone = Lifetime(0, 2 * DAY, 4 * DAY, 8 * DAY, 10 * DAY, 3 * DAY)
     there = Lifetime(0, 4 * DAY, None, None, 10 * DAY, 6 * DAY)
     never = Lifetime(0, None, 6 * DAY, None, 10 * DAY)
-    found = together([gone, there, never])
+    found = summarize_lifetimes([gone, there, never])
     assert (found.resources, found.held, found.late, found.open) == (3, 2, 0, 1)
     assert (found.ta, found.ttl_c, found.p_r) == (3, 6, 0.75)
     assert (found.vulnerable, found.endangered, found.open_days) == (4, 4, 6)
-    assert together([]).p_r is None
+    assert summarize_lifetimes([]).p_r is None

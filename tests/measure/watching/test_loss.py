@@ -7,36 +7,36 @@ from random import Random
 import pytest
 
 from tests.measure.watching.flaky_site import BEGIN, DAY, KINDS, FlakySite
-from unlost.measure.watching.looking import KnownPage, Look, look_at
-from unlost.measure.watching.loss import CONFIRM_SECONDS, WAITS, Loss, Seen, loss
+from unlost.measure.watching.looking import KnownPage, SiteHealth, check_health
+from unlost.measure.watching.loss import CONFIRM_SECONDS, MAX_WAIT_VISITS, DetectedLoss, VisitHealth, detect_loss
 
 SITES = 40
 DAYS = 365
 
 
-def watched(site: FlakySite, every: float = DAY) -> list[tuple[Seen, Loss | None]]:
+def watched(site: FlakySite, every: float = DAY) -> list[tuple[VisitHealth, DetectedLoss | None]]:
     """Visit a site at about the same hour of every day, and return how it looked, and what was said of it."""
     hour = Random(site.seed).random() * DAY * 0.9  # noqa: S311
 
-    async def looks() -> list[tuple[Seen, Loss | None]]:
+    async def looks() -> list[tuple[VisitHealth, DetectedLoss | None]]:
         known: tuple[KnownPage, ...] = ()
-        seen: list[Seen] = []
+        seen: list[VisitHealth] = []
         told = []
         for visit in range(int(site.days * DAY / every)):
             site.now = BEGIN + visit * every + hour
-            found = await look_at(site.home, known, site)
+            found = await check_health(site.home, known, site)
             known = found.pages
-            seen = [*seen[-40:], Seen(visit, site.now, found.look, found.reason)]
-            told.append((seen[-1], loss(seen)))
+            seen = [*seen[-40:], VisitHealth(visit, site.now, found.health, found.reason)]
+            told.append((seen[-1], detect_loss(seen)))
         return told
 
     return asyncio.run(looks())
 
 
-def alarms(told: list[tuple[Seen, Loss | None]]) -> list[tuple[int, Loss]]:
+def alarms(told: list[tuple[VisitHealth, DetectedLoss | None]]) -> list[tuple[int, DetectedLoss]]:
     """Return the visits at which a site was called lost that was not so before."""
     found = []
-    before: Loss | None = None
+    before: DetectedLoss | None = None
     for seen, said in told:
         if said is not None and before is None:
             found.append((seen.visit, said))
@@ -50,7 +50,7 @@ def false_alarms(sites: int, first: int) -> tuple[int, int, Counter[str]]:
     count = 0
     for seed in range(first, first + sites):
         told = watched(FlakySite(seed, DAYS))
-        looks.update(seen.look.value for seen, _ in told)
+        looks.update(seen.health.value for seen, _ in told)
         count += len(alarms(told))
     return count, sites * DAYS, looks
 
@@ -80,10 +80,10 @@ def test_a_loss_is_noticed_at_the_second_visit(kind: str) -> None:
         told = watched(site)
         gone = [seen.visit for seen, _ in told if seen.time is not None and seen.time >= BEGIN + 12 * DAY]
         late = [(visit, said) for visit, said in alarms(told) if visit >= gone[0]]
-        assert late, (seed, [seen.look for seen, _ in told])
+        assert late, (seed, [seen.health for seen, _ in told])
         assert late[0][0] <= gone[1], (seed, told[gone[0]], told[gone[1]])
         assert told[gone[1]][1] is not None
-        assert told[gone[4]][0].look == expected
+        assert told[gone[4]][0].health == expected
 
 
 def test_looking_often_does_not_make_alarms_of_short_outages() -> None:
@@ -92,14 +92,14 @@ def test_looking_often_does_not_make_alarms_of_short_outages() -> None:
     site.windows.clear()
     told = watched(site, every=3600)
     ((visit, _),) = alarms(told)
-    first = next(seen for seen, _ in told if seen.look is Look.UNRESPONSIVE)
+    first = next(seen for seen, _ in told if seen.health is SiteHealth.UNRESPONSIVE)
     assert (visit - first.visit) * 3600 == CONFIRM_SECONDS
 
 
-def seen(looks: str) -> list[Seen]:
+def seen(looks: str) -> list[VisitHealth]:
     """Return daily visits, a letter each: fine, wait, unresponsive, parked."""
-    words = {"f": Look.FINE, "w": Look.WAIT, "u": Look.UNRESPONSIVE, "p": Look.PARKED}
-    return [Seen(day, day * DAY, words[letter]) for day, letter in enumerate(looks)]
+    words = {"f": SiteHealth.FINE, "w": SiteHealth.WAIT, "u": SiteHealth.UNRESPONSIVE, "p": SiteHealth.PARKED}
+    return [VisitHealth(day, day * DAY, words[letter]) for day, letter in enumerate(looks)]
 
 
 @pytest.mark.parametrize(
@@ -112,18 +112,22 @@ def seen(looks: str) -> list[Seen]:
         ("ffuwp", "parked", 2),
         ("ffufu", None, None),
         ("uuf", None, None),
-        ("f" + "w" * (WAITS - 1), None, None),
-        ("f" + "w" * WAITS, "unresponsive", 1),
+        ("f" + "w" * (MAX_WAIT_VISITS - 1), None, None),
+        ("f" + "w" * MAX_WAIT_VISITS, "unresponsive", 1),
     ],
 )
 def test_when_a_site_is_called_lost(looks: str, kind: str | None, since: int | None) -> None:
     """Two visits that find it gone, also with one between at which it says to wait; or a week of waiting."""
-    found = loss(seen(looks))
+    found = detect_loss(seen(looks))
     assert (found and found.kind, found and found.since) == (kind, since)
 
 
 def test_visits_without_dates_go_by_their_order() -> None:
     """A clock that jumps neither hides a loss nor makes one."""
-    undated = [Seen(1, None, Look.FINE), Seen(2, None, Look.PARKED), Seen(3, None, Look.PARKED)]
-    assert loss(undated[:2]) is None
-    assert loss(undated) is not None
+    undated = [
+        VisitHealth(1, None, SiteHealth.FINE),
+        VisitHealth(2, None, SiteHealth.PARKED),
+        VisitHealth(3, None, SiteHealth.PARKED),
+    ]
+    assert detect_loss(undated[:2]) is None
+    assert detect_loss(undated) is not None

@@ -15,26 +15,26 @@ from tests.measure.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
 from unlost import uri
-from unlost.aggregate.asking import Asker
-from unlost.aggregate.experience import Experience
-from unlost.aggregate.routing import Router
-from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.courier import Courier
+from unlost.aggregate.asking import UpstreamClient
+from unlost.aggregate.experience import LearnedStats
+from unlost.aggregate.routing import ArchiveRouter
+from unlost.archives.archive import Archive, ArchiveKind
+from unlost.archives.asking.courier import ArchiveHttpClient
 from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.opening import open_repository
+from unlost.archives.opening import create_client
 from unlost.archives.registry.registry import Registry
-from unlost.crawl.resource import LiveResource, Outcome
-from unlost.measure.availability.asking import Looks, Means
-from unlost.measure.availability.checking import Depth, LiveSite
-from unlost.measure.availability.states import State
+from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.measure.availability.asking import UrlProber, ArchiveAccess
+from unlost.measure.availability.checking import CheckOptions, SiteSource
+from unlost.measure.availability.states import AvailabilityState
 from unlost.measure.visits import history as history_module
 from unlost.measure.visits import losses as losses_module
 from unlost.measure.visits import present as present_module
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.history import History
-from unlost.measure.visits.losses import Losses
-from unlost.measure.watching.on_loss import OnLoss
-from unlost.measure.watching.watcher import Visited, Watcher
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.history import VisitHistory
+from unlost.measure.visits.losses import LossStore
+from unlost.measure.watching.on_loss import LossHook
+from unlost.measure.watching.watcher import VisitResult, Watcher
 from unlost.transactions import transaction
 
 QUIET = Habits(0, 0, 0, 0, 0, 0, 0, 0)
@@ -45,15 +45,15 @@ class Flaky:
     """Sites that are crawled by asking a flaky site for its pages, and all that is known."""
 
     knows_links = True
-    look: Looks | None = None
+    probe: UrlProber | None = None
 
     def __init__(self, site: FlakySite) -> None:
-        self.glances = site
+        self.page_fetcher = site
         self.crawls = 0
         self._known: Sequence[str] = ()
 
     @asynccontextmanager
-    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[LiveSite]:
+    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[SiteSource]:
         """Give itself."""
         del url, visit
         self._known = known
@@ -62,16 +62,16 @@ class Flaky:
     async def resources(self) -> AsyncIterator[LiveResource]:
         """Yield the pages."""
         self.crawls += 1
-        site = self.glances
+        site = self.page_fetcher
         pages = [site.home, *(f"{site.home}page{number}.html" for number in range(3))]
         for each in dict.fromkeys([*pages, *self._known]):
-            found = await site.glimpse(each)
-            outcome = Outcome.FETCHED if found.status else Outcome.FAILED
+            found = await site.fetch(each)
+            outcome = CrawlOutcome.FETCHED if found.status else CrawlOutcome.FAILED
             yield LiveResource(each, uri.key(each), outcome, found.status, "text/html", digest=found.digest, hops=1)
 
     def prefixes(self) -> Sequence[str]:
         """Return what is asked for lists of."""
-        return [self.glances.home]
+        return [self.page_fetcher.home]
 
 
 class Watch:
@@ -82,7 +82,7 @@ class Watch:
         self.site = site
         self.clock = VirtualClock(BEGIN)
         self.sites = Flaky(site)
-        self.on_loss = None if on_loss is None else OnLoss.parse(on_loss)
+        self.on_loss = None if on_loss is None else LossHook.parse(on_loss)
         self.servers: tuple[FakeWayback, ...] = ()
 
     @asynccontextmanager
@@ -92,34 +92,36 @@ class Watch:
         async with (
             fake_wayback(pages[:1], self.clock) as first,
             fake_wayback(pages, self.clock) as second,
-            Courier(MemoryLimitStore(), self.clock, "me@example.org") as courier,
+            ArchiveHttpClient(MemoryLimitStore(), self.clock, "me@example.org") as courier,
         ):
             self.servers = first, second
-            single = Archive("single", "Single", Kind.MEMENTO, timemap=second.archive().timemap)
+            single = Archive("single", "Single", ArchiveKind.MEMENTO, timemap=second.archive().timemap)
             registry = Registry((first.archive(), single))
-            router = Router(registry, Knowing(), Experience(registry), exploring=0)
-            lists = {first.archive().id: open_repository(first.archive(), courier)}
-            means = Means({each.id: each for each in registry}, lists, Asker(courier, self.clock), router)
+            router = ArchiveRouter(registry, Knowing(), LearnedStats(registry), exploring=0)
+            lists = {first.archive().id: create_client(first.archive(), courier)}
+            means = ArchiveAccess(
+                {each.id: each for each in registry}, lists, UpstreamClient(courier, self.clock), router
+            )
             yield Watcher(
                 self.file,
                 self.clock,
                 self.sites,
                 means,
-                Depth(None),
-                every=every,
+                CheckOptions(None),
+                interval=every,
                 on_loss=self.on_loss,
             )
 
-    async def visit(self, watcher: Watcher, day: float) -> Visited:
+    async def visit(self, watcher: Watcher, day: float) -> VisitResult:
         """Make a visit on a day."""
         self.clock.advance(BEGIN + day * DAY - self.clock.now())
         self.site.now = self.clock.now()
         return await watcher.visit(self.site.home)
 
-    def days(self, *days: float) -> list[Visited]:
+    def days(self, *days: float) -> list[VisitResult]:
         """Make visits on these days."""
 
-        async def visits() -> list[Visited]:
+        async def visits() -> list[VisitResult]:
             async with self.watcher() as watcher:
                 return [await self.visit(watcher, day) for day in days]
 
@@ -144,13 +146,13 @@ def test_a_loss_is_noticed_and_told_once(site: FlakySite, tmp_path: Path) -> Non
     out = tmp_path / "out"
     watch = Watch(tmp_path / "visits.sqlite", site, writing(out))
     visits = watch.days(3, 4, 5, 6, 7, 8)
-    assert [visited.look.look for visited in visits] == ["fine", "fine", *["parked"] * 4]
-    assert [visited.lost is not None for visited in visits] == [False, False, False, True, True, True]
+    assert [visited.health.health for visited in visits] == ["fine", "fine", *["parked"] * 4]
+    assert [visited.loss is not None for visited in visits] == [False, False, False, True, True, True]
     assert [visited.is_news for visited in visits] == [False, False, False, True, False, False]
     assert out.read_text().splitlines() == [json.dumps([["first", "second word", site.home, "parked"], "parked"])]
-    before, after = visits[1].checked.figures.states, visits[-1].checked.figures.states
-    assert before == {State.REPLICATED: 2, State.VULNERABLE: 2}
-    assert after == {State.ENDANGERED: 2, State.UNRECOVERABLE: 2}
+    before, after = visits[1].check.stats.states, visits[-1].check.stats.states
+    assert before == {AvailabilityState.REPLICATED: 2, AvailabilityState.VULNERABLE: 2}
+    assert after == {AvailabilityState.ENDANGERED: 2, AvailabilityState.UNRECOVERABLE: 2}
 
 
 def test_a_site_that_comes_back_can_be_lost_again(site: FlakySite, tmp_path: Path) -> None:
@@ -161,12 +163,12 @@ def test_a_site_that_comes_back_can_be_lost_again(site: FlakySite, tmp_path: Pat
     site.lost = None
     (again,) = watch.days(7)
     assert again.is_news
-    assert again.lost is not None
-    assert again.lost.over == BEGIN + 7 * DAY
+    assert again.loss is not None
+    assert again.loss.over == BEGIN + 7 * DAY
     site.lost = "unresponsive"
     watch.days(8, 9, 10)
-    with VisitsFile(watch.file, is_read_only=True) as file:
-        found = Losses(file, 1).all()
+    with VisitDatabase(watch.file, is_read_only=True) as file:
+        found = LossStore(file, 1).all_losses()
     days = [
         [None if time is None else (time - BEGIN) / DAY for time in (each.since, each.noticed, each.over)]
         for each in found
@@ -179,16 +181,16 @@ def test_a_command_that_fails_is_said_to_have_failed(site: FlakySite, tmp_path: 
     """It is not run again; the watch goes on."""
     watch = Watch(tmp_path / "visits.sqlite", site, f"{sys.executable} -c 'raise SystemExit(7)'")
     visits = watch.days(3, 5, 6, 7)
-    assert [visited.trouble for visited in visits] == [None, None, f"{sys.executable}: ended with 7", None]
+    assert [visited.hook_error for visited in visits] == [None, None, f"{sys.executable}: ended with 7", None]
     missing = Watch(tmp_path / "other.sqlite", site, "/nonexistent/command")
-    assert missing.days(3, 5, 6)[-1].trouble == "/nonexistent/command: No such file or directory"
+    assert missing.days(3, 5, 6)[-1].hook_error == "/nonexistent/command: No such file or directory"
 
 
 @pytest.mark.parametrize("home", ["http://a.example/;touch${IFS}x", "http://a.example/`touch x`$(touch x)"])
 def test_nothing_of_a_site_is_read_by_a_shell(home: str, tmp_path: Path) -> None:
     """An address is one argument, whatever it looks like; of a shell of the user's own, too."""
     out = tmp_path / "out"
-    command = OnLoss.parse(f"sh -c 'cd {tmp_path}; printf %s \"$1 $UNLOST_REASON\" > {out}' name")
+    command = LossHook.parse(f"sh -c 'cd {tmp_path}; printf %s \"$1 $UNLOST_REASON\" > {out}' name")
     assert command.run(home, "parked", "it says $(touch y)", "2026-01-01") is None
     assert out.read_text() == f"{home} it says $(touch y)"
     assert {each.name for each in tmp_path.iterdir()} == {"out"}
@@ -201,14 +203,14 @@ def watched_until(watch: Watch, visits: int, jumps: Callable[[VirtualClock, int]
         days: list[float] = []
         done = asyncio.Event()
 
-        def tell(visited: Visited) -> None:
-            days.append(round((visited.checked.visit.time - BEGIN) / DAY, 2))
+        def tell(visited: VisitResult) -> None:
+            days.append(round((visited.check.visit.time - BEGIN) / DAY, 2))
             jumps(watch.clock, len(days))
             if len(days) >= visits:
                 done.set()
 
         async with watch.watcher() as watcher:
-            watcher._tell = tell
+            watcher._on_visit = tell
             task = asyncio.create_task(watcher.watch([watch.site.home]))
             await asyncio.wait([task, asyncio.create_task(done.wait())], return_when=asyncio.FIRST_COMPLETED)
             task.cancel()
@@ -238,8 +240,8 @@ def test_a_clock_that_jumps_does_not_stop_a_watch(site: FlakySite, tmp_path: Pat
     watch = Watch(tmp_path / "visits.sqlite", site)
     days = watched_until(watch, 6, jumps)
     assert days == [0, 1, 101, 1, 2, 3]
-    with VisitsFile(watch.file, is_read_only=True) as file:
-        dated = [each.is_dated for each in History(file, 1).visits()]
+    with VisitDatabase(watch.file, is_read_only=True) as file:
+        dated = [each.is_dated for each in VisitHistory(file, 1).finished_visits()]
     assert dated == [True, True, False, True, True, True]
 
 
@@ -314,7 +316,7 @@ def test_a_loss_is_noted_with_the_visit_that_notices_it(
 
     monkeypatch.setattr(history_module, "transaction", seen)
     watch.days(*range(2, 16))
-    with VisitsFile(watch.file, is_read_only=True) as file:
+    with VisitDatabase(watch.file, is_read_only=True) as file:
         assert file.connection.execute("SELECT count(*) FROM loss").fetchone()[0] == 1
     assert between
     assert not any(between)

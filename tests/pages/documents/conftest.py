@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from unlost.pages.documents import Documents, Limits
+from unlost.pages.documents import DocumentReader, DocumentLimits
 
 
 @pytest.fixture(scope="module")
-def documents() -> Iterator[Documents]:
+def documents() -> Iterator[DocumentReader]:
     """Give documents with the usual limits but for the time."""
-    with Documents(limits=Limits(seconds=10)) as opened:
+    with DocumentReader(limits=DocumentLimits(seconds=10)) as opened:
         yield opened

@@ -10,17 +10,17 @@ import pytest
 
 from tests.pages.documents.samples import HELLO, WORDS, ole, pdf, postscript, sample, zipped
 from unlost.errors import DocumentError
-from unlost.pages.documents import DocumentKind, Documents, Limits
+from unlost.pages.documents import DocumentKind, DocumentReader, DocumentLimits
 
 KINDS = ("damaged", "encrypted", "too-long", "too-big")
 
-SHORT = Limits(memory=512 << 20, unpacked=64 << 20)
+SHORT = DocumentLimits(memory=512 << 20, unpacked=64 << 20)
 
 
-def outcome(documents: Documents, body: bytes, kind: DocumentKind) -> str:
+def outcome(documents: DocumentReader, body: bytes, kind: DocumentKind) -> str:
     """Return `text`, or the kind of the error."""
     try:
-        documents.text_of(body, kind)
+        documents.extract_text(body, kind)
     except DocumentError as error:
         caught = error
     else:
@@ -30,13 +30,13 @@ def outcome(documents: Documents, body: bytes, kind: DocumentKind) -> str:
     return caught.kind
 
 
-def is_working(documents: Documents) -> bool:
+def is_working(documents: DocumentReader) -> bool:
     """Return whether the next document is read."""
-    return documents.text_of(HELLO, DocumentKind.RTF).text == "Hello"
+    return documents.extract_text(HELLO, DocumentKind.RTF).text == "Hello"
 
 
 @pytest.mark.parametrize("kind", [*WORDS, DocumentKind.PDF])
-def test_truncated_documents(documents: Documents, kind: DocumentKind, tmp_path: Path) -> None:
+def test_truncated_documents(documents: DocumentReader, kind: DocumentKind, tmp_path: Path) -> None:
     """Cut anywhere, a document gives what is left of it or is damaged."""
     body = pdf(postscript("words"), tmp_path) if kind is DocumentKind.PDF else sample(kind)
     seen = {outcome(documents, body[: len(body) * part // 25], kind) for part in range(25)}
@@ -45,7 +45,7 @@ def test_truncated_documents(documents: Documents, kind: DocumentKind, tmp_path:
 
 
 @pytest.mark.parametrize("kind", [*WORDS, DocumentKind.PDF])
-def test_changed_documents(documents: Documents, kind: DocumentKind, tmp_path: Path) -> None:
+def test_changed_documents(documents: DocumentReader, kind: DocumentKind, tmp_path: Path) -> None:
     """With bytes changed at random, or nothing right but the first ones, there is an answer of the right kind."""
     body = pdf(postscript("words"), tmp_path) if kind is DocumentKind.PDF else sample(kind)
     chance = random.Random(8)  # noqa: S311  nobody gains by guessing it
@@ -61,7 +61,7 @@ def test_changed_documents(documents: Documents, kind: DocumentKind, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", DocumentKind)
-def test_every_kind_refuses_what_is_none(documents: Documents, kind: DocumentKind) -> None:
+def test_every_kind_refuses_what_is_none(documents: DocumentReader, kind: DocumentKind) -> None:
     """An empty body and nonsense are damaged, in PostScript and RTF, which are programs, at most empty."""
     for body in (b"", b"\0", b"nonsense " * 100):
         assert outcome(documents, body, kind) in {"damaged", "text"}
@@ -150,7 +150,7 @@ def test_bombs_end(name: str) -> None:
     """What would take all memory or time takes its share, and the next document is read."""
     kind, body, expected = BOMBS[name]
     seconds = 2 if expected in (None, {"too-long"}) else 15
-    with Documents(processes=1, limits=replace(SHORT, seconds=seconds)) as documents:
+    with DocumentReader(processes=1, limits=replace(SHORT, seconds=seconds)) as documents:
         seen = outcome(documents, body(), kind)
         assert seen in (expected or {"text", *KINDS})
         assert is_working(documents)
@@ -170,13 +170,13 @@ def test_bombs_end(name: str) -> None:
         "<< /OutputFile ({path}) >> setpagedevice",
     ],
 )
-def test_postscript_reaches_no_files(documents: Documents, program: str, tmp_path: Path) -> None:
+def test_postscript_reaches_no_files(documents: DocumentReader, program: str, tmp_path: Path) -> None:
     """A program in a document reads, writes, deletes and makes no files, also where temporary ones are."""
     kept = tmp_path / "kept"
     kept.write_text("precious\n")
     body = postscript("before", then=program.format(path=kept))
     try:
-        seen = documents.text_of(body, DocumentKind.POSTSCRIPT).text
+        seen = documents.extract_text(body, DocumentKind.POSTSCRIPT).text
     except DocumentError as error:
         seen = error.kind
     assert seen in {"before", "damaged"}
@@ -185,11 +185,11 @@ def test_postscript_reaches_no_files(documents: Documents, program: str, tmp_pat
 
 def test_a_body_beyond_the_limit_is_not_read() -> None:
     """Its length is enough, and no process is started for it."""
-    with Documents(limits=Limits(body=100)) as documents:
+    with DocumentReader(limits=DocumentLimits(body=100)) as documents:
         assert outcome(documents, b"%PDF-" + bytes(100), DocumentKind.PDF) == "too-big"
 
 
-def test_records_of_slides_that_lie_about_their_lengths(documents: Documents) -> None:
+def test_records_of_slides_that_lie_about_their_lengths(documents: DocumentReader) -> None:
     """A ppt whose records claim to be longer than they are, or lead back, ends."""
     user = bytearray(100)
     struct.pack_into("<LLL", user, 8, 20, 0xE391C05F, 8)

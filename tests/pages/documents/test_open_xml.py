@@ -4,7 +4,7 @@ import pytest
 
 from tests.pages.documents.samples import zipped
 from unlost.errors import DocumentError
-from unlost.pages.documents import DocumentKind, Documents
+from unlost.pages.documents import DocumentKind, DocumentReader
 
 DOCX = """<?xml version="1.0"?><x:document xmlns:x="http://purl.oclc.org/ooxml/wordprocessingml/main"
  xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><x:body>{}</x:body></x:document>"""
@@ -26,22 +26,22 @@ BOX = (
         ("<x:p><x:t>soft\xadhy\xadphen &amp; blank\xa0between</x:t></x:p>", "softhyphen & blank between"),
     ],
 )
-def test_words_of_docx(documents: Documents, body: str, words: str) -> None:
+def test_words_of_docx(documents: DocumentReader, body: str, words: str) -> None:
     """Words end where they are seen to end, whatever prefix the elements have."""
     made = zipped({"word/document2.xml": DOCX.format(body).encode()})
-    assert documents.text_of(made, DocumentKind.DOCX).text == words
+    assert documents.extract_text(made, DocumentKind.DOCX).text == words
 
 
-def test_slides_come_by_their_numbers(documents: Documents) -> None:
+def test_slides_come_by_their_numbers(documents: DocumentReader) -> None:
     """The tenth slide follows the ninth, numbers of pages are left out, notes come last."""
     slide = '<s xmlns:a="a"><a:p><a:r><a:t>{}</a:t></a:r><a:fld><a:t>7</a:t></a:fld></a:p></s>'
     parts = {f"ppt/slides/slide{n}.xml": slide.format(f"s{n}").encode() for n in (10, 9, 1)}
     parts |= {"ppt/notesSlides/notesSlide1.xml": slide.format("said").encode()}
     parts |= {"ppt/slideMasters/slideMaster1.xml": slide.format("Click to edit").encode()}
-    assert documents.text_of(zipped(parts), DocumentKind.PPTX).text == "s1 s9 s10 said"
+    assert documents.extract_text(zipped(parts), DocumentKind.PPTX).text == "s1 s9 s10 said"
 
 
-def test_words_of_odt(documents: Documents) -> None:
+def test_words_of_odt(documents: DocumentReader) -> None:
     """Deleted text, comments and numbers of notes are left out; blanks that are elements part words."""
     content = (
         '<d xmlns:text="t" xmlns:office="o"><text:tracked-changes><text:p>gone</text:p></text:tracked-changes>'
@@ -49,12 +49,12 @@ def test_words_of_odt(documents: Documents) -> None:
         "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>note</text:p></text:note-body>"
         "</text:note>e</text:p></d>"
     )
-    assert documents.text_of(zipped({"content.xml": content.encode()}), DocumentKind.ODT).text == "a b cde note"
+    assert documents.extract_text(zipped({"content.xml": content.encode()}), DocumentKind.ODT).text == "a b cde note"
 
 
 @pytest.mark.parametrize("kind", [DocumentKind.DOCX, DocumentKind.PPTX, DocumentKind.ODT, DocumentKind.ODP])
-def test_a_zip_without_the_text_is_damaged(documents: Documents, kind: DocumentKind) -> None:
+def test_a_zip_without_the_text_is_damaged(documents: DocumentReader, kind: DocumentKind) -> None:
     """Nothing to be read is not the same as nothing written."""
     with pytest.raises(DocumentError) as caught:
-        documents.text_of(zipped({"a.xml": b"<a/>"}), kind)
+        documents.extract_text(zipped({"a.xml": b"<a/>"}), kind)
     assert caught.value.kind == "damaged"

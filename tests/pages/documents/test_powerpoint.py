@@ -3,8 +3,8 @@
 import struct
 
 from tests.pages.documents.samples import ole
-from unlost.pages.documents import DocumentKind, Documents
-from unlost.pages.text import Text
+from unlost.pages.documents import DocumentKind, DocumentReader
+from unlost.pages.text import ExtractedText
 
 TEXT_CHARS, TEXT_BYTES, OUTLINE = 0x0FA0, 0x0FA8, 0x0F9E
 SLIDE, DOCUMENT, LIST = 0x03EE, 0x03E8, 0x0FF0
@@ -46,7 +46,7 @@ def saved(*savings: dict[int, bytes]) -> bytes:
     return ole({"Current User": user, "PowerPoint Document": stream})
 
 
-def test_slides_take_text_from_the_outline(documents: Documents) -> None:
+def test_slides_take_text_from_the_outline(documents: DocumentReader) -> None:
     """Text that stands in the outline comes where the slide refers to it, in the order of the list."""
     body = saved(
         {
@@ -60,18 +60,18 @@ def test_slides_take_text_from_the_outline(documents: Documents) -> None:
             1: container(DOCUMENT, atom(1, b"x"), listed(3, 2, outline=("Привет", "Title"))),
         }
     )
-    assert documents.text_of(body, DocumentKind.PPT) == Text("Title café Привет second", cut=False)
+    assert documents.extract_text(body, DocumentKind.PPT) == ExtractedText("Title café Привет second", cut=False)
 
 
-def test_only_the_last_saving_counts(documents: Documents) -> None:
+def test_only_the_last_saving_counts(documents: DocumentReader) -> None:
     """What a slide said before it was changed is still in the file, and is not its text."""
     old, new = (container(SLIDE, container(0xF00D, atom(TEXT_BYTES, text))) for text in (b"old", b"new"))
     body = saved({1: container(DOCUMENT, listed(2)), 2: old}, {2: new})
-    assert documents.text_of(body, DocumentKind.PPT) == Text("new", cut=False)
+    assert documents.extract_text(body, DocumentKind.PPT) == ExtractedText("new", cut=False)
 
 
-def test_a_slide_that_is_missing_is_said_to_be(documents: Documents) -> None:
+def test_a_slide_that_is_missing_is_said_to_be(documents: DocumentReader) -> None:
     """A list with a slide that is not there gives the others, cut."""
     slide = container(SLIDE, container(0xF00D, atom(TEXT_BYTES, b"here")))
     body = saved({1: container(DOCUMENT, listed(7, 2)), 2: slide})
-    assert documents.text_of(body, DocumentKind.PPT) == Text("here", cut=True)
+    assert documents.extract_text(body, DocumentKind.PPT) == ExtractedText("here", cut=True)

@@ -16,7 +16,7 @@ import pytest
 from tests.pages.documents.samples import HELLO, SHEET_WORDS, WORDS, busy_seconds, children, sample, zipped
 from tests.waiting import wait_until
 from unlost.errors import DocumentError, UsageError
-from unlost.pages.documents import DocumentKind, Documents, Limits
+from unlost.pages.documents import DocumentKind, DocumentReader, DocumentLimits
 
 ENDLESS = b"%!PS\n{} loop"
 
@@ -41,12 +41,12 @@ def before() -> set[int]:
 
 def test_processes_are_started_when_needed_used_again_and_ended(before: set[int]) -> None:
     """Nothing runs before the first document and after the last; two in a row are read by the same process."""
-    with Documents() as documents:
+    with DocumentReader() as documents:
         assert reading_processes(before) == set()
-        documents.text_of(HELLO, DocumentKind.RTF)
+        documents.extract_text(HELLO, DocumentKind.RTF)
         first = reading_processes(before)
         assert len(first) == 1
-        documents.text_of(sample(DocumentKind.XLS), DocumentKind.XLS)
+        documents.extract_text(sample(DocumentKind.XLS), DocumentKind.XLS)
         assert reading_processes(before) == first
     assert reading_processes(before) == set()
 
@@ -54,27 +54,27 @@ def test_processes_are_started_when_needed_used_again_and_ended(before: set[int]
 def test_a_document_that_is_just_written_ends_nobody(before: set[int]) -> None:
     """The system's word about a long document may come after it was read: no process takes it for the end."""
     body = rb"{\rtf1 word}" + b" " * 60_000
-    with Documents(processes=1) as documents:
-        assert {documents.text_of(body, DocumentKind.RTF).text for _ in range(500)} == {"word"}
+    with DocumentReader(processes=1) as documents:
+        assert {documents.extract_text(body, DocumentKind.RTF).text for _ in range(500)} == {"word"}
         assert len(reading_processes(before)) == 1
 
 
 def test_whoever_has_a_thousand_files_open_can_read_documents() -> None:
     """The line to a process may have any number."""
-    with ExitStack() as opened, Documents(processes=1) as documents:
+    with ExitStack() as opened, DocumentReader(processes=1) as documents:
         for _ in range(1100):
             opened.enter_context(open(os.devnull, "rb"))  # noqa: PTH123  nothing is read
-        assert documents.text_of(HELLO, DocumentKind.RTF).text == "Hello"
+        assert documents.extract_text(HELLO, DocumentKind.RTF).text == "Hello"
 
 
 def test_several_threads_share_the_processes(before: set[int]) -> None:
     """Many threads get each its own text, by as many processes as were asked for and no more."""
     most = 0
-    with Documents(processes=2) as documents, ThreadPoolExecutor(8) as pool:
+    with DocumentReader(processes=2) as documents, ThreadPoolExecutor(8) as pool:
 
         def words(kind: DocumentKind) -> str:
             nonlocal most
-            text = documents.text_of(sample(kind), kind).text
+            text = documents.extract_text(sample(kind), kind).text
             most = max(most, len(reading_processes(before)))
             return text
 
@@ -86,50 +86,50 @@ def test_several_threads_share_the_processes(before: set[int]) -> None:
 
 def test_a_process_that_is_killed_at_work_is_replaced(before: set[int]) -> None:
     """Its document has an error, the next one is read."""
-    with Documents(processes=1) as documents, ThreadPoolExecutor(1) as pool:
-        future = pool.submit(documents.text_of, ENDLESS, DocumentKind.POSTSCRIPT)
+    with DocumentReader(processes=1) as documents, ThreadPoolExecutor(1) as pool:
+        future = pool.submit(documents.extract_text, ENDLESS, DocumentKind.POSTSCRIPT)
         wait_until(lambda: any(children(pid) for pid in reading_processes(before)))
         (pid,) = reading_processes(before)
         os.kill(pid, signal.SIGSEGV)
         with pytest.raises(DocumentError, match="SIGSEGV") as caught:
             future.result()
         assert caught.value.kind == "damaged"
-        assert documents.text_of(HELLO, DocumentKind.RTF).text == "Hello"
+        assert documents.extract_text(HELLO, DocumentKind.RTF).text == "Hello"
         assert pid not in reading_processes(before)
 
 
 def test_a_process_that_is_killed_while_it_waits_costs_nothing(before: set[int]) -> None:
     """The next document is read by another one."""
-    with Documents(processes=1) as documents:
-        documents.text_of(HELLO, DocumentKind.RTF)
+    with DocumentReader(processes=1) as documents:
+        documents.extract_text(HELLO, DocumentKind.RTF)
         (pid,) = reading_processes(before)
         ending = os.pidfd_open(pid)
         os.kill(pid, signal.SIGKILL)
         assert has_ended(ending, 10)
         os.close(ending)
-        assert documents.text_of(sample(DocumentKind.ODS), DocumentKind.ODS).text == SHEET_WORDS
+        assert documents.extract_text(sample(DocumentKind.ODS), DocumentKind.ODS).text == SHEET_WORDS
 
 
 def test_a_process_that_stands_still_is_given_up(before: set[int]) -> None:
     """A stopped process cannot end itself: whoever waits ends it."""
-    with Documents(processes=1, limits=Limits(seconds=3)) as documents:
-        documents.text_of(HELLO, DocumentKind.RTF)
+    with DocumentReader(processes=1, limits=DocumentLimits(seconds=3)) as documents:
+        documents.extract_text(HELLO, DocumentKind.RTF)
         (pid,) = reading_processes(before)
         os.kill(pid, signal.SIGSTOP)
         begun = time.monotonic()
         with pytest.raises(DocumentError) as caught:
-            documents.text_of(HELLO, DocumentKind.RTF)
+            documents.extract_text(HELLO, DocumentKind.RTF)
         assert caught.value.kind == "too-long"
         assert time.monotonic() - begun < 8
-        assert documents.text_of(HELLO, DocumentKind.RTF).text == "Hello"
+        assert documents.extract_text(HELLO, DocumentKind.RTF).text == "Hello"
         assert pid not in reading_processes(before)
 
 
 def test_closing_ends_what_is_being_read(before: set[int]) -> None:
     """Whoever still waits gets an error, Ghostscript ends as well, and afterwards nothing is read any more."""
     with ThreadPoolExecutor(1) as pool:
-        with Documents(processes=1) as documents:
-            future = pool.submit(documents.text_of, ENDLESS, DocumentKind.POSTSCRIPT)
+        with DocumentReader(processes=1) as documents:
+            future = pool.submit(documents.extract_text, ENDLESS, DocumentKind.POSTSCRIPT)
             wait_until(lambda: any(children(pid) for pid in reading_processes(before)))
             (ghostscript,) = children(*reading_processes(before))
             ending = os.pidfd_open(ghostscript)
@@ -138,18 +138,18 @@ def test_closing_ends_what_is_being_read(before: set[int]) -> None:
         assert has_ended(ending, 5)
         os.close(ending)
     with pytest.raises(UsageError):
-        documents.text_of(HELLO, DocumentKind.RTF)
+        documents.extract_text(HELLO, DocumentKind.RTF)
     assert reading_processes(before) == set()
 
 
 def test_without_ghostscript_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """PostScript has an error of its own where the program is missing; other documents are read."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    with Documents() as documents:
+    with DocumentReader() as documents:
         with pytest.raises(DocumentError, match="apt-get install ghostscript") as caught:
-            documents.text_of(b"%!PS\nshowpage", DocumentKind.POSTSCRIPT)
+            documents.extract_text(b"%!PS\nshowpage", DocumentKind.POSTSCRIPT)
         assert caught.value.kind == "no-ghostscript"
-        assert documents.text_of(HELLO, DocumentKind.RTF).text == "Hello"
+        assert documents.extract_text(HELLO, DocumentKind.RTF).text == "Hello"
 
 
 def test_no_modules_are_taken_from_where_one_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_no_modules_are_taken_from_where_one_is(monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "olefile.py").write_text("raise SystemExit")
     (tmp_path / "unlost.py").write_text("raise SystemExit")
     monkeypatch.chdir(tmp_path)
-    with Documents() as documents:
-        assert documents.text_of(sample(DocumentKind.DOC), DocumentKind.DOC).text == WORDS[DocumentKind.DOC]
+    with DocumentReader() as documents:
+        assert documents.extract_text(sample(DocumentKind.DOC), DocumentKind.DOC).text == WORDS[DocumentKind.DOC]
 
 
 def test_libraries_are_imported_by_those_processes_only() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unlost.pages.documents import DocumentKind, Documents
+from unlost.pages.documents import DocumentKind, DocumentReader
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ from unlost.pages.documents import DocumentKind, Documents
         (rb"{\rtf1 a\trowd\cell b\cell\row c}", "a b c"),
     ],
 )
-def test_words(documents: Documents, body: bytes, words: str) -> None:
+def test_words(documents: DocumentReader, body: bytes, words: str) -> None:
     """Control words do what they say, and what is no text of the document is left out."""
-    assert documents.text_of(body, DocumentKind.RTF).text == words
+    assert documents.extract_text(body, DocumentKind.RTF).text == words

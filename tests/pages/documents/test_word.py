@@ -6,8 +6,8 @@ import pytest
 
 from tests.pages.documents.samples import ole
 from unlost.errors import DocumentError
-from unlost.pages.documents import DocumentKind, Documents
-from unlost.pages.text import Text
+from unlost.pages.documents import DocumentKind, DocumentReader
+from unlost.pages.text import ExtractedText
 
 
 def word_97(pieces: list[tuple[str, str]], lengths: list[int]) -> bytes:
@@ -40,7 +40,7 @@ def word_95(text: bytes, language: int) -> bytes:
     return ole({"WordDocument": bytes(stream) + text})
 
 
-def test_pieces_are_put_in_order(documents: Documents) -> None:
+def test_pieces_are_put_in_order(documents: DocumentReader) -> None:
     """Pieces of both encodings make one text, also within a word, and each of its texts goes where it belongs."""
     body = word_97(
         [
@@ -51,38 +51,38 @@ def test_pieces_are_put_in_order(documents: Documents) -> None:
         ],
         [17, 7, 7, 0, 8, 0, 0, 0],
     )
-    assert documents.text_of(body, DocumentKind.DOC) == Text("The naïve Привет a note header", cut=False)
+    assert documents.extract_text(body, DocumentKind.DOC) == ExtractedText("The naïve Привет a note header", cut=False)
 
 
-def test_only_results_of_fields_are_text(documents: Documents) -> None:
+def test_only_results_of_fields_are_text(documents: DocumentReader) -> None:
     """Codes of fields are left out, also of fields in them, and across pieces."""
     text = 'see \x13 HYPERLINK "http://a.example" \x13 PAGE \x14 7 \x15 \x14the \x01link\x15 there\x07cell\x1e1\r'
     body = word_97([(text[:20], "cp1252"), (text[20:], "cp1252")], [len(text), 0, 0, 0, 0, 0, 0, 0])
-    assert documents.text_of(body, DocumentKind.DOC).text == "see the link there cell-1"
+    assert documents.extract_text(body, DocumentKind.DOC).text == "see the link there cell-1"
 
 
 @pytest.mark.parametrize(("language", "encoding"), [(0x0419, "cp1251"), (0x0405, "cp1250"), (0x0407, "cp1252")])
-def test_files_of_old_are_written_in_their_language(documents: Documents, language: int, encoding: str) -> None:
+def test_files_of_old_are_written_in_their_language(documents: DocumentReader, language: int, encoding: str) -> None:
     """Word 6 and 95 have one encoding a file."""
     words = {"cp1251": "Привет, мир", "cp1250": "příliš žluťoučký", "cp1252": "Grüße aus Köln"}[encoding]
     body = word_95(words.encode(encoding) + b"\r", language)
-    assert documents.text_of(body, DocumentKind.DOC) == Text(words, cut=False)
+    assert documents.extract_text(body, DocumentKind.DOC) == ExtractedText(words, cut=False)
 
 
-def test_text_that_lies_beyond_the_file_is_said_to_be_cut(documents: Documents) -> None:
+def test_text_that_lies_beyond_the_file_is_said_to_be_cut(documents: DocumentReader) -> None:
     """A piece that leads outside is not passed over silently."""
     body = word_97([("abc", "cp1252")], [3, 0, 0, 0, 0, 0, 0, 0])
     place = body.rindex(struct.pack("<2L", 0, 3))
     body = body[: place + 4] + struct.pack("<L", 9_000) + body[place + 8 :]
     head = body.index(struct.pack("<L", 3) + bytes(28))
     body = body[:head] + struct.pack("<L", 9_000) + body[head + 4 :]
-    text = documents.text_of(body, DocumentKind.DOC)
+    text = documents.extract_text(body, DocumentKind.DOC)
     assert text.text.startswith("abc")
     assert text.cut
 
 
-def test_a_file_without_its_table_is_damaged(documents: Documents) -> None:
+def test_a_file_without_its_table_is_damaged(documents: DocumentReader) -> None:
     """What says nothing about its pieces has no text, and not an empty one."""
     with pytest.raises(DocumentError, match="Table") as caught:
-        documents.text_of(ole({"WordDocument": b"\xec\xa5\xc1\0".ljust(2048, b"\0")}), DocumentKind.DOC)
+        documents.extract_text(ole({"WordDocument": b"\xec\xa5\xc1\0".ljust(2048, b"\0")}), DocumentKind.DOC)
     assert caught.value.kind == "damaged"

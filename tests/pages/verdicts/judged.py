@@ -12,7 +12,7 @@ from warcio.exceptions import ArchiveLoadFailed
 from tests.pages.verdicts.examples import FOLDER, Example, Page, examples, held_out
 from tests.pages.verdicts.examples import Context as Known
 from tests.real_data import DATA
-from unlost.pages.verdicts import Answer, Context, Verdict, known_from, verdict_of
+from unlost.pages.verdicts import PageResponse, ClassifierContext, PageVerdict, make_reference_page, classify_page
 
 
 @cache
@@ -36,52 +36,52 @@ def _place(uri: str) -> str:
     return uri.removeprefix("http://").removeprefix("www.").rstrip("/")
 
 
-def answer_of(page: Page) -> Answer:
+def answer_of(page: Page) -> PageResponse:
     """Return a page as it is judged."""
     kind = dict(page.headers)["Content-Type"]
     charset = kind.partition("charset=")[2] or None
-    return Answer(page.uri, f"{page.when:%Y%m%d%H%M%S}", page.status, kind, page.body, page.headers, charset)
+    return PageResponse(page.uri, f"{page.when:%Y%m%d%H%M%S}", page.status, kind, page.body, page.headers, charset)
 
 
-def context_of(example: Example) -> Context:
+def context_of(example: Example) -> ClassifierContext:
     """Return what was known of the site of an example."""
 
     def of(role: str) -> list[Known]:
         return [known for known in example.context if known.role == role]
 
-    home, random = ([known_from(answer_of(known)) for known in of(role)] for role in ("home", "random"))
-    return Context(
-        tuple(known_from(answer_of(known)) for known in of("earlier")),
-        tuple(known_from(answer_of(known)) for known in of("other")),
+    home, random = ([make_reference_page(answer_of(known)) for known in of(role)] for role in ("home", "random"))
+    return ClassifierContext(
+        tuple(make_reference_page(answer_of(known)) for known in of("earlier")),
+        tuple(make_reference_page(answer_of(known)) for known in of("other")),
         home[-1] if home else None,
         random[-1] if random else None,
     )
 
 
 @cache
-def judged() -> tuple[tuple[Example, Verdict | None], ...]:
+def judged() -> tuple[tuple[Example, PageVerdict | None], ...]:
     """Return all examples with their verdicts."""
-    return tuple((example, verdict_of(answer_of(example), context_of(example))) for example in examples())
+    return tuple((example, classify_page(answer_of(example), context_of(example))) for example in examples())
 
 
 @cache
-def judged_held_out() -> tuple[tuple[Example, Verdict | None], ...]:
+def judged_held_out() -> tuple[tuple[Example, PageVerdict | None], ...]:
     """Return the pages that were held out with their verdicts."""
-    return tuple((example, verdict_of(answer_of(example), context_of(example))) for example in held_out())
+    return tuple((example, classify_page(answer_of(example), context_of(example))) for example in held_out())
 
 
-def is_found(example: Example, verdict: Verdict | None) -> bool:
+def is_found(example: Example, verdict: PageVerdict | None) -> bool:
     """Return whether a bad page was found, with a label that it deserves."""
     return verdict is not None and verdict.kind.value in example.deserved
 
 
-def real_pages() -> Iterator[Answer]:
+def real_pages() -> Iterator[PageResponse]:
     """Yield all captures of HTML with status 200 in the real WARCs, as far as these can be read."""
     for path in sorted((DATA / "warc").rglob("*.warc*")):
         yield from _pages(path)
 
 
-def _pages(path: Path) -> Iterator[Answer]:
+def _pages(path: Path) -> Iterator[PageResponse]:
     with path.open("rb") as file:
         records = iter(ArchiveIterator(file))
         while True:
@@ -105,4 +105,4 @@ def _pages(path: Path) -> Iterator[Answer]:
                 else b""
             )
             date = "".join(filter(str.isdigit, record.rec_headers.get_header("WARC-Date") or ""))[:14]
-            yield Answer(address, date.ljust(14, "0"), 200, mime, body, http.headers)
+            yield PageResponse(address, date.ljust(14, "0"), 200, mime, body, http.headers)

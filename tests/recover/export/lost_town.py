@@ -10,7 +10,7 @@ from tests.recover.registry import registry
 from tests.recover.site import ROOT, Held, Site
 from tests.recover.streets import ARCHIVES, STREETS
 from tests.recover.town import town
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
@@ -31,7 +31,7 @@ def recovered(folder: Path) -> Command:
     for name in ARCHIVES:
         captures = [shown(held) for _, held in site.captures() if held.archive == name and not held.damaged]
         write_warc(folder / f"{name}.warc.gz", captures)
-        archives.append(Archive(name, name, Kind.FILES, folder=str(folder / f"{name}.warc.gz")))
+        archives.append(Archive(name, name, ArchiveKind.FILES, folder=str(folder / f"{name}.warc.gz")))
     command = Command(registry(folder / "archives.toml", *archives), folder / "town.recovery", folder / "home")
     done = command.run(ROOT, "--exclude", "/street/[1-9]", "--page-requisites")
     assert done.code == 0, done.said

@@ -8,23 +8,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.repository import StoredCopy
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import UriError
 from unlost.formats.capture import Capture
-from unlost.pages.link import Use
-from unlost.recover.choice import Worth
-from unlost.recover.export.exported import Exported
-from unlost.recover.export.exporting import Wanted, export_site
-from unlost.recover.export.manifest import MANIFEST
-from unlost.recover.plan import Plan
-from unlost.recover.state.resources import Standing
-from unlost.recover.state.resources import Wanted as Asked
-from unlost.recover.state.state import State
-from unlost.recover.warcs import Warcs
-from unlost.uri.naming import name_of
+from unlost.pages.link import LinkKind
+from unlost.recover.choice import CaptureQuality
+from unlost.recover.export.exported import ExportResult
+from unlost.recover.export.exporting import ExportOptions, export_site
+from unlost.recover.export.manifest import MANIFEST_NAME
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.resources import NewResource as Asked
+from unlost.recover.state.state import RecoveryState
+from unlost.recover.warcs import WarcStore
+from unlost.uri.naming import page_name
 
 if TYPE_CHECKING:
-    from unlost.recover.record import Record
+    from unlost.recover.record import RecoveryRecord
 
 ROOT = "http://lost.example/"
 DATE = "20140210000001"
@@ -77,68 +77,68 @@ class MemoryTarget:
 def recovered(
     folder: Path,
     copies: Iterable[Copy],
-    plan: Plan | None = None,
+    plan: RecoverOptions | None = None,
     missing: Iterable[str] = (),
     aliases: Iterable[tuple[str, str]] = (),
 ) -> Path:
     """Make a recovery of these copies in a folder, which is returned."""
     folder.mkdir(parents=True)
-    plan = plan or Plan(ROOT)
-    warcs = Warcs(folder / "warc", VirtualClock(), "unlost/0")
+    plan = plan or RecoverOptions(ROOT)
+    warcs = WarcStore(folder / "warc", VirtualClock(), "unlost/0")
     try:
-        list(warcs.adopt({}))
-        with State(folder) as state:
-            state.keep_plan(plan)
-            stored: dict[str, Record] = {}
+        list(warcs.replay_unknown_records({}))
+        with RecoveryState(folder) as state:
+            state.store_options(plan)
+            stored: dict[str, RecoveryRecord] = {}
             for copy in copies:
-                name = name_of(copy.uri, ignore_case=plan.ignore_case)
-                asked = Asked(name, copy.uri, Use.PAGE, 0)
+                name = page_name(copy.uri, ignore_case=plan.ignore_case)
+                asked = Asked(name, copy.uri, LinkKind.PAGE, 0)
                 state.resources.add([asked])  # listed, so that it is never taken for another spelling
-                (number,) = state.resources.want([asked])
+                (number,) = state.resources.enqueue([asked])
                 capture = Capture(
                     copy.uri, None, copy.date, copy.status, copy.mime, redirect=copy.location, archive="a",
                     urim=copy.urim, migrated=copy.migrated or None,
                 )  # fmt: skip
                 if copy.same_as is not None:
-                    record = warcs.store_same(capture, stored[copy.same_as])
+                    record = warcs.store_revisit(capture, stored[copy.same_as])
                 else:
                     type_ = copy.header or copy.mime
                     headers = (("Content-Type", type_),) if type_ else ()
-                    record = warcs.store(StoredCopy(capture, headers, io.BytesIO(copy.body), None, copy.urim), None)
+                    record = warcs.store(FetchedCapture(capture, headers, io.BytesIO(copy.body), None, copy.urim), None)
                 stored[copy.uri] = record
-                worth = Worth.REDIRECT if 300 <= copy.status < 400 else Worth.GOOD
+                worth = CaptureQuality.REDIRECT if 300 <= copy.status < 400 else CaptureQuality.GOOD
                 kept = state.records.add(number, worth, record)
-                state.resources.choose(number, kept)
+                state.resources.set_best_record(number, kept)
                 if copy.rejected:
                     state.rejections.add(kept, worth, "soft-404", "it says so")
-                    state.records.value(kept, Worth.REJECTED)
-                    state.resources.finish(number, Standing.MISSING, DATE, "rejected")
+                    state.records.set_quality(kept, CaptureQuality.REJECTED)
+                    state.resources.finish(number, ResourceStatus.MISSING, DATE, "rejected")
                 else:
-                    state.resources.finish(number, Standing.RECOVERED, DATE)
+                    state.resources.finish(number, ResourceStatus.RECOVERED, DATE)
             for uri in missing:
-                (number,) = state.resources.want([Asked(name_of(uri), uri, Use.PAGE, 0)])
-                state.resources.finish(number, Standing.MISSING, DATE, "not-held")
+                (number,) = state.resources.enqueue([Asked(page_name(uri), uri, LinkKind.PAGE, 0)])
+                state.resources.finish(number, ResourceStatus.MISSING, DATE, "not-held")
             for alias, uri in aliases:
-                (number,) = state.resources.ids([name_of(uri)]).values()
+                (number,) = state.resources.find_ids([page_name(uri)]).values()
                 state._file.begin()
-                state._file.connection.execute("INSERT INTO alias VALUES (?, ?)", (name_of(alias), number))
+                state._file.connection.execute("INSERT INTO alias VALUES (?, ?)", (page_name(alias), number))
     finally:
         warcs.close()
     return folder
 
 
-def exported(folder: Path, wanted: Wanted | None = None) -> tuple[dict[str, bytes], Exported]:
+def exported(folder: Path, wanted: ExportOptions | None = None) -> tuple[dict[str, bytes], ExportResult]:
     """Export a recovery into memory; return its files without the manifest, and what was said of them."""
     with MemoryTarget() as target:
-        done = export_site(folder, target, wanted or Wanted())
-    del target.files[MANIFEST]
+        done = export_site(folder, target, wanted or ExportOptions())
+    del target.files[MANIFEST_NAME]
     return target.files, done
 
 
 def has_name(uri: str) -> bool:
     """Return whether an address is one of a page."""
     try:
-        name_of(uri)
+        page_name(uri)
     except UriError:
         return False
     return True

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from unlost.recover.export.placed import Placed
+from unlost.recover.export.placed import ExportedResource
 
 HOST = "http://www.lost.example"
 IMAGE = "http://img.other.example"
@@ -100,21 +100,24 @@ REFUSED = {
 }
 
 
-def placed() -> list[Placed]:
+def placed() -> list[ExportedResource]:
     """Return all of it."""
-    found = [Placed(HOST + each.old, each.path, each.mime, each.charset) for each in FILES]
-    found += [Placed(f"{IMAGE}/pic?1", "img.other.example/pic-1.jpg", "image/jpeg")]
-    found += [Placed(HOST + old, None, to=to) for old, (to, _) in REDIRECTS.items()]
-    found += [Placed(HOST + old, path, "text/html", "utf-8", to) for old, (path, to, _) in STUBS.items()]
+    found = [ExportedResource(HOST + each.old, each.path, each.mime, each.charset) for each in FILES]
+    found += [ExportedResource(f"{IMAGE}/pic?1", "img.other.example/pic-1.jpg", "image/jpeg")]
+    found += [ExportedResource(HOST + old, None, redirect_target=to) for old, (to, _) in REDIRECTS.items()]
+    found += [ExportedResource(HOST + old, path, "text/html", "utf-8", to) for old, (path, to, _) in STUBS.items()]
     targets = reversed(STUB_RING)
     found += [
-        Placed(HOST + old, path, "text/html", "utf-8", HOST + to)
+        ExportedResource(HOST + old, path, "text/html", "utf-8", HOST + to)
         for (old, path), to in zip(STUB_RING.items(), targets, strict=True)
     ]
-    found += [Placed(HOST + old, None, to=HOST + to) for old, to in CIRCLES.items()]
-    found += [Placed(HOST + SAME, None, to=f"https://lost.example{SAME}")]
-    found += [Placed(HOST + old, f"refused-{number}.html", "text/html") for number, old in enumerate(REFUSED)]
-    found += [Placed(f"{HOST}/js", None, to="javascript:alert(1)"), Placed("mailto:a@b.example", "mail", "text/html")]
+    found += [ExportedResource(HOST + old, None, redirect_target=HOST + to) for old, to in CIRCLES.items()]
+    found += [ExportedResource(HOST + SAME, None, redirect_target=f"https://lost.example{SAME}")]
+    found += [ExportedResource(HOST + old, f"refused-{number}.html", "text/html") for number, old in enumerate(REFUSED)]
+    found += [
+        ExportedResource(f"{HOST}/js", None, redirect_target="javascript:alert(1)"),
+        ExportedResource("mailto:a@b.example", "mail", "text/html"),
+    ]
     return found
 
 

@@ -17,7 +17,7 @@ from tests.recover.export.asking import follow
 from tests.recover.export.browsing import Fault, Findings, look_at
 from tests.recover.reading import summary
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 
 pytestmark = pytest.mark.browser
 
@@ -90,7 +90,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """Recover and export a site that others crawled."""
     folder = tmp_path_factory.mktemp("crawl")
     file = DATA / "warc" / "archive-org-2008.warc.gz"
-    archives = registry(folder / "archives.toml", Archive("a", "a", Kind.FILES, folder=str(file)))
+    archives = registry(folder / "archives.toml", Archive("a", "a", ArchiveKind.FILES, folder=str(file)))
     command = Command(archives, folder / "site.recovery", folder / "home")
     done = command.run("http://www.archive.org/", "--depth", "2", "--page-requisites")
     assert done.code == 0, done.said

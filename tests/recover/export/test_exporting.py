@@ -10,17 +10,19 @@ from tests.recover.export.made import DATE, ROOT, Copy, MemoryTarget, exported, 
 from tests.recover.running import Run
 from tests.recover.stubs import Held, Stub
 from unlost.errors import InputError
-from unlost.recover.export.exporting import Wanted, export_site
-from unlost.recover.export.external import NOTHING, External
-from unlost.recover.export.manifest import MANIFEST, read_manifest
-from unlost.recover.plan import Plan
-from unlost.recover.state.reading import StateReading
+from unlost.recover.export.exporting import ExportOptions, export_site
+from unlost.recover.export.external import EMPTY_IMAGE_URL, ExternalLinks
+from unlost.recover.export.manifest import MANIFEST_NAME, read_manifest
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.state.reading import StateReader
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 BANNER = b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->x<!-- END WAYBACK TOOLBAR INSERT -->"
 
 
-def page_of(folder: Path, body: bytes, *others: Copy, wanted: Wanted | None = None, plan: Plan | None = None) -> bytes:
+def page_of(
+    folder: Path, body: bytes, *others: Copy, wanted: ExportOptions | None = None, plan: RecoverOptions | None = None
+) -> bytes:
     """Return the front page of a site after its export."""
     files, _ = exported(recovered(folder / "r", [Copy(ROOT, body), *others], plan), wanted)
     return files["index.html"]
@@ -121,7 +123,7 @@ def test_stubs_are_redirects_where_they_are_hosted(tmp_path: Path) -> None:
     back = Copy(f"{ROOT}old-loop", HUGO.format(url="/loop").encode())
     text = Copy(f"{ROOT}text", JEKYLL.format(url="/newest/").encode(), "text/plain")
     copies = [Copy(ROOT, b"home"), *stubs, moved, back, text, Copy(f"{ROOT}newest/", b"new")]
-    files, _ = exported(recovered(tmp_path / "r", copies), Wanted(hosting=True))
+    files, _ = exported(recovered(tmp_path / "r", copies), ExportOptions(hosting=True))
     rules = [line.split() for line in files["_redirects"].decode().splitlines() if not line.startswith("#")]
     found = {rule[0]: rule[1:] for rule in rules if rule}
     assert {"old.html", "gone.html", "away.html", "self.html", "loop.html", "old-loop.html"} <= files.keys()
@@ -178,7 +180,7 @@ def test_redirects_are_followed_and_loops_end(tmp_path: Path) -> None:
 )
 def test_redirects_that_are_none(tmp_path: Path, location: str, expected: bytes) -> None:
     """A link leads to where the file of the redirect would be, or to an address of the web and nothing else."""
-    for wanted in (Wanted(hosting=True), Wanted()):
+    for wanted in (ExportOptions(hosting=True), ExportOptions()):
         folder = tmp_path / str(wanted.hosting)
         redirect = Copy(f"{ROOT}r", status=302, location=location)
         assert page_of(folder, b'<a href="/r">', redirect, wanted=wanted) == b'<a href="%b">' % expected
@@ -201,7 +203,9 @@ def test_every_spelling_finds_the_page(tmp_path: Path) -> None:
 
 def test_letter_case_is_ignored_where_it_was(tmp_path: Path) -> None:
     """With `--ignore-case` a recovery has one page for both spellings, and so has its export."""
-    page = page_of(tmp_path, b'<a href="/ABOUT.html">', Copy(f"{ROOT}about.html"), plan=Plan(ROOT, ignore_case=True))
+    page = page_of(
+        tmp_path, b'<a href="/ABOUT.html">', Copy(f"{ROOT}about.html"), plan=RecoverOptions(ROOT, ignore_case=True)
+    )
     assert page == b'<a href="about.html">'
 
 
@@ -216,7 +220,7 @@ def test_what_is_missing_points_to_where_it_would_be(tmp_path: Path) -> None:
 def test_a_folder_is_a_site_of_its_own(tmp_path: Path) -> None:
     """Where a folder was recovered, other pages of its host are outside, in full; parts of its pages are not."""
     body = b'<a href="/joe/a"><a href="/ann/#x"><img src="/logo.gif">'
-    files, done = exported(recovered(tmp_path / "r", [Copy(f"{ROOT}joe/", body)], Plan(f"{ROOT}joe/")))
+    files, done = exported(recovered(tmp_path / "r", [Copy(f"{ROOT}joe/", body)], RecoverOptions(f"{ROOT}joe/")))
     assert files["joe/index.html"] == b'<a href="a.html"><a href="http://lost.example/ann/#x"><img src="../logo.gif">'
     assert done.start == "joe/index.html"
 
@@ -224,7 +228,7 @@ def test_a_folder_is_a_site_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", ["http://lost.example:80/joe/", "http://WWW.Lost.example/joe/"])
 def test_whatever_way_the_host_is_spelled(tmp_path: Path, page: str) -> None:
     """What is outside on the page's own host is written in full, also if its capture spells the host otherwise."""
-    files, _ = exported(recovered(tmp_path / "r", [Copy(page, b'<a href="/ann/">')], Plan(f"{ROOT}joe/")))
+    files, _ = exported(recovered(tmp_path / "r", [Copy(page, b'<a href="/ann/">')], RecoverOptions(f"{ROOT}joe/")))
     assert b"lost.example/ann/" in files["joe/index.html"]
 
 
@@ -234,10 +238,10 @@ OUTSIDE = b'<a href="http://b.example/?x=1&amp;y#f">b</a><img src="//b.example/i
 @pytest.mark.parametrize(
     ("external", "urim", "expected"),
     [
-        (External.KEEP, None, (b"http://b.example/?x=1&amp;y#f", b"//b.example/i.png")),
-        (External.NONE, None, (b"http://b.example/?x=1&amp;y#f", NOTHING.encode())),
+        (ExternalLinks.KEEP, None, (b"http://b.example/?x=1&amp;y#f", b"//b.example/i.png")),
+        (ExternalLinks.NONE, None, (b"http://b.example/?x=1&amp;y#f", EMPTY_IMAGE_URL.encode())),
         (
-            External.ARCHIVE,
+            ExternalLinks.ARCHIVE,
             None,
             (
                 f"https://web.archive.org/web/{DATE}/http://b.example/?x=1&amp;y#f".encode(),
@@ -245,7 +249,7 @@ OUTSIDE = b'<a href="http://b.example/?x=1&amp;y#f">b</a><img src="//b.example/i
             ),
         ),
         (
-            External.ARCHIVE,
+            ExternalLinks.ARCHIVE,
             "http://arc.example/all/20140210000001id_/http://lost.example/",
             (
                 f"http://arc.example/all/{DATE}/http://b.example/?x=1&amp;y#f".encode(),
@@ -255,11 +259,11 @@ OUTSIDE = b'<a href="http://b.example/?x=1&amp;y#f">b</a><img src="//b.example/i
     ],
 )
 def test_links_that_lead_away(
-    tmp_path: Path, external: External, urim: str | None, expected: tuple[bytes, bytes]
+    tmp_path: Path, external: ExternalLinks, urim: str | None, expected: tuple[bytes, bytes]
 ) -> None:
     """They are left alone, or point at the archive of the page, or nothing is loaded by them."""
     folder = recovered(tmp_path / "r", [Copy(ROOT, OUTSIDE, urim=urim)])
-    files, done = exported(folder, Wanted(external=external))
+    files, done = exported(folder, ExportOptions(external=external))
     assert files["index.html"] == b'<a href="%b">b</a><img src="%b"><a href="index.html">' % expected
     assert done.links["outside"] == 2
 
@@ -282,7 +286,7 @@ def test_without_rewriting_all_bytes_are_as_they_were(tmp_path: Path) -> None:
         Copy(f"{ROOT}z.html", gzip.compress(b'<a href="/">', mtime=0)),
         Copy(f"{ROOT}m.html", BANNER, migrated=True),
     ]
-    files, done = exported(recovered(tmp_path / "r", copies), Wanted(rewrite=False))
+    files, done = exported(recovered(tmp_path / "r", copies), ExportOptions(rewrite=False))
     names = ("index.html", "a.php?x=1", "z.html", "m.html")
     assert files == {f"lost.example/{name}": copy.body for name, copy in zip(names, copies, strict=True)}
     assert done.bytes == sum(len(copy.body) for copy in copies)
@@ -368,13 +372,13 @@ def test_where_nothing_can_be_read(tmp_path: Path, *, hosting: bool) -> None:
     whole = warc.read_bytes()
     warc.write_bytes(b"")
     with pytest.raises(InputError, match="nothing can be exported, first: unlost-00001"):
-        exported(folder, Wanted(hosting=hosting))
-    with StateReading(folder) as state:
+        exported(folder, ExportOptions(hosting=hosting))
+    with StateReader(folder) as state:
         places = {record.capture.uri: record.offset for _, record in state.records()}
     damaged = bytearray(whole)
     damaged[places[ROOT] : places[ROOT] + 20] = bytes(20)
     warc.write_bytes(damaged)
-    files, done = exported(folder, Wanted(hosting=hosting))
+    files, done = exported(folder, ExportOptions(hosting=hosting))
     assert "a.html" in files
     assert (done.files, done.start, done.problems.total) == (1, None, 1)
 
@@ -385,8 +389,8 @@ def test_dates_of_files(tmp_path: Path) -> None:
         tmp_path / "r", [Copy(ROOT, b"x", date="20030405060708"), Copy(f"{ROOT}old", b"x", date="19700101000000")]
     )
     target = MemoryTarget()
-    export_site(folder, target, Wanted())
-    assert target.dates.pop(MANIFEST) == "19960101000000"
+    export_site(folder, target, ExportOptions())
+    assert target.dates.pop(MANIFEST_NAME) == "19960101000000"
     assert target.dates == {"index.html": "20030405060708", "old.html": "19960101000000"}
 
 
@@ -430,8 +434,8 @@ def test_the_manifest_names_the_source_of_each_file_and_marks_doubtful_ones(tmp_
     held = [Held(ROOT, DATE, home), Held(f"{ROOT}gone", DATE, gone), Held(f"{ROOT}x.css", DATE, b"p {}", "text/css")]
     Run(tmp_path, Stub("a", held)).with_defaults()()
     target = MemoryTarget()
-    export_site(tmp_path, target, Wanted())
-    header, entries = read_manifest(MANIFEST, target.files[MANIFEST].splitlines())
+    export_site(tmp_path, target, ExportOptions())
+    header, entries = read_manifest(MANIFEST_NAME, target.files[MANIFEST_NAME].splitlines())
     found = {each.url: each for each in entries}
     assert (found[f"{ROOT}gone"].path, found[f"{ROOT}gone"].doubtful) == ("gone.html", "soft-404")
     assert (found[ROOT].archive, found[ROOT].datetime, found[ROOT].doubtful) == ("a", DATE, None)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.made import ROOT, Copy, recovered
-from unlost.recover.export.exporting import Wanted, export_site
-from unlost.recover.export.manifest import MANIFEST
+from unlost.recover.export.exporting import ExportOptions, export_site
+from unlost.recover.export.manifest import MANIFEST_NAME
 from unlost.recover.export.targets.opening import open_target
 
 TAILS = (
@@ -31,7 +31,7 @@ def test_nothing_is_written_outside(tmp_path: Path, name: str, rewrite: bool, wi
     place = tmp_path / "out" / "deep" / name
     place.parent.mkdir(parents=True)
     with open_target(place) as target:
-        done = export_site(folder, target, Wanted(rewrite=rewrite, windows=windows))
+        done = export_site(folder, target, ExportOptions(rewrite=rewrite, windows=windows))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["out", "r"]
     assert [each.name for each in (tmp_path / "out" / "deep").iterdir()] == [name]
     if name == "site":
@@ -42,6 +42,6 @@ def test_nothing_is_written_outside(tmp_path: Path, name: str, rewrite: bool, wi
     else:
         with tarfile.open(place) as unpacked:
             names = [each.name for each in unpacked if not each.isdir()]
-    names.remove(MANIFEST)
+    names.remove(MANIFEST_NAME)
     assert len(names) == done.files > 15
     assert not any(each.startswith("/") or "\\" in each or ".." in each.split("/") for each in names)

@@ -13,8 +13,8 @@ from tests.recover.export import nasty_site
 from tests.recover.export.asking import ask, follow
 from tests.recover.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, Nasty, body
 from unlost.recover.export.hosting.files import hosting_files
-from unlost.recover.export.placed import Placed
-from unlost.recover.export.placing.segments import harmless
+from unlost.recover.export.placed import ExportedResource
+from unlost.recover.export.placing.segments import escape_unsafe
 
 SERVERS: dict[str, Callable[[Path, Path], AbstractContextManager[int]]] = {
     "nginx": nginx.hosting,
@@ -130,16 +130,16 @@ def test_links_of_a_page_lead_where_they_must() -> None:
     """A page keeps its old address if its folder is the same there; otherwise there is a redirect, and for no image."""
     files = hosting_files(
         [
-            Placed("http://a.example/x?n=1", "x-1.html", "text/html", "utf-8"),
-            Placed("http://a.example/d", "d/index.html", "text/html", "utf-8"),
-            Placed("http://a.example/d/e/", "d/e.gif", "image/gif"),
+            ExportedResource("http://a.example/x?n=1", "x-1.html", "text/html", "utf-8"),
+            ExportedResource("http://a.example/d", "d/index.html", "text/html", "utf-8"),
+            ExportedResource("http://a.example/d/e/", "d/e.gif", "image/gif"),
         ]
     )
     lines = files["_redirects"].decode().splitlines()
     assert {line.split()[-1] for line in lines if line.startswith("/x")} == {"200!"}
     assert b'"/d" "301 /d/"' in files["_nginx/http.conf"]
     assert b'"/d/e/" "/d/e.gif"' in files["_nginx/http.conf"]
-    untouched = hosting_files([Placed("http://a.example/d", "d/index.html", "text/html")], rewritten=False)
+    untouched = hosting_files([ExportedResource("http://a.example/d", "d/index.html", "text/html")], rewritten=False)
     assert b'"/d" "/d/index.html"' in untouched["_nginx/http.conf"]
 
 
@@ -156,8 +156,11 @@ def test_what_is_left_out_is_named(site: Path) -> None:
 
 def test_the_home_of_the_site_is_no_matter_of_numbers() -> None:
     """Its addresses hold for every host, also if most files came from another."""
-    placed = [Placed(f"http://cdn.example/{number}", f"cdn.example/{number}.gif", "image/gif") for number in range(5)]
-    placed.append(Placed("http://a.example/x", "x.html", "text/html"))
+    placed = [
+        ExportedResource(f"http://cdn.example/{number}", f"cdn.example/{number}.gif", "image/gif")
+        for number in range(5)
+    ]
+    placed.append(ExportedResource("http://a.example/x", "x.html", "text/html"))
     settings = hosting_files(placed, home="http://www.a.example/")["_nginx/http.conf"]
     assert b'    "/x" "/x.html";' in settings
     assert b'    "cdn.example/1" "/cdn.example/1.gif";' in settings
@@ -176,8 +179,8 @@ def test_a_file_of_the_export_is_never_hidden() -> None:
     """An old address that is now that of another file gets no rule: links within the export lead to the file."""
     files = hosting_files(
         [
-            Placed("http://a.example/a.html", "a-2.html", "text/html"),
-            Placed("http://a.example/A.html?", "a.html", "text/html"),
+            ExportedResource("http://a.example/a.html", "a-2.html", "text/html"),
+            ExportedResource("http://a.example/A.html?", "a.html", "text/html"),
         ]
     )
     assert b"(a file of the export has this address)" in files[".htaccess"]
@@ -188,11 +191,11 @@ def test_names_of_settings_are_reserved() -> None:
     """Every file that is written has a name that no file of the site gets."""
     for path in hosting_files(nasty_site.placed()):
         first = path.partition("/")[0]
-        assert harmless(first) != first
-        assert harmless(first.upper()) != first.upper()
+        assert escape_unsafe(first) != first
+        assert escape_unsafe(first.upper()) != first.upper()
 
 
-def hostile(count: int) -> list[Placed]:
+def hostile(count: int) -> list[ExportedResource]:
     """Return random resources out of letters that mean something to somebody."""
     chance = random.Random(11)  # noqa: S311
     letters = [
@@ -231,11 +234,17 @@ def hostile(count: int) -> list[Placed]:
         uri = f"http://{host}/{text(12)}" + (f"?{text(12)}" if chance.random() < 0.5 else "")
         if chance.random() < 0.2:
             found.append(
-                Placed(uri, None, to=chance.choice([f"http://a.example/{text(9)}", f"http://{text(9)}", text(9)]))
+                ExportedResource(
+                    uri,
+                    None,
+                    redirect_target=chance.choice([f"http://a.example/{text(9)}", f"http://{text(9)}", text(9)]),
+                )
             )
         else:
             name = text(9).replace("\0", "").replace("\ud800", "").strip("/") + str(number)
-            found.append(Placed(uri, name, chance.choice([None, "text/html", text(5)]), chance.choice([None, text(3)])))
+            found.append(
+                ExportedResource(uri, name, chance.choice([None, "text/html", text(5)]), chance.choice([None, text(3)]))
+            )
     return found
 
 

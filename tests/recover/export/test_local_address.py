@@ -5,7 +5,7 @@ from urllib.parse import unquote, urljoin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.recover.export.local_address import address_of, relative
+from unlost.recover.export.local_address import relative_url, relative_to_page
 
 _names = st.sampled_from(
     ["a", "b", "a b", "x:y", "javascript:", "100%", "%41", "?", "#", "é", "~", "a&b", "..."]
@@ -18,8 +18,8 @@ _paths = st.lists(_names, min_size=1, max_size=4).map("/".join)
 @given(_paths, _paths, st.sampled_from(["file:///home/me/site/", "http://lost.example/"]))
 def test_a_browser_finds_the_file(path: str, page: str, top: str) -> None:
     """The address, seen from the page, leads to the file, on a disk and on a server."""
-    link = relative(address_of(path), address_of(page))
-    found = urljoin(top + address_of(page), link)
+    link = relative_to_page(relative_url(path), relative_url(page))
+    found = urljoin(top + relative_url(page), link)
     assert link.isascii()
     assert link
     assert unquote(found) == top + path

@@ -4,7 +4,7 @@ from tests.recover.export import nasty_site
 from tests.recover.export.nasty_site import FILES, REDIRECTS, STUB_RING, STUBS
 from tests.recover.export.netlify_model import ask
 from unlost.recover.export.hosting.files import hosting_files
-from unlost.recover.export.placed import Placed
+from unlost.recover.export.placed import ExportedResource
 
 FOUND = hosting_files(nasty_site.placed())
 WRITTEN = {name: FOUND[name].decode() for name in ("_redirects", "_headers")}
@@ -61,5 +61,5 @@ def test_what_lies_about_its_type_gets_a_header() -> None:
 
 def test_a_folder_is_no_redirect_to_itself() -> None:
     """Slashes at the end make no difference to Netlify, so there is nothing to be redirected."""
-    files = hosting_files([Placed("http://a.example/d", "d/index.html", "text/html")])
+    files = hosting_files([ExportedResource("http://a.example/d", "d/index.html", "text/html")])
     assert [line for line in files["_redirects"].splitlines() if not line.startswith(b"#")] == []

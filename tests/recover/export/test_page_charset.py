@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.made import ROOT, Copy, exported, recovered
-from unlost.pages.text import text_of
-from unlost.recover.export.page_charset import self_told
+from unlost.pages.text import extract_text
+from unlost.recover.export.page_charset import declare_charset
 
 PAGE = "text/html"
 DA = "Да, конечно".encode("koi8-r")
@@ -26,7 +26,7 @@ DA = "Да, конечно".encode("koi8-r")
 )
 def test_what_shows_right_anyway_stays_as_it_is(body: bytes, told: str | None) -> None:
     """Nothing is put in where a page says it itself, where nobody said it, and where browsers guess right."""
-    assert self_told(body, PAGE, told) is body
+    assert declare_charset(body, PAGE, told) is body
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_what_shows_right_anyway_stays_as_it_is(body: bytes, told: str | None) -
 )
 def test_one_declaration_is_put_in(before: bytes, behind: bytes) -> None:
     """Into the head, behind the document type, and nothing else is changed."""
-    assert self_told(before + behind + DA, PAGE, "koi8-r") == before + b'<meta charset="KOI8-R">' + behind + DA
+    assert declare_charset(before + behind + DA, PAGE, "koi8-r") == before + b'<meta charset="KOI8-R">' + behind + DA
 
 
 def test_the_server_had_the_last_word() -> None:
     """Where a page says something else than its server did, browsers believed the server."""
     body = b'<head><meta charset="windows-1251">' + DA
-    assert self_told(body, PAGE, "koi8-r") == b'<head><meta charset="KOI8-R"><meta charset="windows-1251">' + DA
+    assert declare_charset(body, PAGE, "koi8-r") == b'<head><meta charset="KOI8-R"><meta charset="windows-1251">' + DA
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_the_server_had_the_last_word() -> None:
 def test_style_sheets_drawings_and_utf_16(body: bytes, mime: str, new: bytes) -> None:
     """Each says it in its own way."""
     told = {PAGE: "utf-16le", "text/html;jp": "iso-2022-jp"}.get(mime, "koi8-r")
-    assert self_told(body, mime.removesuffix(";jp"), told) == new
+    assert declare_charset(body, mime.removesuffix(";jp"), told) == new
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_pages_in_any_charset_show_the_same_text(tmp_path: Path, charset: str, t
     copy = Copy(ROOT, body, header=f"text/html; charset={charset}")
     files, _ = exported(recovered(tmp_path / "r", [copy, Copy(f"{ROOT}b.html", b"b")]))
     page = files["index.html"]
-    assert text_of(page, PAGE, ROOT, None) == text_of(body, PAGE, ROOT, charset)
+    assert extract_text(page, PAGE, ROOT, None) == extract_text(body, PAGE, ROOT, charset)
     assert "b.html" in page.decode(charset if charset != "iso-2022-jp" else "utf-8", "replace") or charset == "utf-16le"
 
 

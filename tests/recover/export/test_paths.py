@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.recover.export.made import has_name
-from unlost.recover.export.placing.clashes import Places
-from unlost.recover.export.placing.paths import Paths, is_default_page
-from unlost.recover.export.placing.style import Style
-from unlost.recover.export.targets.entry_paths import TakenPaths
-from unlost.uri.naming import name_of
+from unlost.recover.export.placing.clashes import PathAllocator
+from unlost.recover.export.placing.paths import PathMapper, is_default_page
+from unlost.recover.export.placing.style import PathStyle
+from unlost.recover.export.targets.entry_paths import WrittenPaths
+from unlost.uri.naming import page_name
 
 HOME = "lost.example"
-BROWSE, WINDOWS, MIRROR = Style(), Style(windows=True), Style(browsable=False)
-STYLES = (BROWSE, WINDOWS, MIRROR, Style(browsable=False, windows=True))
+BROWSE, WINDOWS, MIRROR = PathStyle(), PathStyle(windows=True), PathStyle(browsable=False)
+STYLES = (BROWSE, WINDOWS, MIRROR, PathStyle(browsable=False, windows=True))
 HTML, PNG = "text/html", "image/png"
 
 
@@ -26,19 +26,19 @@ def folded(path: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path.lower()).casefold())
 
 
-def path_of(tail: str, mime: str | None = HTML, style: Style = BROWSE) -> str:
+def path_of(tail: str, mime: str | None = HTML, style: PathStyle = BROWSE) -> str:
     """Return the path of one resource that is alone."""
     return paths_of({f"http://{HOME}/{tail}": mime}, style)[f"http://{HOME}/{tail}"]
 
 
-def paths_of(resources: dict[str, str | None], style: Style = BROWSE) -> dict[str, str]:
+def paths_of(resources: dict[str, str | None], style: PathStyle = BROWSE) -> dict[str, str]:
     """Return the paths of resources by their addresses; of two with one name, that of the first."""
-    paths = Paths(style, HOME)
+    paths = PathMapper(style, HOME)
     names: dict[str, str] = {}
     for uri in resources:
-        names.setdefault(name_of(uri), uri)
-    places = Places(
-        paths.wish(name, uri, resources[uri], is_default=is_default_page(name)) for name, uri in names.items()
+        names.setdefault(page_name(uri), uri)
+    places = PathAllocator(
+        paths.candidates(name, uri, resources[uri], is_default=is_default_page(name)) for name, uri in names.items()
     )
     return {uri: places.paths[name] for name, uri in names.items()}
 
@@ -191,15 +191,15 @@ _DEVICE = re.compile(r"(CON|PRN|AUX|NUL|COM\d|LPT\d)(\.|$)", re.IGNORECASE)
 
 @given(_sites, st.sampled_from(STYLES), st.randoms(use_true_random=False))
 def test_every_resource_has_a_path_of_its_own(
-    resources: dict[str, str | None], style: Style, drawn: random.Random
+    resources: dict[str, str | None], style: PathStyle, drawn: random.Random
 ) -> None:
     """No two share one on any file system, none is a folder of another, all are legal, and order does not matter."""
     found = paths_of(resources, style)
     paths = list(found.values())
     assert len({folded(path) for path in paths}) == len(paths)
-    taken = TakenPaths()
+    taken = WrittenPaths()
     for path in paths:
-        taken.take(folded(path))
+        taken.add(folded(path))
         assert len(path.encode()) <= 1000
         for name in path.split("/"):
             check_name(name, style)
@@ -209,7 +209,7 @@ def test_every_resource_has_a_path_of_its_own(
     assert paths_of({uri: resources[uri] for uri in again}, style) == found
 
 
-def check_name(name: str, style: Style) -> None:
+def check_name(name: str, style: PathStyle) -> None:
     """Check that a file or a folder may be called so."""
     assert name not in ("", ".", "..")
     assert len(name.encode()) <= 255
@@ -230,12 +230,12 @@ def test_what_is_missing_never_has_the_path_of_another(
     resources: dict[str, str | None], uri: str, is_page: bool
 ) -> None:
     """A link to something that was not recovered does not lead to something that was."""
-    names = {name_of(each): each for each in resources}
-    if name_of(uri) in names:
+    names = {page_name(each): each for each in resources}
+    if page_name(uri) in names:
         return
-    paths = Paths(BROWSE, HOME)
-    places = Places(paths.wish(name, each, resources[each]) for name, each in names.items())
-    path = places.would_be(paths.missing(name_of(uri), uri, is_page=is_page))
+    paths = PathMapper(BROWSE, HOME)
+    places = PathAllocator(paths.candidates(name, each, resources[each]) for name, each in names.items())
+    path = places.free_path(paths.candidates_for_missing(page_name(uri), uri, is_page=is_page))
     assert folded(path) not in {folded(each) for each in places.paths.values()}
     for name in path.split("/"):
         check_name(name, BROWSE)

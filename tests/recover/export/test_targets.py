@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.recover.export.unpacked import KINDS, unpacked
 from unlost.errors import DateError, InputError, UsageError
-from unlost.recover.export.targets.new_place import MARK
+from unlost.recover.export.targets.new_place import TEMPORARY_SUFFIX
 from unlost.recover.export.targets.opening import open_target
 
 DATE = "20110203040506"
@@ -83,7 +83,7 @@ def test_it_has_its_name_only_when_it_is_whole(tmp_path: Path, name: str) -> Non
         target.add("a", io.BytesIO(b"a"), DATE)
         (aside,) = tmp_path.iterdir()
         assert aside.name.startswith(f".{name}.")
-        assert aside.name.endswith(MARK)
+        assert aside.name.endswith(TEMPORARY_SUFFIX)
     assert (tmp_path / name).exists()
 
 
@@ -246,7 +246,7 @@ def test_a_link_that_appeared_in_the_folder_is_not_followed(tmp_path: Path, plan
     def add_all() -> None:
         with open_target(tmp_path / "site") as target:
             target.add("deep/other.html", io.BytesIO(b"other"), DATE)
-            (root,) = tmp_path.glob(f"*{MARK}")
+            (root,) = tmp_path.glob(f"*{TEMPORARY_SUFFIX}")
             if planted == "deep":
                 (root / "deep" / "other.html").unlink()
                 (root / "deep").rmdir()

@@ -25,7 +25,7 @@ from tests.recover.village import PAGES
 from unlost.errors import UsageError
 from unlost.recover.export.archive_files.wacz_target import write_wacz
 from unlost.recover.export.archive_files.warc_target import write_warc
-from unlost.recover.state.reading import StateReading
+from unlost.recover.state.reading import StateReader
 
 WACZ = pywb.ROOT / ".neighbours" / "wacz" / "bin" / "wacz"
 
@@ -143,8 +143,8 @@ def test_a_large_one_is_in_the_form_of_zip64(tmp_path: Path, recovery: Path, mon
 def test_damaged_records_are_counted(tmp_path: Path, recovery: Path) -> None:
     """As in a WARC; the rest is there."""
     shutil.copytree(recovery, tmp_path / "r")
-    with StateReading(tmp_path / "r") as state:
-        (found,) = [chosen for chosen in state.chosen() if chosen.uri == SITE + "latin"]
+    with StateReader(tmp_path / "r") as state:
+        (found,) = [chosen for chosen in state.chosen_captures() if chosen.uri == SITE + "latin"]
     file = tmp_path / "r" / "warc" / found.file
     data = bytearray(file.read_bytes())
     data[found.offset + 100] ^= 1
@@ -218,8 +218,8 @@ def test_strange_addresses_and_revisits_are_replayed(running_archives: Archives,
     assert written.problems.total == 0
     is_valid, said = validate(wacz)
     assert is_valid, said
-    with StateReading(command.folder) as state:
-        chosen = list(state.chosen())
+    with StateReader(command.folder) as state:
+        chosen = list(state.chosen_captures())
     copies = kept(command.folder)
     assert written.copies == len(chosen)
     place = tmp_path / "pywb"

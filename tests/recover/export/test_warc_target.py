@@ -18,10 +18,10 @@ from tests.recover.running import SITE, Run
 from tests.recover.stubs import Stub
 from tests.recover.village import PAGES
 from unlost.errors import InputError, UsageError
-from unlost.formats.warc_writing.members import packed
-from unlost.recover.export.archive_files.warc_target import ArchiveWritten, write_warc
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.state import State
+from unlost.formats.warc_writing.members import compress_member
+from unlost.recover.export.archive_files.warc_target import ArchiveFileResult, write_warc
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.state import RecoveryState
 
 
 def records(path: Path) -> list[tuple[str, str, str, bytes]]:
@@ -95,8 +95,8 @@ def _drop(recovery: Path, path: str) -> None:
 def test_what_a_chosen_revisit_refers_to_is_in_it(tmp_path: Path, recovery: Path) -> None:
     """Also if that was not chosen itself, and before it: without it there would be no body."""
     shutil.copytree(recovery, tmp_path / "r")
-    with StateReading(tmp_path / "r") as state:
-        (revisit,) = [chosen for chosen in state.chosen() if chosen.is_revisit]
+    with StateReader(tmp_path / "r") as state:
+        (revisit,) = [chosen for chosen in state.chosen_captures() if chosen.is_revisit]
     original = ({"same/1", "same/2"} - {revisit.uri.removeprefix(SITE)}).pop()
     _drop(tmp_path / "r", original)
     done = write_warc(tmp_path / "r", tmp_path / "a.warc.gz")
@@ -107,8 +107,8 @@ def test_what_a_chosen_revisit_refers_to_is_in_it(tmp_path: Path, recovery: Path
 
 def _place(recovery: Path, path: str) -> tuple[Path, int]:
     """Return the file and the offset of the copy that was chosen for a page."""
-    with StateReading(recovery) as state:
-        (found,) = [chosen for chosen in state.chosen() if chosen.uri == SITE + path]
+    with StateReader(recovery) as state:
+        (found,) = [chosen for chosen in state.chosen_captures() if chosen.uri == SITE + path]
     return recovery / "warc" / found.file, found.offset
 
 
@@ -140,7 +140,7 @@ def test_another_body_with_a_right_checksum_is_damage_too(tmp_path: Path, recove
     data = file.read_bytes()
     member = next(each for each in members(file) if data[offset:].startswith(each))
     text = gzip.decompress(member)
-    forged = b"".join(packed([text.replace(GIF, GIF[::-1])], len(text)))
+    forged = b"".join(compress_member([text.replace(GIF, GIF[::-1])], len(text)))
     moved = len(forged) - len(member)
     file.write_bytes(data[:offset] + forged + data[offset + len(member) :])
     with sqlite3.connect(tmp_path / "r" / "state.sqlite") as state:
@@ -155,8 +155,8 @@ def test_another_body_with_a_right_checksum_is_damage_too(tmp_path: Path, recove
 def test_a_revisit_without_its_body_is_left_out(tmp_path: Path, recovery: Path) -> None:
     """Where the original is damaged, both are counted, each by its kind."""
     shutil.copytree(recovery, tmp_path / "r")
-    with StateReading(tmp_path / "r") as state:
-        (revisit,) = [chosen for chosen in state.chosen() if chosen.is_revisit]
+    with StateReader(tmp_path / "r") as state:
+        (revisit,) = [chosen for chosen in state.chosen_captures() if chosen.is_revisit]
     original = ({"same/1", "same/2"} - {revisit.uri.removeprefix(SITE)}).pop()
     file, offset = _place(tmp_path / "r", original)
     _flip(file, offset + 100)
@@ -186,7 +186,7 @@ def test_nothing_to_export_is_said(tmp_path: Path, recovery: Path) -> None:
         write_warc(tmp_path / "r", tmp_path / "a.warc.gz")
     empty = tmp_path / "empty"
     empty.mkdir()
-    State(empty).__enter__().__exit__(None, None, None)
+    RecoveryState(empty).__enter__().__exit__(None, None, None)
     with pytest.raises(InputError, match="nothing was recovered so far"):
         write_warc(empty, tmp_path / "a.warc.gz")
     assert not (tmp_path / "a.warc.gz").exists()
@@ -252,7 +252,7 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path, recovery: Path) ->
 
 def test_a_recovery_that_goes_on_is_exported(tmp_path: Path) -> None:
     """What its state knows so far, while that is locked by another, who is writing a file that is not ended."""
-    exported: list[ArchiveWritten] = []
+    exported: list[ArchiveFileResult] = []
 
     def export(question: str) -> None:
         if question.endswith("a.gif") and question.startswith("fetch"):

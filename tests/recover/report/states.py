@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unlost.formats.capture import Capture
-from unlost.pages.link import Use
-from unlost.recover.plan import Plan
-from unlost.recover.record import Record
-from unlost.recover.report.figures import figures_of
-from unlost.recover.report.page import report_page
-from unlost.recover.state.listings import Listed, Listing
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.resources import Standing, Wanted
-from unlost.recover.state.state import State
-from unlost.state_file import NAME
+from unlost.pages.link import LinkKind
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.record import RecoveryRecord
+from unlost.recover.report.figures import collect_stats
+from unlost.recover.report.page import render_report_page
+from unlost.recover.state.listings import ListingStatus, ListingRow
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.resources import ResourceStatus, NewResource
+from unlost.recover.state.state import RecoveryState
+from unlost.state_file import STATE_FILE_NAME
 
 SITE = "http://lost.example/"
 NOW = "20260101000000"
@@ -38,33 +38,33 @@ class Made:
     mime: str | None = "text/html"
     status: int | None = 200
     urim: str | None = None
-    use: Use = Use.PAGE
+    use: LinkKind = LinkKind.PAGE
     reason: str | None = None
     links: tuple[str, ...] = ()
     others: tuple[tuple[str, str], ...] = ()
     verdict: tuple[str, str] | None = None
-    standing: Standing | None = None
+    standing: ResourceStatus | None = None
 
 
 def make(folder: Path, resources: Sequence[Made], url: str | None = SITE) -> Path:
     """Make the state of a recovery that has these; return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    with State(folder) as state:
+    with RecoveryState(folder) as state:
         if url is not None:
-            state.keep_plan(Plan(url))
-        numbers = state.resources.want([_wanted(each) for each in resources])
+            state.store_options(RecoverOptions(url))
+        numbers = state.resources.enqueue([_wanted(each) for each in resources])
         known = dict(zip((each.path for each in resources), numbers, strict=True))
         for each, number in zip(resources, numbers, strict=True):
             _fill(state, each, number)
             wanted = [_wanted(other) for other in resources if other.path in each.links]
-            state.resources.want(wanted, known[each.path])
+            state.resources.enqueue(wanted, known[each.path])
         for each, number in zip(resources, numbers, strict=True):
             _finish(state, each, number)
     return folder
 
 
-def _wanted(each: Made) -> Wanted:
-    return Wanted(f"lost.example/{each.path}", SITE + each.path, each.use, 1)
+def _wanted(each: Made) -> NewResource:
+    return NewResource(f"lost.example/{each.path}", SITE + each.path, each.use, 1)
 
 
 def _capture(each: Made, archive: str, date: str) -> Capture:
@@ -73,30 +73,32 @@ def _capture(each: Made, archive: str, date: str) -> Capture:
     )  # fmt: skip
 
 
-def _fill(state: State, each: Made, number: int) -> None:
+def _fill(state: RecoveryState, each: Made, number: int) -> None:
     listed = [*each.others, *([(each.archive, each.date)] if each.date else [])]
     state.captures.add([(number, _capture(each, archive, date)) for archive, date in listed])
     if each.date is None:
         return
-    record = Record(_capture(each, each.archive, each.date), None, None, None, NOW, "unlost-00001.warc.gz", number, 1)
+    record = RecoveryRecord(
+        _capture(each, each.archive, each.date), None, None, None, NOW, "unlost-00001.warc.gz", number, 1
+    )
     kept = state.records.add(number, 0, record)
-    state.resources.choose(number, kept)
+    state.resources.set_best_record(number, kept)
     if each.verdict is not None:
         state.rejections.add(kept, 0, *each.verdict)
 
 
-def _finish(state: State, each: Made, number: int) -> None:
-    if each.standing is Standing.LISTED:
-        state.resources.drop(number)
+def _finish(state: RecoveryState, each: Made, number: int) -> None:
+    if each.standing is ResourceStatus.LISTED:
+        state.resources.unqueue(number)
     elif each.standing is None:
-        standing = Standing.MISSING if each.reason else Standing.RECOVERED
+        standing = ResourceStatus.MISSING if each.reason else ResourceStatus.RECOVERED
         state.resources.finish(number, standing, NOW, each.reason)
 
 
-def note_list(folder: Path, archive: str, outcome: Listed, message: str | None = None) -> None:
+def note_list(folder: Path, archive: str, outcome: ListingStatus, message: str | None = None) -> None:
     """Say what came of an archive's list."""
-    with State(folder) as state:
-        state.listings.note(Listing(archive, SITE, outcome, 0, message))
+    with RecoveryState(folder) as state:
+        state.listings.store(ListingRow(archive, SITE, outcome, 0, message))
 
 
 def make_many(folder: Path, count: int) -> Path:
@@ -105,7 +107,7 @@ def make_many(folder: Path, count: int) -> Path:
     Each has three links and two captures; copies are from ten years.
     """
     make(folder, [])
-    with closing(sqlite3.connect(folder / NAME)) as state, state:
+    with closing(sqlite3.connect(folder / STATE_FILE_NAME)) as state, state:
         run = state.executemany
         numbers = range(1, count + 1)
         run(
@@ -151,5 +153,5 @@ def _data(number: int) -> str:
 
 def html_of(folder: Path, language: str = "en") -> str:
     """Return the page of a recovery."""
-    with StateReading(folder) as state:
-        return report_page(state, figures_of(state), has_files=True, language=language)
+    with StateReader(folder) as state:
+        return render_report_page(state, collect_stats(state), has_files=True, language=language)

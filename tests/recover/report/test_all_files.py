@@ -6,23 +6,23 @@ from pathlib import Path
 import pytest
 
 from tests.recover.report.states import SITE, Made, html_of, make, note_list
-from unlost.recover.report.figures import figures_of
-from unlost.recover.report.page import MOST_LISTED, PageOptions, render_report
-from unlost.recover.state.listings import Listed
-from unlost.recover.state.reading import StateReading
+from unlost.recover.report.figures import collect_stats
+from unlost.recover.report.page import MAX_LISTED_RESOURCES, ReportPageOptions, render_report
+from unlost.recover.state.listings import ListingStatus
+from unlost.recover.state.reading import StateReader
 
-FULL = PageOptions(names={"a": "Archive <A>", "b": "Archive B"}, back="/jobs/1-x", lists_all=True)
+FULL = ReportPageOptions(names={"a": "Archive <A>", "b": "Archive B"}, back_url="/jobs/1-x", lists_all=True)
 
 
-def full(folder: Path, options: PageOptions = FULL) -> str:
+def full(folder: Path, options: ReportPageOptions = FULL) -> str:
     """Return the full report of a recovery."""
-    with StateReading(folder) as state:
-        return "".join(render_report(state, figures_of(state), options))
+    with StateReader(folder) as state:
+        return "".join(render_report(state, collect_stats(state), options))
 
 
 def test_every_file_is_listed(tmp_path: Path) -> None:
     """Recovered and missing ones, however many; the report of the command line stays short."""
-    many = MOST_LISTED + 3
+    many = MAX_LISTED_RESOURCES + 3
     urim = "https://a.example/2011/x"
     made = [Made(f"r{number}.png", "20110401000000", mime="image/png", urim=urim) for number in range(many)]
     made += [Made(f"m{number}", reason="not-held") for number in range(many)]
@@ -46,8 +46,8 @@ def test_memory_does_not_grow_with_the_list(tmp_path: Path) -> None:
         folder = make(
             tmp_path / str(count), [Made(f"{number}{'x' * 200}", "20110401000000") for number in range(count)]
         )
-        with StateReading(folder) as state:
-            figures = figures_of(state)
+        with StateReader(folder) as state:
+            figures = collect_stats(state)
             tracemalloc.start()
             sizes.append(sum(len(piece) for piece in render_report(state, figures, FULL)))
             peaks.append(tracemalloc.get_traced_memory()[1])
@@ -63,7 +63,7 @@ def test_archives_have_their_names(tmp_path: Path) -> None:
         Made("v", "20140101000000", reason="rejected", verdict=("parked", 'it says "for sale"')),
     ]  # fmt: skip
     folder = make(tmp_path, made)
-    note_list(folder, "b", Listed.CUT, None)
+    note_list(folder, "b", ListingStatus.TRUNCATED, None)
     text = full(folder)
     assert text.count("Archive &lt;A&gt;") >= 3
     assert text.count("Archive B") >= 3
@@ -78,11 +78,11 @@ def test_the_way_back(tmp_path: Path) -> None:
     assert "Back to" not in html_of(folder)
 
 
-@pytest.mark.parametrize("outcome", [each for each in Listed if each is not Listed.DONE])
-def test_archives_that_were_not_listed_may_have_it(tmp_path: Path, outcome: Listed) -> None:
+@pytest.mark.parametrize("outcome", [each for each in ListingStatus if each is not ListingStatus.DONE])
+def test_archives_that_were_not_listed_may_have_it(tmp_path: Path, outcome: ListingStatus) -> None:
     """The report does not say that no archive has a file if some could not be listed."""
     folder = make(tmp_path, [Made("r", "20110401000000"), Made("m", reason="not-held")])
-    note_list(folder, "a", Listed.DONE, None)
+    note_list(folder, "a", ListingStatus.DONE, None)
     before = html_of(folder)
     assert "no archive has it" in before
     assert "linked, but never archived" in before

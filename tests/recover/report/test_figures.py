@@ -9,21 +9,21 @@ import pytest
 
 from tests.recover.report.states import NOW, SITE, Made, make, make_many, note_list
 from unlost.errors import InputError
-from unlost.pages.link import Use
-from unlost.recover.report.figures import MOST_TYPES, Figures, figures_of
-from unlost.recover.state.ended import Ended
-from unlost.recover.state.listings import Listed
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.resources import Standing
-from unlost.recover.state.state import State
+from unlost.pages.link import LinkKind
+from unlost.recover.report.figures import MAX_TYPES, RecoveryStats, collect_stats
+from unlost.recover.state.ended import FinishedResource
+from unlost.recover.state.listings import ListingStatus
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.state import RecoveryState
 
 MANY = 100_000
 
 
-def figures(folder: Path) -> Figures:
+def figures(folder: Path) -> RecoveryStats:
     """Return the numbers of a recovery."""
-    with StateReading(folder) as state:
-        return figures_of(state)
+    with StateReader(folder) as state:
+        return collect_stats(state)
 
 
 def test_nothing_at_all(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_one_resource(tmp_path: Path) -> None:
     """Everything is that of the one copy."""
     found = figures(make(tmp_path / "r", [Made("", "20110401000000")]))
     assert (found.url, found.recovered, found.missing, found.share) == (SITE, 1, 0, 1.0)
-    assert (found.first, found.last, found.begun, found.ended) == ("20110401000000", "20110401000000", NOW, NOW)
+    assert (found.first, found.last, found.started, found.ended) == ("20110401000000", "20110401000000", NOW, NOW)
     assert (found.kinds, found.months, found.archives) == ({"pages": 1}, {"201104": 1}, {"a": 1})
 
 
@@ -52,28 +52,28 @@ def test_a_bit_of_everything(tmp_path: Path) -> None:
     made = [
         Made("", "20100101000000", archive="a", others=(("b", "20120101000000"), ("a", "20050101000000"))),
         Made("moved", "20110101000000", archive="b", status=301),
-        Made("i.png", "20120101000000", archive="b", mime="image/png", use=Use.REQUISITE),
-        Made("j.png", reason="not-held", use=Use.REQUISITE),
+        Made("i.png", "20120101000000", archive="b", mime="image/png", use=LinkKind.REQUISITE),
+        Made("j.png", reason="not-held", use=LinkKind.REQUISITE),
         Made("parked", "20150101000000", archive="b", reason="rejected", verdict=("parked", "for sale")),
-        Made("later", standing=Standing.QUEUED),
-        Made("unlinked", others=(("c", "20120101000000"),), standing=Standing.LISTED),
+        Made("later", standing=ResourceStatus.QUEUED),
+        Made("unlinked", others=(("c", "20120101000000"),), standing=ResourceStatus.LISTED),
     ]
     folder = make(tmp_path / "r", made)
-    note_list(folder, "d", Listed.CUT, "at its cap")
+    note_list(folder, "d", ListingStatus.TRUNCATED, "at its cap")
     found = figures(folder)
     assert (found.recovered, found.missing, found.queued, found.listed) == (3, 2, 1, 1)
-    assert (found.pages, found.parts) == ([2, 1], [1, 1])
+    assert (found.pages, found.requisites) == ([2, 1], [1, 1])
     assert found.kinds == {"pages": 1, "redirects": 1, "images": 1}
-    assert (found.archives, found.also) == ({"a": 1, "b": 2}, {"b": 1})
+    assert (found.archives, found.also_listed) == ({"a": 1, "b": 2}, {"b": 1})
     assert (found.rejected, found.rejected_by) == ({"parked": 1}, {"b": 1})
     assert found.archive_ids() == ["b", "a", "d"]
-    assert found.lists == [("d", "cut", "at its cap")]
+    assert found.listings == [("d", "cut", "at its cap")]
 
 
 def test_what_came_back_stays_while_its_links_are_followed_again(tmp_path: Path) -> None:
     """Put back into the queue, it is not counted as missing, nor as to come."""
     folder = make(tmp_path / "r", [Made("", "20110401000000"), Made("x", reason="not-held")])
-    with State(folder) as state:
+    with RecoveryState(folder) as state:
         state.resources.requeue("1 = 1")
     found = figures(folder)
     assert (found.recovered, found.missing, found.queued) == (1, 0, 1)
@@ -82,7 +82,7 @@ def test_what_came_back_stays_while_its_links_are_followed_again(tmp_path: Path)
 def test_it_is_read_while_a_recovery_is_at_work(tmp_path: Path) -> None:
     """Whoever holds the state goes on; the report has what was kept by then."""
     folder = make(tmp_path / "r", [Made("", "20110401000000"), Made("x", reason="not-held")])
-    with State(folder) as state:
+    with RecoveryState(folder) as state:
         state.resources.requeue("standing = 'missing'")
         assert figures(folder).missing == 1
         state.commit()
@@ -94,13 +94,13 @@ def test_a_recovery_that_begins_meanwhile_is_noticed(tmp_path: Path) -> None:
     folder = make(tmp_path / "r", [Made("", "20110401000000"), Made("x", reason="not-held")])
 
     def read_while_it_begins() -> None:
-        with StateReading(folder) as reading:
-            figures_of(reading)
-            reading.check()
-            with State(folder) as state:
+        with StateReader(folder) as reading:
+            collect_stats(reading)
+            reading.check_unchanged()
+            with RecoveryState(folder) as state:
                 state.resources.requeue("1 = 1")
             with pytest.raises(InputError, match="try again"):
-                reading.check()
+                reading.check_unchanged()
 
     with pytest.raises(InputError, match="try again"):
         read_while_it_begins()
@@ -109,24 +109,24 @@ def test_a_recovery_that_begins_meanwhile_is_noticed(tmp_path: Path) -> None:
 def test_links_that_were_not_followed_are_added_up(tmp_path: Path) -> None:
     """Over all runs; with other rules all links are followed again, and it begins anew."""
     folder = make(tmp_path / "r", [])
-    with State(folder) as state:
-        state.keep_trapped({}, {"too deep": 2})
-        state.keep_trapped(state.trapped(), {"too deep": 1, "too long": 4})
-    assert figures(folder).trapped == {"too deep": 3, "too long": 4}
-    with State(folder) as state:
-        plan = state.plan()
+    with RecoveryState(folder) as state:
+        state.store_skipped_links({}, {"too deep": 2})
+        state.store_skipped_links(state.skipped_links(), {"too deep": 1, "too long": 4})
+    assert figures(folder).skipped_links == {"too deep": 3, "too long": 4}
+    with RecoveryState(folder) as state:
+        plan = state.options()
         assert plan is not None
-        state.keep_plan(type(plan)(plan.url, depth=3))
-    assert figures(folder).trapped == {}
+        state.store_options(type(plan)(plan.url, depth=3))
+    assert figures(folder).skipped_links == {}
 
 
 def test_types_without_end_are_counted_as_one(tmp_path: Path) -> None:
     """Servers can say anything: the most frequent are named, and the sum is right."""
     made = [Made(f"{number}", "20110401000000", mime=f"text/x-{number}") for number in range(60)]
     made += [Made("a", "20110401000000"), Made("b", "20110401000000"), Made("c", "20110401000000", mime=None)]
-    types, (others, of_others) = figures(make(tmp_path / "r", made)).most_types()
+    types, (others, of_others) = figures(make(tmp_path / "r", made)).top_types()
     assert types[0] == ("text/html", 2)
-    assert (len(types), others) == (MOST_TYPES, 62 - MOST_TYPES)
+    assert (len(types), others) == (MAX_TYPES, 62 - MAX_TYPES)
     assert sum(count for _, count in types) + of_others == 63
 
 
@@ -141,17 +141,17 @@ def test_a_hundred_thousand_resources(many: Path) -> None:
     begun = time.monotonic()
     last = 0
 
-    def each(ended: Ended) -> None:
+    def each(ended: FinishedResource) -> None:
         nonlocal last
         number = int(ended.uri.removeprefix(SITE).removesuffix(".html"))
         assert number == last + 1
         assert [name for name, _ in ended.holders] == ["a", "b"]
         last = number
 
-    with StateReading(many) as state:
-        found = figures_of(state, each)
+    with StateReader(many) as state:
+        found = collect_stats(state, each)
     assert (found.recovered, found.missing, found.rejected.total()) == (90_000, 10_000, 1_000)
-    assert (found.also, last) == ({"b": 90_000}, MANY)
+    assert (found.also_listed, last) == ({"b": 90_000}, MANY)
     assert time.monotonic() - begun < 60, "some 3 seconds, if nobody else uses the machine"
 
 

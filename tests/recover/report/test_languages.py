@@ -13,17 +13,17 @@ import unlost.crawl.traps
 import unlost.pages.verdicts
 from tests.pages.verdicts.judged import judged, judged_held_out
 from tests.recover.report.states import Made, html_of, make, note_list
-from unlost.crawl.traps import Traps
-from unlost.pages.link import Use
+from unlost.crawl.traps import TrapDetector
+from unlost.pages.link import LinkKind
 from unlost.recover.report import page as renderer
 from unlost.recover.report.files import ReportFiles, write_report
-from unlost.recover.report.page import MOST_LISTED
-from unlost.recover.report.retelling import report_strings, retold
-from unlost.recover.state.listings import Listed
-from unlost.recover.state.reading import REQUESTS, StateReading
-from unlost.recover.state.resources import Standing
-from unlost.recover.state.state import State
-from unlost.shown.catalogue import texts_of
+from unlost.recover.report.page import MAX_LISTED_RESOURCES
+from unlost.recover.report.retelling import report_strings, translate_message
+from unlost.recover.state.listings import ListingStatus
+from unlost.recover.state.reading import REQUESTS_FACT, StateReader
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.state import RecoveryState
+from unlost.shown.catalogue import load_texts
 
 REPORT = Path(renderer.__file__).parent
 KINDS = ("text/html", "image/png", "text/css", "text/javascript", "application/pdf", "font/woff2", "video/mp4")
@@ -46,7 +46,7 @@ THE_SAME = {"summary.tsv", "report.json"}
 def rich(folder: Path, years: tuple[int, int] = (1900, 2026)) -> Path:
     """Make a recovery that has something of everything that a report can speak of."""
     made = [Made("", f"{years[0]}0401000000", urim="https://a.example/1", links=tuple(REASONS))]
-    made += [Made(f"k{n}", f"{years[1]}0101000000", mime=mime, use=Use.REQUISITE) for n, mime in enumerate(MIMES)]
+    made += [Made(f"k{n}", f"{years[1]}0101000000", mime=mime, use=LinkKind.REQUISITE) for n, mime in enumerate(MIMES)]
     made += [Made(f"t{n}", f"{years[1]}0101000000", mime=f"x/{n}") for n in range(60)]
     made += [Made("moved", f"{years[1]}0101000000", status=301), Made("who", f"{years[1]}0101000000", archive="")]
     made += [Made(reason, reason=reason, others=(("b", "20150101000000"),)) for reason in REASONS]
@@ -55,13 +55,16 @@ def rich(folder: Path, years: tuple[int, int] = (1900, 2026)) -> Path:
         Made(f"v{n}", f"{years[1]}0101000000", urim=f"https://a.example/v{n}", reason="rejected", verdict=(kind, said))
         for n, (kind, said) in enumerate(VERDICTS.items())
     ]
-    made += [Made(f"l{n}", others=(("b", "20150101000000"),), standing=Standing.LISTED) for n in range(MOST_LISTED + 2)]
-    make(folder, [*made, Made("later", standing=Standing.QUEUED)])
-    for archive, outcome in zip("abcdef", Listed, strict=False):
+    made += [
+        Made(f"l{n}", others=(("b", "20150101000000"),), standing=ResourceStatus.LISTED)
+        for n in range(MAX_LISTED_RESOURCES + 2)
+    ]
+    make(folder, [*made, Made("later", standing=ResourceStatus.QUEUED)])
+    for archive, outcome in zip("abcdef", ListingStatus, strict=False):
         note_list(folder, archive, outcome, None)
-    with State(folder) as state:
-        state.keep_trapped({}, dict.fromkeys(TRAPS, 3))
-        state.keep_fact(REQUESTS, json.dumps({"a": {"capture": 1_234}}))
+    with RecoveryState(folder) as state:
+        state.store_skipped_links({}, dict.fromkeys(TRAPS, 3))
+        state.set_fact(REQUESTS_FACT, json.dumps({"a": {"capture": 1_234}}))
     return folder
 
 
@@ -130,11 +133,11 @@ def test_every_text_of_the_catalogue_is_said(folder: Path, tmp_path: Path) -> No
     shown = re.search(r'f"head\.\{each\}"\) for each in \((.*?)\)', source)
     assert shown is not None
     named |= {f"head.{name}" for name in re.findall(r'"(\w+)"', shown[1])}
-    texts = {re.sub(r"\.(one|other)$", "", name) for name in texts_of("en", "unlost.recover.report")}
+    texts = {re.sub(r"\.(one|other)$", "", name) for name in load_texts("en", "unlost.recover.report")}
     assert {name for name in texts if name.startswith(("report.", "head.", "note.", "time."))} == named
     pages = html_of(folder, "de") + html_of(rich(tmp_path / "few", (2010, 2010)), "de")
     pages += html_of(make(tmp_path / "listed", [Made("m", reason="not-held")]), "de")
-    words = texts_of("de", "unlost.recover.report")
+    words = load_texts("de", "unlost.recover.report")
     parts = {name for name in words if name.startswith(("reason", "outcome_unlisted.", "verdict.", "kind."))}
     assert {name for name in parts if words[name] not in pages} == {"reason.failed"}, "which has a list of its own"
 
@@ -143,8 +146,8 @@ def test_what_is_for_programs_is_the_same(folder: Path, tmp_path: Path) -> None:
     """Lines and objects are the same bytes, whatever language the page beside them has."""
     written = {}
     for language in ("en", "de"):
-        files = ReportFiles.into(tmp_path / language, folder)
-        with StateReading(folder) as state:
+        files = ReportFiles.in_folder(tmp_path / language, folder)
+        with StateReader(folder) as state:
             write_report(state, files, language=language)
         written[language] = {file.name: file.read_bytes() for file in (tmp_path / language).iterdir()}
     english, german = written["en"], written["de"]
@@ -167,9 +170,9 @@ def said_by_code() -> Iterator[str]:
     for _, verdict in (*judged(), *judged_held_out()):
         if verdict is not None:
             yield verdict.reason
-    traps = Traps(alike=1, in_folder=2, shapes=4)
+    traps = TrapDetector(max_similar=1, max_in_folder=2, max_shapes=4)
     names = ["x/" + "a" * 3_000, "x" + "/a" * 30, "x/a/b/a/b/a/b", "x/p1", "x/p2", "x/q", "x/r", "y/z", "z/z"]
-    found = [reason for name in names if (reason := traps.reason(name)) is not None]
+    found = [reason for name in names if (reason := traps.check(name)) is not None]
     assert len(set(found)) == 6
     yield from found
 
@@ -178,13 +181,13 @@ def test_every_reason_is_told_in_german() -> None:
     """Whatever a verdict or a trap writes into a state is said in German; what others wrote is not made up."""
     german = report_strings("de")
     found = set(said_by_code())
-    assert {reason for reason in found if retold(reason, german) is None} == set()
+    assert {reason for reason in found if translate_message(reason, german) is None} == set()
     odd = [f"longer than {number} characters" for number in ("9" * 400, "\N{ARABIC-INDIC DIGIT THREE}", ",1")]
     mixed = ["", "HTTP 503", 'it says "a" and more', "it is about <b>, and the site was not before", "x" * 9_999]
     for reason in odd + mixed:
-        assert retold(reason, german) is None
-        assert retold(reason, report_strings("en")) == reason
-    assert retold('it says "{quote} {0} <b>"', german) == 'sie sagt "{quote} {0} <b>"'
+        assert translate_message(reason, german) is None
+        assert translate_message(reason, report_strings("en")) == reason
+    assert translate_message('it says "{quote} {0} <b>"', german) == 'sie sagt "{quote} {0} <b>"'
 
 
 def test_every_sentence_in_the_source_is_known() -> None:
@@ -194,7 +197,7 @@ def test_every_sentence_in_the_source_is_known() -> None:
     said = set(sentences(files))
     assert len(said) > 20
     patterns = {
-        _bare(text) for name, text in texts_of("en", "unlost.recover.report").items() if name.startswith("said.")
+        _bare(text) for name, text in load_texts("en", "unlost.recover.report").items() if name.startswith("said.")
     }
     unknown = {text for text in said if text not in patterns}
     assert unknown == {"more than {} unlisted addresses {}", "in one folder"}, "which are put together"

@@ -8,12 +8,12 @@ from playwright.sync_api import Browser, Page
 from tests.recover.report.states import SITE, Made, html_of, make, note_list
 from tests.shown.axe import faults_of
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance
-from unlost.pages.link import Use
+from unlost.pages.link import LinkKind
 from unlost.recover.report import page as renderer
-from unlost.recover.report.page import MOST_LISTED
-from unlost.recover.state.listings import Listed
-from unlost.recover.state.resources import Standing
-from unlost.recover.state.state import State
+from unlost.recover.report.page import MAX_LISTED_RESOURCES
+from unlost.recover.state.listings import ListingStatus
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.state import RecoveryState
 from unlost.shown.language import LANGUAGES
 
 pytestmark = pytest.mark.browser
@@ -32,15 +32,15 @@ def hostile() -> list[Made]:
     missing = [Made(name, reason="not-held") for name in NAMES]
     links = tuple(each.path for each in missing)
     home = Made("", "20110401000000", urim=ARCHIVED, mime=f"text/{EVIL}", links=links, archive=f"a{EVIL}")
-    made = [home, *missing, Made("i.png", "20120101000000", mime="image/png", use=Use.REQUISITE)]
+    made = [home, *missing, Made("i.png", "20120101000000", mime="image/png", use=LinkKind.REQUISITE)]
     for number, place in enumerate(NO_LINKS):
         made.append(Made(f"from{number}", "20130101000000", urim=place, links=links[:1]))
         made.append(Made(f"no{number}", "20140101000000", urim=place, reason="rejected", verdict=(EVIL, EVIL)))
         made.append(Made(f"failed{number}", reason="failed", urim=place, others=(("b", "20150101000000"),)))
     made.append(Made("bad", "20140101000000", urim=f"{ARCHIVED}bad", reason="rejected", verdict=("parked", "for sale")))
     made.append(Made("f", reason="failed", urim=f"{ARCHIVED}f", others=(("b", "20150101000000"),), links=("f",)))
-    made.append(Made(f"listed{EVIL}", others=(("b", "20150101000000"),), standing=Standing.LISTED))
-    made.append(Made("later", standing=Standing.QUEUED))
+    made.append(Made(f"listed{EVIL}", others=(("b", "20150101000000"),), standing=ResourceStatus.LISTED))
+    made.append(Made("later", standing=ResourceStatus.QUEUED))
     return made
 
 
@@ -48,9 +48,9 @@ def hostile() -> list[Made]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a recovery of a hostile site."""
     made = make(tmp_path_factory.mktemp("hostile") / "r", hostile(), url=f"{SITE}{EVIL}")
-    note_list(made, "b", Listed.CUT, EVIL)
-    with State(made) as state:
-        state.keep_trapped({}, {f"too deep {EVIL}": 3})
+    note_list(made, "b", ListingStatus.TRUNCATED, EVIL)
+    with RecoveryState(made) as state:
+        state.store_skipped_links({}, {f"too deep {EVIL}": 3})
     return made
 
 
@@ -89,9 +89,9 @@ def test_hostile_names_are_shown_as_text(
     assert RIGHT_TO_LEFT in text
     assert LONG not in text
     assert not visit.is_harmed()
-    made = renderer._templates()
+    made = renderer._jinja_environment()
     made.autoescape = False
-    monkeypatch.setattr(renderer, "_templates", lambda: made)
+    monkeypatch.setattr(renderer, "_jinja_environment", lambda: made)
     assert Visit(page, tmp_path / "raw.html", html_of(folder, language)).is_harmed()
 
 
@@ -173,14 +173,14 @@ def test_everybody_can_use_it(browser: Browser, folder: Path, tmp_path: Path, la
 
 def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:
     """So many of each, how many more there are, and where all of them can be had."""
-    made = [Made(f"m{number}", reason="not-held") for number in range(MOST_LISTED + 7)]
+    made = [Made(f"m{number}", reason="not-held") for number in range(MAX_LISTED_RESOURCES + 7)]
     made += [
-        Made(f"l{number}", others=(("a", "20110101000000"),), standing=Standing.LISTED)
-        for number in range(MOST_LISTED + 1)
+        Made(f"l{number}", others=(("a", "20110101000000"),), standing=ResourceStatus.LISTED)
+        for number in range(MAX_LISTED_RESOURCES + 1)
     ]
     visit = Visit(page, tmp_path / "page.html", html_of(make(tmp_path / "r", made)))
     text = page.inner_text("main")
-    assert page.locator("li").count() == 2 * MOST_LISTED + 1
+    assert page.locator("li").count() == 2 * MAX_LISTED_RESOURCES + 1
     assert "7 more are not shown here: unlost report … --list missing names them all." in text
     assert "1 more is not shown here: unlost report … --list listed names them all." in text
     assert not visit.overflows()

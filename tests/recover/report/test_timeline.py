@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.recover.report.retelling import report_strings
-from unlost.recover.report.timeline import Bar, bars, describe, drawing
+from unlost.recover.report.timeline import TimelineBar, timeline_bars, describe_timeline, render_timeline
 
 ENGLISH = report_strings("en")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -22,7 +22,7 @@ MONTHS = st.dictionaries(
 @given(MONTHS)
 def test_nothing_is_lost_and_there_are_never_too_many(months: dict[str, int]) -> None:
     """Whatever dates archives make up, every copy is in one bar, times go on and on, and there are at most 60."""
-    found = bars(months)
+    found = timeline_bars(months)
     assert sum(bar.count for bar in found) == sum(months.values())
     assert len(found) <= 60
     labels = [bar.label for bar in found]
@@ -34,11 +34,11 @@ def test_nothing_is_lost_and_there_are_never_too_many(months: dict[str, int]) ->
 
 def test_one_date_is_one_bar() -> None:
     """It is as high as the picture, and has its month."""
-    found = bars({"201104": 1})
-    assert found == [Bar("2011-04", 1)]
+    found = timeline_bars({"201104": 1})
+    assert found == [TimelineBar("2011-04", 1)]
     (shape,) = _shapes(found)
     assert (float(shape["y"]), float(shape["height"])) == (0, 100)
-    assert describe(found, ENGLISH) == "1 copy, from 2011-04."
+    assert describe_timeline(found, ENGLISH) == "1 copy, from 2011-04."
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_one_date_is_one_bar() -> None:
 )
 def test_bars_are_as_long_as_is_needed(first: str, last: str, count: int, label: str) -> None:
     """Three years are months; more are years; more than a life are several years together."""
-    found = bars({first: 1, last: 2})
+    found = timeline_bars({first: 1, last: 2})
     assert (len(found), found[0].label) == (count, label)
 
 
 def test_heights_are_true() -> None:
     """Ten thousand copies are drawn by their numbers, and one beside them can still be seen."""
-    found = bars({"200001": 10_000, "200101": 5_000, "200501": 1})
+    found = timeline_bars({"200001": 10_000, "200101": 5_000, "200501": 1})
     heights = {shape["title"]: float(shape["height"]) for shape in _shapes(found)}
     assert heights["2000: 10,000"] == 100
     assert heights["2001: 5,000"] == 50
@@ -69,12 +69,12 @@ def test_heights_are_true() -> None:
 
 def test_nothing_is_nothing() -> None:
     """Without copies there are no bars, and the picture says so."""
-    assert bars({}) == []
-    assert "No copies." in drawing([], ENGLISH)
+    assert timeline_bars({}) == []
+    assert "No copies." in render_timeline([], ENGLISH)
 
 
-def _shapes(found: list[Bar]) -> list[dict[str, str]]:
-    picture = ET.fromstring(drawing(found, ENGLISH))  # noqa: S314  our own
+def _shapes(found: list[TimelineBar]) -> list[dict[str, str]]:
+    picture = ET.fromstring(render_timeline(found, ENGLISH))  # noqa: S314  our own
     width = int(re.split(" ", picture.attrib["viewBox"])[2])
     shapes = []
     for shape in picture.iter(f"{SVG}rect"):

@@ -11,15 +11,15 @@ import pytest
 from tests.recover.export.made import ROOT, Copy, exported, recovered
 from unlost.errors import InputError
 from unlost.recover.export.archive_files.wacz_target import write_wacz
-from unlost.recover.report.figures import figures_of
-from unlost.recover.report.objects import summary_object
-from unlost.recover.report.page import report_page
+from unlost.recover.report.figures import collect_stats
+from unlost.recover.report.objects import summary_json
+from unlost.recover.report.page import render_report_page
 from unlost.recover.report.retelling import report_strings
-from unlost.recover.report.wording import list_words
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.state import State
-from unlost.recover.summary import entries
-from unlost.state_file import NAME
+from unlost.recover.report.wording import listing_text
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.state import RecoveryState
+from unlost.recover.summary import summary_rows
+from unlost.state_file import STATE_FILE_NAME
 
 NO_TEXT = b"\xff"
 
@@ -33,18 +33,18 @@ def _as_wacz(folder: Path) -> None:
 
 
 def _reported(folder: Path) -> None:
-    with StateReading(folder) as state:
-        report_page(state, figures_of(state), has_files=False)
-        list(state.missing())
+    with StateReader(folder) as state:
+        render_report_page(state, collect_stats(state), has_files=False)
+        list(state.missing_resources())
 
 
 def _resumed(folder: Path) -> None:
-    with State(folder):
+    with RecoveryState(folder):
         pass
 
 
 def _changed(folder: Path, sql: str, value: object) -> None:
-    with closing(sqlite3.connect(folder / NAME)) as connection, connection:
+    with closing(sqlite3.connect(folder / STATE_FILE_NAME)) as connection, connection:
         assert connection.execute(sql, (value,)).rowcount
 
 
@@ -83,7 +83,7 @@ def recovery(tmp_path: Path) -> Path:
 )
 def test_records(recovery: Path, read: Callable[[Path], None], field: str, value: object) -> None:
     """Whatever stands in the JSON of a record, it is told that it is none."""
-    with closing(sqlite3.connect(recovery / NAME)) as connection, connection:
+    with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as connection, connection:
         for number, data in connection.execute("SELECT id, data FROM record").fetchall():
             changed = _with(data, field, value)
             connection.execute("UPDATE record SET data = ? WHERE id = ?", (changed, number))
@@ -131,10 +131,10 @@ def test_numbers_without_end(recovery: Path) -> None:
     value = f'{{"a": {long}, "b": {long}, "c": -1, "d": 2}}'
     _changed(recovery, "INSERT OR REPLACE INTO fact VALUES ('requests', ?)", value)
     _changed(recovery, "INSERT OR REPLACE INTO fact VALUES ('trapped', ?)", value)
-    with StateReading(recovery) as state:
-        figures = figures_of(state)
-        assert (figures.requests, figures.trapped) == (2, {"d": 2})
-        assert json.loads(json.dumps(summary_object(figures)))["requests"] == 2
+    with StateReader(recovery) as state:
+        figures = collect_stats(state)
+        assert (figures.requests, figures.skipped_links) == (2, {"d": 2})
+        assert json.loads(json.dumps(summary_json(figures)))["requests"] == 2
     _reported(recovery)
 
 
@@ -145,8 +145,8 @@ def test_halves_of_letters(recovery: Path) -> None:
         "UPDATE resource SET uri = ? WHERE standing = 'missing'",
         "http://a/\ud800".encode("utf-8", "surrogatepass"),
     )
-    with StateReading(recovery) as state:
-        lines = [entry.line() for entry in entries(state)]
+    with StateReader(recovery) as state:
+        lines = [entry.to_tsv() for entry in summary_rows(state)]
     assert next(line for line in lines if "MISSING" in line).split("\t")[1] == "http://a/%ED%A0%80"
     _reported(recovery)
 
@@ -155,7 +155,7 @@ def test_halves_of_letters(recovery: Path) -> None:
 def test_views(recovery: Path, read: Callable[[Path], None]) -> None:
     """A view, which may take for ever, is not asked; nobody who goes on with the recovery runs a trigger."""
     endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS archive FROM n"
-    with closing(sqlite3.connect(recovery / NAME)) as connection, connection:
+    with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as connection, connection:
         connection.execute("DROP TABLE listing")
         connection.execute(f"CREATE VIEW listing AS {endless}")
     with pytest.raises(InputError, match="it has more than tables"):
@@ -165,16 +165,16 @@ def test_views(recovery: Path, read: Callable[[Path], None]) -> None:
 def test_words_of_lists(recovery: Path) -> None:
     """What came of a list is shown so that nothing in it is hidden, and no terminal acts on it."""
     _changed(recovery, "INSERT INTO listing VALUES ('a', 'p', ?, 0, NULL, NULL)", "\u202e\x1b[31m")
-    with StateReading(recovery) as state:
-        assert list_words(figures_of(state), "a", report_strings("en")) == "\\u202e\\x1b[31m"
+    with StateReader(recovery) as state:
+        assert listing_text(collect_stats(state), "a", report_strings("en")) == "\\u202e\\x1b[31m"
 
 
 @pytest.mark.parametrize("read", [_exported, _reported])
 def test_plans(recovery: Path, read: Callable[[Path], None]) -> None:
     """A plan with a switch that is neither on nor off is none."""
-    with StateReading(recovery) as state:
-        assert state.plan() is not None
-    with closing(sqlite3.connect(recovery / NAME)) as connection:
+    with StateReader(recovery) as state:
+        assert state.options() is not None
+    with closing(sqlite3.connect(recovery / STATE_FILE_NAME)) as connection:
         ((plan,),) = connection.execute("SELECT value FROM fact WHERE name = 'plan'")
     _changed(recovery, "UPDATE fact SET value = ? WHERE name = 'plan'", _with(plan, "ignore_case", "yes"))
     with pytest.raises(InputError, match="its fact `plan`"):

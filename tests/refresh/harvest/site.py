@@ -11,9 +11,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.refresh.cells import COUNT, cell_name
-from unlost.refresh.harvest.harvesting import Harvested, Manners, harvest
-from unlost.refresh.harvest.rounds import add_pages, begin_round, visitable
+from unlost.refresh.cells import CELL_COUNT, format_cell
+from unlost.refresh.harvest.harvesting import HarvestResult, HarvestOptions, harvest
+from unlost.refresh.harvest.rounds import add_pages, begin_round, normalize_visit_url
 from unlost.refresh.harvest.state import HarvestState
 from unlost.refresh.policy import Policy
 
@@ -23,11 +23,11 @@ DAY = 86_400.0
 def trusting(audit: float = 0.0) -> Policy:
     """Return a policy that skips wherever tag or, without one, date is the same."""
     means = {}
-    for cell in range(COUNT):
-        date, tag = cell_name(cell).split(".")[:2]
+    for cell in range(CELL_COUNT):
+        date, tag = format_cell(cell).split(".")[:2]
         same = tag in {"same", "weak", "alike"} or (tag == "missing" and date == "same")
         means[cell] = 0.001 if same else 0.9
-    return Policy(means=means, most=0.01, audit=audit)
+    return Policy(cell_probabilities=means, skip_threshold=0.01, audit_share=audit)
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Site:
         after: float = DAY,
         due: float | None = None,
         **manners: Any,  # noqa: ANN401
-    ) -> Harvested:
+    ) -> HarvestResult:
         """Harvest pages, some time later."""
         self.clock.advance(after)
         self.asked.clear()
@@ -108,16 +108,16 @@ async def harvest_pages(
     due: float | None = None,
     tell: Any = lambda *_: None,  # noqa: ANN401
     **manners: Any,  # noqa: ANN401
-) -> Harvested:
+) -> HarvestResult:
     """Harvest pages of whatever server."""
     folder.mkdir(exist_ok=True)
     with HarvestState(folder) as state:
-        state.for_scheme(str(id(policy)))
-        state.unlist()
-        add_pages(state, [visitable(url) for url in urls])
-        begin_round(state, int(clock.now() * 1000), only_listed=True, due=due)
-        polite = Manners(**{"contact": "me@example.org", "delay": 0.0, **manners})
-        return await harvest(state, folder, policy, polite, clock, tell=tell)
+        state.set_scheme(str(id(policy)))
+        state.clear_listed()
+        add_pages(state, [normalize_visit_url(url) for url in urls])
+        begin_round(state, int(clock.now() * 1000), only_listed=True, min_change_probability=due)
+        polite = HarvestOptions(**{"contact": "me@example.org", "delay": 0.0, **manners})
+        return await harvest(state, folder, policy, polite, clock, on_event=tell)
 
 
 @asynccontextmanager

@@ -11,9 +11,9 @@ import pytest
 from tests.cli.run import unlost
 from tests.refresh.harvest.site import Served, changing, kinds, log, records, trusting
 from unlost.formats.problems import Problems
-from unlost.refresh.harvest.archive_history import export_lines, import_cdxj
+from unlost.refresh.harvest.archive_history import export_cdxj, import_cdxj
 from unlost.refresh.harvest.rounds import add_pages
-from unlost.refresh.harvest.state import HarvestState, Page
+from unlost.refresh.harvest.state import HarvestState, HarvestPage
 from unlost.refresh.policy import Policy
 
 LARGE = b"<p>" + b" word" * 4_000
@@ -29,7 +29,9 @@ def digest(letter: str) -> str:
     return "sha1:" + letter * 32
 
 
-def imported(folder: Path, index: str, *, only_known: bool = False, **options: Any) -> tuple[dict[str, Page], Any, Any]:  # noqa: ANN401
+def imported(
+    folder: Path, index: str, *, only_known: bool = False, **options: Any
+) -> tuple[dict[str, HarvestPage], Any, Any]:  # noqa: ANN401
     """Return the pages of a state that read an index, what was counted, and problems."""
     file = folder / "index.cdxj"
     file.write_text(index)
@@ -55,9 +57,13 @@ def test_the_last_capture_of_each_page_is_held(tmp_path: Path) -> None:
     )
     pages, found, problems = imported(tmp_path, index)
     page = pages["http://a.example/x"]
-    assert page.held is not None
-    assert page.held.copy is not None
-    assert (page.held.copy.moment, page.held.visit.digest, page.held.is_ours) == ("20200301000000", digest("B"), False)
+    assert page.snapshot is not None
+    assert page.snapshot.capture is not None
+    assert (page.snapshot.capture.timestamp, page.snapshot.visit.digest, page.snapshot.is_ours) == (
+        "20200301000000",
+        digest("B"),
+        False,
+    )
     assert [changed for _, changed in page.intervals] == [True, False]
     assert (found.captures, found.taken, found.older, found.unusable) == (7, 3, 1, 3)
     assert problems.total == 2
@@ -70,7 +76,7 @@ def test_only_pages_that_were_asked_for_are_taken(tmp_path: Path) -> None:
     index = rows(("x", "2020", {"status": "200", "digest": digest("A")}), ("y", "2020", {"digest": digest("B")}))
     pages, found, _ = imported(tmp_path, index, only_known=True)
     assert list(pages) == ["https://www.a.example/x"]
-    assert pages["https://www.a.example/x"].held is not None
+    assert pages["https://www.a.example/x"].snapshot is not None
     assert found.others == 1
 
 
@@ -109,20 +115,25 @@ def test_what_is_held_goes_out_and_comes_back_the_same(tmp_path: Path) -> None:
 
     asyncio.run(run())
     with HarvestState(first) as state:
-        lines = list(export_lines(state))
-        held = [page.held for page in state.pages()]
+        lines = list(export_cdxj(state))
+        held = [page.snapshot for page in state.pages()]
     assert [line.split(b" ")[0][-2:] for line in lines] == [b"/a", b"/b"]
     (tmp_path / "out.cdxj").write_bytes(b"".join(lines))
     assert unlost("index", "check", str(tmp_path / "out.cdxj")).returncode == 0
     second.mkdir()
     with HarvestState(second) as state:
-        assert import_cdxj(state, tmp_path / "out.cdxj", Problems(), only_known=False).taken == 2
-        again = {page.uri: page.held for page in state.pages()}
+        assert import_cdxj(state, tmp_path / "out.cdxj", Problems(), only_known=False).imported == 2
+        again = {page.uri: page.snapshot for page in state.pages()}
     for one in held:
         assert one is not None
         other = again[one.visit.uri]
         assert other is not None
-        assert (other.visit, other.copy, other.final, other.is_ours) == (one.visit, one.copy, one.final, True)
+        assert (other.visit, other.capture, other.final_url, other.is_ours) == (
+            one.visit,
+            one.capture,
+            one.final_url,
+            True,
+        )
 
 
 def test_a_digest_of_another_archive_proves_no_change(tmp_path: Path) -> None:
@@ -136,7 +147,7 @@ def test_a_digest_of_another_archive_proves_no_change(tmp_path: Path) -> None:
             assert done.outcomes == {"changed": 1}
             with HarvestState(tmp_path) as state:
                 assert next(state.pages()).intervals == ()
-                assert state.lies() == {}
+                assert state.false_claims() == {}
 
     asyncio.run(run())
     assert kinds(records(tmp_path)) == ["response"]
@@ -155,7 +166,7 @@ def test_records_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     pages, found, problems = imported(tmp_path, index, warcs=tmp_path / "warcs")
     assert found.taken == 2
     assert problems.counts == {"no-record": 2}
-    assert all(page.held is not None and page.held.visit.digest == digest("A") for page in pages.values())
+    assert all(page.snapshot is not None and page.snapshot.visit.digest == digest("A") for page in pages.values())
 
 
 def test_a_capture_of_the_future_does_not_keep_a_page_from_being_visited(tmp_path: Path) -> None:

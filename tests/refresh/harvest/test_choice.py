@@ -5,77 +5,84 @@ from dataclasses import replace
 import pytest
 
 from tests.refresh.harvest.site import trusting
-from unlost.refresh.cells import cell_number, projected
-from unlost.refresh.harvest.choice import Way, choose
-from unlost.refresh.harvest.held import Held
-from unlost.refresh.harvest.treatment import Treatment
+from unlost.refresh.cells import parse_cell, project_to_indicators
+from unlost.refresh.harvest.choice import FetchMethod, choose_fetch_method
+from unlost.refresh.harvest.held import PageSnapshot
+from unlost.refresh.harvest.treatment import HostBehaviour
 from unlost.refresh.policy import Policy
 from unlost.refresh.visit import Visit
 
 URI = "http://a.example/"
 DAY = 86_400_000
-TAGGED = Held(Visit(URI, "sha1:A", etag='"1"', time=0), None, URI, 5_000)
-MEASURED = Treatment(spared=3, sent=1)
+TAGGED = PageSnapshot(Visit(URI, "sha1:A", etag='"1"', time=0), None, URI, 5_000)
+MEASURED = HostBehaviour(spared=3, sent=1)
 
 
 def test_what_is_not_held_is_downloaded() -> None:
     """So is what is held without a digest, and everything if the scheme skips nothing."""
-    assert choose(trusting(), MEASURED, None, DAY) is Way.GET
-    assert choose(trusting(), MEASURED, replace(TAGGED, visit=Visit(URI, etag='"1"')), DAY) is Way.GET
-    assert choose(Policy(), MEASURED, TAGGED, DAY) is Way.GET
+    assert choose_fetch_method(trusting(), MEASURED, None, DAY) is FetchMethod.GET
+    assert (
+        choose_fetch_method(trusting(), MEASURED, replace(TAGGED, visit=Visit(URI, etag='"1"')), DAY) is FetchMethod.GET
+    )
+    assert choose_fetch_method(Policy(), MEASURED, TAGGED, DAY) is FetchMethod.GET
 
 
 def test_conditions_are_sent_only_where_they_do_what_the_scheme_does() -> None:
     """A host that was not measured, or contradicted the scheme, is asked for headers."""
-    assert choose(trusting(), MEASURED, TAGGED, DAY) is Way.CONDITIONAL
-    assert choose(trusting(), Treatment(), TAGGED, DAY) is Way.HEAD
-    assert choose(trusting(), replace(MEASURED, against=1), TAGGED, DAY) is Way.HEAD
-    assert choose(trusting(), replace(MEASURED, needless=9), TAGGED, DAY) is Way.HEAD
+    assert choose_fetch_method(trusting(), MEASURED, TAGGED, DAY) is FetchMethod.CONDITIONAL
+    assert choose_fetch_method(trusting(), HostBehaviour(), TAGGED, DAY) is FetchMethod.HEAD
+    assert choose_fetch_method(trusting(), replace(MEASURED, against=1), TAGGED, DAY) is FetchMethod.HEAD
+    assert choose_fetch_method(trusting(), replace(MEASURED, needless=9), TAGGED, DAY) is FetchMethod.HEAD
     bare = replace(TAGGED, visit=Visit(URI, "sha1:A"))
-    everything = Policy(means=dict.fromkeys(trusting().means, 0.0), most=0.01)
-    assert choose(everything, MEASURED, bare, DAY) is Way.HEAD, "there is nothing to send back"
+    everything = Policy(cell_probabilities=dict.fromkeys(trusting().cell_probabilities, 0.0), skip_threshold=0.01)
+    assert choose_fetch_method(everything, MEASURED, bare, DAY) is FetchMethod.HEAD, "there is nothing to send back"
 
 
 def test_a_host_whose_head_is_unlike_its_get_is_asked_by_get() -> None:
     """It is broken off behind its headers."""
-    assert choose(trusting(), Treatment(head_alike=5, head_unlike=1), TAGGED, DAY) is Way.ABORTED
+    assert (
+        choose_fetch_method(trusting(), HostBehaviour(head_alike=5, head_unlike=1), TAGGED, DAY) is FetchMethod.ABORTED
+    )
 
 
 def test_a_page_that_surely_changed_is_not_asked_for_twice() -> None:
     """A HEAD in vain costs more than bytes that are under way in vain."""
-    assert choose(trusting(), Treatment(), TAGGED, DAY, 0.999) is Way.ABORTED
-    assert choose(trusting(), Treatment(), replace(TAGGED, size=None), DAY, 0.5) is Way.HEAD
+    assert choose_fetch_method(trusting(), HostBehaviour(), TAGGED, DAY, 0.999) is FetchMethod.ABORTED
+    assert choose_fetch_method(trusting(), HostBehaviour(), replace(TAGGED, size=None), DAY, 0.5) is FetchMethod.HEAD
 
 
 def test_a_liar_is_downloaded_at_once() -> None:
     """Headers that would not be believed are not asked for."""
-    policy = replace(trusting(), strengths=(5.0,) * len(Policy().strengths))
-    assert choose(policy, MEASURED, TAGGED, DAY) is Way.CONDITIONAL
-    group = projected(cell_number("missing.same.missing.missing.silent"), 31)[2]
+    policy = replace(trusting(), prior_strengths=(5.0,) * len(Policy().prior_strengths))
+    assert choose_fetch_method(policy, MEASURED, TAGGED, DAY) is FetchMethod.CONDITIONAL
+    group = project_to_indicators(parse_cell("missing.same.missing.missing.silent"), 31)[2]
     policy.note("a.example", group, changed=True, times=3)
-    assert choose(policy, MEASURED, TAGGED, DAY) is Way.GET
+    assert choose_fetch_method(policy, MEASURED, TAGGED, DAY) is FetchMethod.GET
 
 
 def test_what_a_cache_may_keep_is_not_asked_for() -> None:
     """If the scheme has learned to believe that alone; not when the time is over."""
     kept = replace(TAGGED, visit=replace(TAGGED.visit, cache_control="max-age=172800"))
     policy = trusting()
-    assert choose(policy, Treatment(), kept, DAY) is Way.HEAD
-    believing = replace(policy, means={**policy.means, cell_number("missing.missing.missing.missing.fresh"): 0.0})
-    assert choose(believing, Treatment(), kept, DAY) is Way.SKIP
-    assert choose(believing, Treatment(), kept, 3 * DAY) is Way.HEAD
+    assert choose_fetch_method(policy, HostBehaviour(), kept, DAY) is FetchMethod.HEAD
+    believing = replace(
+        policy,
+        cell_probabilities={**policy.cell_probabilities, parse_cell("missing.missing.missing.missing.fresh"): 0.0},
+    )
+    assert choose_fetch_method(believing, HostBehaviour(), kept, DAY) is FetchMethod.SKIP
+    assert choose_fetch_method(believing, HostBehaviour(), kept, 3 * DAY) is FetchMethod.HEAD
 
 
 @pytest.mark.parametrize("values", [None, [], {"spared": "x", "sent": -1, "against": True, "strange": 3}, "text"])
 def test_what_is_no_measurement_is_measured_again(values: object) -> None:
     """Whatever somebody wrote into the state."""
-    assert Treatment.of(values) == Treatment()
+    assert HostBehaviour.from_json(values) == HostBehaviour()
 
 
 def test_measurements_are_kept_as_they_are() -> None:
     """What is written is read again."""
-    measured = Treatment(spared=4, sent=2, unasked=1)
-    assert Treatment.of(measured.values) == measured
+    measured = HostBehaviour(spared=4, sent=2, unasked=1)
+    assert HostBehaviour.from_json(measured.to_json) == measured
 
 
 @pytest.mark.parametrize("tag", ['"a\nX: y"', '"\x01"', '"\u20ac"', '"' + "a" * 9_000 + '"', ""])

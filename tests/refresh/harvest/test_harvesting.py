@@ -9,7 +9,7 @@ from tests.refresh.harvest.site import DAY, Served, Site, changing, kinds, log, 
 from unlost.formats.problems import Problems
 from unlost.refresh.harvest.state import HarvestState
 from unlost.refresh.policy import Policy
-from unlost.refresh.reading import Reading
+from unlost.refresh.reading import VisitLogReader
 
 LARGE = b" word" * 4_000
 """Behind every page: of smaller ones everything is under way before a GET can be broken off."""
@@ -81,7 +81,7 @@ def test_conditions_take_over_where_they_were_measured_to_do_the_same(tmp_path: 
             site.pages["/0"] = tagged(b"two", 2)
             await site.harvest(tmp_path, trusting())
             with HarvestState(tmp_path) as state:
-                assert state.treatment(f"127.0.0.1:{site.server.port}").equals_scheme
+                assert state.host_behaviour(f"127.0.0.1:{site.server.port}").matches_scheme
             site.pages["/0"] = tagged(b"three", 3)
             done = await site.harvest(tmp_path, trusting())
             assert done.outcomes == {"changed": 1, "not-modified": 4}
@@ -157,19 +157,19 @@ def test_a_server_that_says_304_unasked_is_asked_again(tmp_path: Path) -> None:
 def test_audits_find_liars_and_are_fed_back(tmp_path: Path) -> None:
     """A frozen tag is found out by an audit, the page is kept, the host not trusted again, and the log says weight."""
     policy = trusting(audit=1.0)
-    policy.strengths = (5.0,) * len(policy.strengths)
+    policy.prior_strengths = (5.0,) * len(policy.prior_strengths)
 
     async def run() -> None:
         async with changing({"/a": tagged(b"one", 1)}) as site:
             await site.harvest(tmp_path, policy)
             site.pages["/a"].body = b"two" + LARGE
             done = await site.harvest(tmp_path, policy)
-            assert (done.audited, done.lies, done.outcomes) == (1, 1, {"changed": 1})
+            assert (done.audited, done.false_claims, done.outcomes) == (1, 1, {"changed": 1})
             # Somebody else, with the same scheme, who has only the state.
             again = trusting()
-            again.strengths = policy.strengths
+            again.prior_strengths = policy.prior_strengths
             with HarvestState(tmp_path) as state:
-                for host, lies in state.lies().items():
+                for host, lies in state.false_claims().items():
                     for group, (times, _) in lies.items():
                         again.note(host, group, changed=True, times=times)
             site.pages["/a"].body = b"three" + LARGE
@@ -271,10 +271,10 @@ def test_the_log_is_what_learning_reads(tmp_path: Path) -> None:
 
     asyncio.run(run())
     problems = Problems()
-    reading = Reading(problems)
+    reading = VisitLogReader(problems)
     reading.read(tmp_path / "visits.ndjson")
-    tally = reading.finish().tally
-    assert (problems.total, reading.unknown) == (0, {})
+    tally = reading.build_history().tally
+    assert (problems.total, reading.unknown_fields) == (0, {})
     assert {name: tally[name] for name in ("successful", "not_modified", "failed")} == {
         "successful": 1, "not_modified": 2, "failed": 3,
     }  # fmt: skip
@@ -288,7 +288,7 @@ def test_a_host_that_is_gone_is_left_for_later(tmp_path: Path) -> None:
             site.pages["/robots.txt"] = Served(b"", status=503)
             done = await site.harvest(tmp_path, Policy(), patience=5.0)
             assert done.pending == 9
-            assert list(done.waiting) == [f"127.0.0.1:{site.server.port}"]
+            assert list(done.suspended_hosts) == [f"127.0.0.1:{site.server.port}"]
             del site.pages["/robots.txt"]
             done = await site.harvest(tmp_path, Policy())
             assert (done.pending, done.outcomes) == (0, {"new": 9})

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from tests.virtual_clock import VirtualClock
 from unlost.service.jobs import states
-from unlost.service.jobs.job import Job, Progress, State
+from unlost.service.jobs.job import Job, JobProgress, JobState
 from unlost.service.jobs.order import Order
 
 ORDER = Order("http://lost.example/", "me@example.org", "Me")
 
-_FIRST = (State.PROCESSING, State.QUEUED, State.COMPLETE)
+_FIRST = (JobState.PROCESSING, JobState.QUEUED, JobState.COMPLETE)
 
 
 class Shelf:
@@ -23,7 +23,7 @@ class Shelf:
     def submit(self, order: Order, *, is_confirmed: bool = False) -> Job:
         """Take an order."""
         now, number = self.clock.now(), len(self.jobs) + 1
-        job = Job(number, order, State.PENDING, now, now)
+        job = Job(number, order, JobState.PENDING, now, now)
         self.jobs[number] = states.confirm(job, now, number) if is_confirmed else job
         return self.jobs[number]
 
@@ -35,16 +35,16 @@ class Shelf:
     def claim(self, worker: str, seconds: float) -> Job | None:
         """Give a worker the next job."""
         now = self.clock.now()
-        free = [job for job in self.jobs.values() if states.is_free(job, worker, now)]
+        free = [job for job in self.jobs.values() if states.is_claimable(job, worker, now)]
         for job in sorted(free, key=lambda job: (_FIRST.index(job.state), job.turn, job.number)):
             claimed = self.change(job.number, lambda job, now: states.claim(job, worker, now, seconds))
-            if claimed.state is State.PROCESSING:
+            if claimed.state is JobState.PROCESSING:
                 return claimed
         return None
 
-    def beat(self, number: int, generation: int, seconds: float, progress: Progress) -> Job:
+    def beat(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job:
         """Note that a worker lives."""
-        return self.change(number, lambda job, now: states.beat(job, generation, now, seconds, progress))
+        return self.change(number, lambda job, now: states.renew_lease(job, generation, now, seconds, progress))
 
     def get(self, number: int) -> Job:
         """Return a job."""

@@ -8,9 +8,9 @@ import pytest
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, UsageError
 from unlost.service.jobs import admins as module
-from unlost.service.jobs.admins import Admins, hashed, is_password
+from unlost.service.jobs.admins import AdminStore, hash_password, verify_password
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.rules import Rules
+from unlost.service.jobs.rules import OrderRules
 
 PASSWORD = "a long enough password"
 
@@ -22,53 +22,53 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Admins]:
+def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[AdminStore]:
     """Have an administrator, with a hash that is quick to make."""
     monkeypatch.setattr(module, "_N", 16)
-    monkeypatch.setattr(module, "_NOBODY", hashed("nobody"))
+    monkeypatch.setattr(module, "_UNKNOWN_NAME_HASH", hash_password("nobody"))
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
     database.prepare()
-    found = Admins(database)
-    found.put("me", PASSWORD)
+    found = AdminStore(database)
+    found.set_password("me", PASSWORD)
     yield found
     database.close()
 
 
 def test_a_password_is_kept_as_a_slow_hash() -> None:
     """By scrypt with the least that is thought safe, another salt each time; only the right one fits."""
-    kept = hashed(PASSWORD)
+    kept = hash_password(PASSWORD)
     assert kept.startswith("scrypt$131072$8$1$")
     assert PASSWORD not in kept
-    assert is_password(PASSWORD, kept)
-    assert not is_password(PASSWORD + " ", kept)
-    assert hashed("x", b"1" * 16) != hashed("x", b"2" * 16)
+    assert verify_password(PASSWORD, kept)
+    assert not verify_password(PASSWORD + " ", kept)
+    assert hash_password("x", b"1" * 16) != hash_password("x", b"2" * 16)
 
 
-def test_sessions_begin_and_end(admins: Admins, clock: VirtualClock) -> None:
+def test_sessions_begin_and_end(admins: AdminStore, clock: VirtualClock) -> None:
     """By logging out, after two hours of nothing, after twelve of anything, and with a new password."""
     secret = admins.log_in("me", PASSWORD, "here")
     assert secret is not None
-    assert admins.name_of(secret) == "me"
+    assert admins.find_session(secret) == "me"
     for wrong in ("", secret[:-1], secret + "x", "x" * 200):
-        assert admins.name_of(wrong) is None
+        assert admins.find_session(wrong) is None
     admins.log_out(secret)
-    assert admins.name_of(secret) is None
+    assert admins.find_session(secret) is None
     idle = admins.log_in("me", PASSWORD, "here") or ""
     clock.advance(7_201)
-    assert admins.name_of(idle) is None
+    assert admins.find_session(idle) is None
     busy = admins.log_in("me", PASSWORD, "here") or ""
     for _ in range(11):
         clock.advance(3_600)
-        assert admins.name_of(busy) == "me"
+        assert admins.find_session(busy) == "me"
     clock.advance(3_601)
-    assert admins.name_of(busy) is None
+    assert admins.find_session(busy) is None
     old = admins.log_in("me", PASSWORD, "here") or ""
-    admins.put("me", PASSWORD + "!")
-    assert admins.name_of(old) is None
+    admins.set_password("me", PASSWORD + "!")
+    assert admins.find_session(old) is None
     assert admins.log_in("me", PASSWORD, "here") is None
 
 
-def test_guessing_is_slow(admins: Admins, clock: VirtualClock) -> None:
+def test_guessing_is_slow(admins: AdminStore, clock: VirtualClock) -> None:
     """After eight that are wrong nothing is tried for a while from there, not even the right one; elsewhere it is."""
     assert admins.log_in("nobody", PASSWORD, "here") is None
     for _ in range(8):
@@ -80,7 +80,7 @@ def test_guessing_is_slow(admins: Admins, clock: VirtualClock) -> None:
     assert admins.log_in("me", PASSWORD, "here") is not None
 
 
-def test_strangers_lock_nobody_out(admins: Admins, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strangers_lock_nobody_out(admins: AdminStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many machines guess, each has few tries, all together few a day; who is true gets in from elsewhere."""
     assert admins.log_in("me", PASSWORD, "home") is not None
     for number in range(50):
@@ -95,7 +95,7 @@ def test_strangers_lock_nobody_out(admins: Admins, clock: VirtualClock, monkeypa
     assert admins.log_in("me", PASSWORD, "home") is not None
     clock.advance(40 * 86_400)
     with admins._database.writing() as connection:
-        Rules(admins._database).forget(connection, clock.now())
+        OrderRules(admins._database).remove_old_counts(connection, clock.now())
     monkeypatch.setattr(module, "_MAX_TRIES_DAY", 60)
     for number in range(60):
         assert admins.log_in("me", "wrong", f"machine {number}") is None
@@ -107,9 +107,9 @@ def test_strangers_lock_nobody_out(admins: Admins, clock: VirtualClock, monkeypa
     assert admins.log_in("me", PASSWORD, "somewhere new") is not None
 
 
-def test_trying_many_names_is_no_way_round(admins: Admins, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trying_many_names_is_no_way_round(admins: AdminStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """From one network address, so many are tried for all names together: each takes memory and time."""
-    monkeypatch.setattr("unlost.service.jobs.admins.is_password", lambda *_: False)
+    monkeypatch.setattr("unlost.service.jobs.admins.verify_password", lambda *_: False)
     for number in range(40):
         assert admins.log_in(f"name {number}", "wrong", "here") is None
     with pytest.raises(BusyError):
@@ -117,10 +117,10 @@ def test_trying_many_names_is_no_way_round(admins: Admins, monkeypatch: pytest.M
     assert admins.log_in("one more", "wrong", "elsewhere") is None
 
 
-def test_passwords_that_are_none(admins: Admins) -> None:
+def test_passwords_that_are_none(admins: AdminStore) -> None:
     """Too short, too long, and names that nobody could type are refused."""
     for name, password in (("me", "short"), ("me", "x" * 1_001), ("", PASSWORD), ("a\nb", PASSWORD), (" a", PASSWORD)):
         with pytest.raises(UsageError):
-            admins.put(name, password)
+            admins.set_password(name, password)
     assert admins.count() == 1
     assert admins.log_in("me", "x" * 5_000, "here") is None

@@ -17,8 +17,8 @@ from unlost.errors import DatabaseError
 from unlost.service.jobs import database as module
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import Job, JobState
+from unlost.service.jobs.store import JobStore
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def database(file: Path) -> Iterator[Database]:
 
 def submit(database: Database) -> threading.Thread:
     """Order something, in a thread."""
-    thread = threading.Thread(target=lambda: Jobs(database).submit(ORDER))
+    thread = threading.Thread(target=lambda: JobStore(database).submit(ORDER))
     thread.start()
     return thread
 
@@ -53,14 +53,14 @@ def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) ->
             barrier.wait(timeout=60)
             found = Database(file_url(tmp_path / f"{number}.sqlite"))
             found.prepare()
-            Jobs(found).submit(ORDER, is_confirmed=True)
+            JobStore(found).submit(ORDER, is_confirmed=True)
             found.close()
 
     with ThreadPoolExecutor(processes) as pool:
         list(pool.map(start, range(processes)))
     for number in range(files):
         found = Database(file_url(tmp_path / f"{number}.sqlite"))
-        assert Jobs(found).counts()[State.QUEUED] == processes
+        assert JobStore(found).count_by_state()[JobState.QUEUED] == processes
         found.close()
 
 
@@ -86,12 +86,12 @@ def test_whoever_waits_is_next(file: Path, database: Database, monkeypatch: pyte
         for thread in threads:
             thread.join()
     assert max(paused) < 0.005
-    assert len(list(Jobs(database).history())) == 4
+    assert len(list(JobStore(database).history())) == 4
 
 
 def test_what_is_thought_keeps_nobody_waiting(file: Path, database: Database) -> None:
     """While it is looked at and thought about what to change, another may write; then it is thought about anew."""
-    jobs = Jobs(database)
+    jobs = JobStore(database)
     number = jobs.submit(ORDER).number
     thought: list[str] = []
 
@@ -109,7 +109,7 @@ def test_what_is_thought_keeps_nobody_waiting(file: Path, database: Database) ->
 
 def test_in_the_end_others_are_kept_waiting(file: Path, database: Database) -> None:
     """Whoever was outdated some times keeps others from writing, so that it comes to an end."""
-    jobs = Jobs(database)
+    jobs = JobStore(database)
     number = jobs.submit(ORDER).number
     refused: list[str] = []
 
@@ -132,12 +132,12 @@ def test_the_log_is_kept_short_beside_orders(file: Path, database: Database) -> 
         with closing(sqlite3.connect(f"file:{file}?immutable=1", uri=True)) as alone:  # as if there were no log
             return int(alone.execute("SELECT count(*) FROM job").fetchone()[0])
 
-    database.tidy()
-    jobs = Jobs(database)
+    database.checkpoint()
+    jobs = JobStore(database)
     for _ in range(200):  # of more pages than SQLite's own limit of a thousand
         jobs.submit(ORDER, is_confirmed=True)
     assert in_file() == 0
-    database.tidy()
+    database.checkpoint()
     assert in_file() == 200
     size = file.with_name("jobs.sqlite-wal").stat().st_size
     jobs.submit(ORDER, is_confirmed=True)
@@ -150,14 +150,14 @@ def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, mo
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(DatabaseError, match="locked"):
-            Jobs(database).submit(ORDER)
-        assert list(Jobs(database).history()) == []
+            JobStore(database).submit(ORDER)
+        assert list(JobStore(database).history()) == []
     with database.writing():
         thread_saw: list[str] = []
 
         def other_thread() -> None:
             try:
-                Jobs(database).submit(ORDER)
+                JobStore(database).submit(ORDER)
             except DatabaseError as error:
                 thread_saw.append(str(error))
 
@@ -165,12 +165,12 @@ def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, mo
         thread.start()
         thread.join()
     assert "locked" in thread_saw[0]
-    assert Jobs(database).submit(ORDER).number == 1
+    assert JobStore(database).submit(ORDER).number == 1
 
 
 def test_what_is_removed_is_nowhere_in_the_file(file: Path, database: Database) -> None:
     """Neither the file nor its log has the mail address of a job that was removed, nor its name."""
-    jobs = Jobs(database)
+    jobs = JobStore(database)
 
     def found() -> list[bool]:
         data = b"".join(each.read_bytes() for each in file.parent.iterdir() if each.is_file())
@@ -178,8 +178,8 @@ def test_what_is_removed_is_nowhere_in_the_file(file: Path, database: Database) 
 
     number = jobs.submit(replace(ORDER, mail="forgotten@example.org", name="Forgotten")).number
     jobs.submit(replace(ORDER, mail="kept@example.org"))
-    database.tidy()
+    database.checkpoint()
     assert found() == [True, True]
     jobs.change(number, states.remove)
-    database.tidy(is_emptied=True)
+    database.checkpoint(truncates=True)
     assert found() == [False, False]

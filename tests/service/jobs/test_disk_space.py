@@ -15,12 +15,12 @@ from tests.service.jobs.workers import Hold, Place, check, place
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
 from unlost.errors import SpaceError
-from unlost.service.jobs.bound import Bound
-from unlost.service.jobs.disk_space import FULL, LOW_SPACE, DiskSpace, SpaceLimits
+from unlost.service.jobs.bound import JobQuota
+from unlost.service.jobs.disk_space import QUOTA_REACHED, LOW_SPACE, DiskSpace, DiskSpaceLimits
 from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.job import State
-from unlost.service.jobs.packages import pack
-from unlost.service.jobs.rules import Limits
+from unlost.service.jobs.job import JobState
+from unlost.service.jobs.packages import write_packages
+from unlost.service.jobs.rules import OrderLimits
 
 TOO_MUCH = 10**9  # megabytes that no disk has
 BALLAST = b"\0" * 2_000_000
@@ -43,20 +43,20 @@ def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[Place]:
 
 def space_of(folder: Path, min_free: int = 0, max_total: int = 0) -> DiskSpace:
     """Return the disk space of a folder, with limits in megabytes."""
-    return DiskSpace(JobFolders(folder), SpaceLimits.of_megabytes(min_free, max_total))
+    return DiskSpace(JobFolders(folder), DiskSpaceLimits.from_megabytes(min_free, max_total))
 
 
 def test_limits(tmp_path: Path) -> None:
     """Free space below the floor and a total above the bound are a shortage; 0 is no limit."""
     (tmp_path / "00000001").mkdir()
     (tmp_path / "00000001" / "ballast").write_bytes(BALLAST)
-    assert space_of(tmp_path).count() == ""
-    assert space_of(tmp_path, min_free=1, max_total=3).count() == ""
+    assert space_of(tmp_path).measure() == ""
+    assert space_of(tmp_path, min_free=1, max_total=3).measure() == ""
     assert space_of(tmp_path, min_free=TOO_MUCH).shortage() == LOW_SPACE
     full = space_of(tmp_path, max_total=2)
-    assert full.count() == full.shortage() == FULL
+    assert full.measure() == full.shortage() == QUOTA_REACHED
     assert full.usage().used == len(BALLAST)
-    assert space_of(tmp_path / "new", min_free=1).count() == ""
+    assert space_of(tmp_path / "new", min_free=1).measure() == ""
 
 
 def test_requests_do_not_wait_for_a_count(tmp_path: Path) -> None:
@@ -70,22 +70,22 @@ def test_requests_do_not_wait_for_a_count(tmp_path: Path) -> None:
             assert end.wait(10)
             return len(BALLAST)
 
-    space = DiskSpace(ManyFiles(tmp_path), SpaceLimits.of_megabytes(0, 2))
+    space = DiskSpace(ManyFiles(tmp_path), DiskSpaceLimits.from_megabytes(0, 2))
     assert space.usage().used == 0
     with ThreadPoolExecutor(1) as pool:
-        counted = pool.submit(space.count)
+        counted = pool.submit(space.measure)
         assert counting.wait(10)
-        assert (space.count(), space.shortage(), space.usage().used) == ("", "", 0)
+        assert (space.measure(), space.shortage(), space.usage().used) == ("", "", 0)
         end.set()
-        assert counted.result() == space.shortage() == FULL
+        assert counted.result() == space.shortage() == QUOTA_REACHED
     assert space.usage().used == len(BALLAST)
 
 
 def test_a_recovery_stops(tmp_path: Path) -> None:
     """A shortage ends it as a limit does, but is not the end of the job."""
-    bound = Bound(tmp_path, Limits(), space=space_of(tmp_path, min_free=TOO_MUCH))
-    assert (bound.is_over(), bound.shortage, bound.reached) == (True, LOW_SPACE, "")
-    assert not Bound(tmp_path, Limits(), space=space_of(tmp_path)).is_over()
+    bound = JobQuota(tmp_path, OrderLimits(), space=space_of(tmp_path, min_free=TOO_MUCH))
+    assert (bound.is_exceeded(), bound.shortage, bound.reached) == (True, LOW_SPACE, "")
+    assert not JobQuota(tmp_path, OrderLimits(), space=space_of(tmp_path)).is_exceeded()
 
 
 @pytest.mark.parametrize("allowed", range(3))
@@ -103,9 +103,9 @@ def test_packing_stops(tmp_path: Path, allowed: int) -> None:
         return check
 
     with pytest.raises(SpaceError):
-        pack(folder, windows=True, language="en", check=check_at(2 * allowed + 1))
+        write_packages(folder, windows=True, language="en", check=check_at(2 * allowed + 1))
     assert not (folder / "packages").exists()
-    made = pack(folder, windows=True, language="en", check=check_at(1_000))
+    made = write_packages(folder, windows=True, language="en", check=check_at(1_000))
     assert [each.form for each in made] == ["zip", "tar.gz", "wacz"]
 
 
@@ -117,7 +117,7 @@ def test_no_job_starts(jobs: Place) -> None:
         wait_until(lambda: jobs.jobs.get(first.number).message == LOW_SPACE)
         second = jobs.order()
         wait_until(lambda: jobs.jobs.get(second.number).message == LOW_SPACE)
-        assert {each.state for each in jobs.jobs.listed()} == {State.QUEUED}
+        assert {each.state for each in jobs.jobs.list_jobs()} == {JobState.QUEUED}
         assert sum(LOW_SPACE in line for line in worker.lines) == 1, "it is logged once"
     with jobs.worker("spacious"):
         for job in (first, second):
@@ -136,11 +136,11 @@ def test_a_job_does_not_continue(jobs: Place, lost: Village) -> None:
         hold.wait()
         ballast.mkdir()
         (ballast / "file").write_bytes(BALLAST)
-        wait_until(lambda: worker.says(FULL))
+        wait_until(lambda: worker.says(QUOTA_REACHED))
         hold.release()
-        wait_until(lambda: jobs.jobs.get(job.number).state is State.QUEUED)
+        wait_until(lambda: jobs.jobs.get(job.number).state is JobState.QUEUED)
         waiting = jobs.jobs.get(job.number)
-        assert (waiting.message, waiting.generation) == (FULL, 1)
+        assert (waiting.message, waiting.generation) == (QUOTA_REACHED, 1)
         (ballast / "file").unlink()
         done = jobs.ended(job)
         check(jobs, done)

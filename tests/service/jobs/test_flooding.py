@@ -10,16 +10,16 @@ from starlette.requests import HTTPConnection
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, LimitError, UsageError
-from unlost.service.clients import Clients
+from unlost.service.clients import ClientIdentifier
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.keys import Keys
-from unlost.service.jobs.letters import Letters
-from unlost.service.jobs.pending import Origin
-from unlost.service.jobs.rows import customer_of
-from unlost.service.jobs.rules import Limits
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import Job, JobState
+from unlost.service.jobs.keys import LinkSigner
+from unlost.service.jobs.letters import MailOutbox
+from unlost.service.jobs.pending import OrderOrigin
+from unlost.service.jobs.rows import hash_customer
+from unlost.service.jobs.rules import OrderLimits
+from unlost.service.jobs.store import JobStore
 
 FREE = {"per_mail": 0, "per_client": 0, "per_address": 0}
 
@@ -31,22 +31,22 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def jobs(url: str, clock: VirtualClock) -> Iterator[Jobs]:
+def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
     """Have jobs without daily limits."""
     database = Database(url, clock)
     database.prepare()
-    found = Jobs(database, max_unfinished=10_000)
-    found.rules.set_limits(Limits(**FREE))
+    found = JobStore(database, max_unfinished=10_000)
+    found.rules.set_limits(OrderLimits(**FREE))
     yield found
     database.close()
 
 
-def ordered(jobs: Jobs, mail: str, network: str = "", wide: str = "") -> Job:
+def ordered(jobs: JobStore, mail: str, network: str = "", wide: str = "") -> Job:
     """Order something, unconfirmed."""
-    return jobs.submit(replace(ORDER, mail=mail), origin=Origin("", network, wide))
+    return jobs.submit(replace(ORDER, mail=mail), origin=OrderOrigin("", network, wide))
 
 
-def test_bounds_on_unconfirmed_orders(jobs: Jobs) -> None:
+def test_bounds_on_unconfirmed_orders(jobs: JobStore) -> None:
     """By default 10 per mail address, 20 per network, 100 per IPv6 /40, 200 per mail domain; none on confirmed ones."""
     cases: dict[str, tuple[int, Callable[[int], Job]]] = {
         "pending_mail": (10, lambda n: ordered(jobs, f"me+{n}@mail.example", f"a{n}")),
@@ -71,9 +71,9 @@ def test_bounds_on_unconfirmed_orders(jobs: Jobs) -> None:
         ordered(jobs, f"e{number}@gmail.com", f"e{number}")  # a large provider's domain has no bound
 
 
-def test_bounds_are_settings(jobs: Jobs) -> None:
+def test_bounds_are_settings(jobs: JobStore) -> None:
     """Other numbers hold at once; 0 is no bound."""
-    jobs.rules.set_limits(Limits(**FREE, pending_per_mail=1, pending_per_network=0))
+    jobs.rules.set_limits(OrderLimits(**FREE, pending_per_mail=1, pending_per_network=0))
     ordered(jobs, "me@mail.example", "a")
     with pytest.raises(LimitError):
         ordered(jobs, "me@mail.example", "b")
@@ -81,21 +81,21 @@ def test_bounds_are_settings(jobs: Jobs) -> None:
         ordered(jobs, f"{number}@gmail.com", "a")
 
 
-def test_networks_share_all_places(jobs: Jobs) -> None:
+def test_networks_share_all_places(jobs: JobStore) -> None:
     """With all places taken, a network with few orders gets one of the network with the most; that one gets none."""
-    jobs.rules.set_limits(Limits(**FREE, pending_total=10))
+    jobs.rules.set_limits(OrderLimits(**FREE, pending_total=10))
     flood = [ordered(jobs, f"{n}@gmail.com", "flood").number for n in range(9)]
     other = ordered(jobs, "o@gmail.com", "other").number
     mine = [ordered(jobs, f"m{n}@gmail.com", "mine").number for n in range(4)]
     found = {number: jobs.get(number).state for number in (*flood, other, *mine)}
-    assert [number for number in flood if found[number] is State.PENDING] == flood[:5]
-    assert all(found[number] is State.PENDING for number in (other, *mine))
+    assert [number for number in flood if found[number] is JobState.PENDING] == flood[:5]
+    assert all(found[number] is JobState.PENDING for number in (other, *mine))
     with pytest.raises(BusyError):
         ordered(jobs, "f@gmail.com", "flood")
-    assert jobs.counts()[State.PENDING] == 10
+    assert jobs.count_by_state()[JobState.PENDING] == 10
 
 
-def test_unconfirmed_orders_are_deleted_in_bulk(jobs: Jobs) -> None:
+def test_unconfirmed_orders_are_deleted_in_bulk(jobs: JobStore) -> None:
     """All, those of a mail domain, or those from the network of a job; confirmed ones stay."""
     a = [ordered(jobs, f"{n}@x.evil.example", f"a{n}").number for n in range(3)]
     b = [ordered(jobs, f"{n}@gmail.com", "b").number for n in range(3)]
@@ -108,67 +108,67 @@ def test_unconfirmed_orders_are_deleted_in_bulk(jobs: Jobs) -> None:
     assert [jobs.get(number).state.value for number in (*a, *b, *c)] == (
         ["queued", "removed", "removed"] + ["removed"] * 3 + ["queued", "removed", "removed"]
     )
-    assert Letters(jobs.database).take() == []
+    assert MailOutbox(jobs.database).claim() == []
 
 
-def test_email_goes_out_by_a_fair_queue(jobs: Jobs, clock: VirtualClock) -> None:
+def test_email_goes_out_by_a_fair_queue(jobs: JobStore, clock: VirtualClock) -> None:
     """However many one network ordered, and however long before, others are next; also after some were sent."""
-    letters = Letters(jobs.database)
+    letters = MailOutbox(jobs.database)
     for network in ("x", "y"):
         for number in range(20):
             ordered(jobs, f"{network}{number}@gmail.com", network)
     clock.advance(10)
-    first = letters.take(4)
-    letters.sent(first)
+    first = letters.claim(4)
+    letters.mark_sent(first)
     assert {letter.job.order.mail[0] for letter in first} == {"x", "y"}
     ordered(jobs, "me@gmail.com", "mine")
-    assert letters.take(4)[0].job.order.mail == "me@gmail.com"
+    assert letters.claim(4)[0].job.order.mail == "me@gmail.com"
 
 
-def test_what_a_killed_process_claimed_goes_out_within_two_minutes(jobs: Jobs, clock: VirtualClock) -> None:
+def test_what_a_killed_process_claimed_goes_out_within_two_minutes(jobs: JobStore, clock: VirtualClock) -> None:
     """What a living one claims stays with it, for as long as that takes."""
-    letters = Letters(jobs.database)
+    letters = MailOutbox(jobs.database)
     ordered(jobs, "me@gmail.com")
     ordered(jobs, "you@gmail.com")
-    (mine,) = letters.take(1)
-    (lost,) = letters.take(1)
+    (mine,) = letters.claim(1)
+    (lost,) = letters.claim(1)
     for _ in range(5):
         clock.advance(20)
         letters.renew({mine.number})
-    assert [letter.number for letter in letters.take()] == [lost.number]
-    letters.sent([mine])
+    assert [letter.number for letter in letters.claim()] == [lost.number]
+    letters.mark_sent([mine])
     letters.renew({mine.number})
     clock.advance(1_000)
-    assert [letter.number for letter in letters.take()] == [lost.number]
+    assert [letter.number for letter in letters.claim()] == [lost.number]
 
 
-def test_who_unsubscribed_gets_no_email(jobs: Jobs) -> None:
+def test_who_unsubscribed_gets_no_email(jobs: JobStore) -> None:
     """Nothing that waits and nothing new is sent, orders are refused, until it is undone."""
-    letters = Letters(jobs.database)
+    letters = MailOutbox(jobs.database)
     pending = ordered(jobs, "me@mail.example").number
     jobs.submit(replace(ORDER, mail="me@mail.example"), is_confirmed=True)
     claimed = jobs.claim("w", 60)
     assert claimed is not None
-    jobs.unsubscribe(customer_of("Me+x@mail.example"))
-    jobs.unsubscribe(customer_of("me@mail.example"))
-    assert jobs.get(pending).state is State.REMOVED
+    jobs.unsubscribe(hash_customer("Me+x@mail.example"))
+    jobs.unsubscribe(hash_customer("me@mail.example"))
+    assert jobs.get(pending).state is JobState.REMOVED
     jobs.change(claimed.number, lambda job, now: states.finish(job, 1, now, (), {}))
-    assert letters.take() == []
+    assert letters.claim() == []
     with pytest.raises(UsageError, match="wants no email"):
         ordered(jobs, "me@mail.example")
-    jobs.resubscribe(customer_of("me@mail.example"))
+    jobs.resubscribe(hash_customer("me@mail.example"))
     ordered(jobs, "me@mail.example")
-    assert len(letters.take()) == 1
+    assert len(letters.claim()) == 1
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
 def test_ports_of_clients_do_not_matter(address: str) -> None:
     """Some proxies add them: without this, all clients would share one bound."""
-    clients = Clients(Keys(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
+    clients = ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
 
-    def origin(forwarded: str) -> Origin:
+    def origin(forwarded: str) -> OrderOrigin:
         headers = [(b"x-forwarded-for", forwarded.encode())]
-        return clients.origin(HTTPConnection({"type": "http", "headers": headers, "client": ("127.0.0.1", 1)}))
+        return clients.order_origin(HTTPConnection({"type": "http", "headers": headers, "client": ("127.0.0.1", 1)}))
 
     with_port = f"[{address}]:4711" if ":" in address else f"{address}:4711"
     assert origin(with_port) == origin(address) != origin("192.0.3.1")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.service.jobs.folders import CHECKPOINT, JobFolders, checkpoint
-from unlost.service.jobs.keys import Keys, kept_secret
+from unlost.service.jobs.folders import CHECKPOINT_FILE, JobFolders, write_checkpoint
+from unlost.service.jobs.keys import LinkSigner, load_secret
 
 
 def write_state(folder: Path, value: int) -> None:
@@ -30,23 +30,23 @@ def state_of(folder: Path) -> int:
 @pytest.fixture
 def first(tmp_path: Path) -> Path:
     """Have a first generation at work: with one WARC that is finished, one that is not, and a checkpoint."""
-    folder = JobFolders(tmp_path).begin(7, 1)
+    folder = JobFolders(tmp_path).begin_generation(7, 1)
     (folder / "warc").mkdir()
     (folder / "warc" / "unlost-00001.warc.gz").write_bytes(b"finished")
     (folder / "warc" / "unlost-00002.warc.gz.open").write_bytes(b"open")
     write_state(folder, 1)
-    checkpoint(folder)
+    write_checkpoint(folder)
     return folder
 
 
 def test_the_next_begins_from_the_checkpoint(first: Path, tmp_path: Path) -> None:
     """It has the state as it was written down, all WARCs, and no more of what the old one writes from then on."""
     write_state(first, 2)
-    second = JobFolders(tmp_path).begin(7, 2)
+    second = JobFolders(tmp_path).begin_generation(7, 2)
     with (first / "warc" / "unlost-00002.warc.gz.open").open("ab") as file:
         file.write(b" and spoiled")
     write_state(first, 3)
-    checkpoint(first)
+    write_checkpoint(first)
     assert state_of(second) == 1
     assert (second / "warc" / "unlost-00001.warc.gz").read_bytes() == b"finished"
     assert (second / "warc" / "unlost-00001.warc.gz").stat().st_nlink == 2
@@ -57,46 +57,46 @@ def test_the_next_begins_from_the_checkpoint(first: Path, tmp_path: Path) -> Non
 def test_half_a_folder_is_never_begun_from(first: Path, tmp_path: Path) -> None:
     """Whoever was killed while its folder was made left nothing; the last whole one counts."""
     folders = JobFolders(tmp_path)
-    (folders.of(7) / "g2.part").mkdir()
-    (folders.of(7) / "g2.part" / "state.sqlite").write_bytes(b"half")
-    third = folders.begin(7, 3)
+    (folders.folder_of(7) / "g2.part").mkdir()
+    (folders.folder_of(7) / "g2.part" / "state.sqlite").write_bytes(b"half")
+    third = folders.begin_generation(7, 3)
     assert state_of(third) == 1
-    (folders.of(7) / "g4.part").mkdir()
-    assert state_of(folders.begin(7, 4)) == 1, "the third had the checkpoint, too, though it wrote none"
-    folders.keep_only(7, 4)
+    (folders.folder_of(7) / "g4.part").mkdir()
+    assert state_of(folders.begin_generation(7, 4)) == 1, "the third had the checkpoint, too, though it wrote none"
+    folders.remove_older_generations(7, 4)
     assert not first.exists()
     folders.remove(7)
-    assert not folders.of(7).exists()
+    assert not folders.folder_of(7).exists()
 
 
 def test_without_a_checkpoint_there_are_the_warcs(tmp_path: Path) -> None:
     """Killed before the first checkpoint, what it stored is found in its WARCs."""
     folders = JobFolders(tmp_path)
-    (folders.begin(1, 1) / "warc").mkdir()
-    (folders.generation(1, 1) / "warc" / "unlost-00001.warc.gz.open").write_bytes(b"x")
-    second = folders.begin(1, 2)
+    (folders.begin_generation(1, 1) / "warc").mkdir()
+    (folders.generation_folder(1, 1) / "warc" / "unlost-00001.warc.gz.open").write_bytes(b"x")
+    second = folders.begin_generation(1, 2)
     assert [path.name for path in second.rglob("*") if path.is_file()] == ["unlost-00001.warc.gz.open"]
 
 
 def test_a_generation_that_was_given_before(first: Path, tmp_path: Path) -> None:
     """A database from a backup gives a number again: what is in that folder is gone on with."""
-    again = JobFolders(tmp_path).begin(7, 1)
+    again = JobFolders(tmp_path).begin_generation(7, 1)
     assert again == first
     assert state_of(again) == 1
-    assert (again / CHECKPOINT).exists()
+    assert (again / CHECKPOINT_FILE).exists()
 
 
 def test_keys(tmp_path: Path) -> None:
     """A key opens its own job and no other; owner's and confirmation's are not each other's; secrets differ."""
-    secret = kept_secret(tmp_path / "secret")
-    assert kept_secret(tmp_path / "secret") == secret
+    secret = load_secret(tmp_path / "secret")
+    assert load_secret(tmp_path / "secret") == secret
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
-    keys = Keys(secret)
-    assert keys.owned(keys.owner(7)) == 7
-    assert keys.confirmed(keys.confirmation(7)) == 7
-    assert keys.owned(keys.confirmation(7)) is None
-    assert keys.owned(keys.owner(7).replace("7-", "8-", 1)) is None
-    assert Keys(kept_secret(tmp_path / "other")).owned(keys.owner(7)) is None
+    keys = LinkSigner(secret)
+    assert keys.verify_owner_key(keys.owner_key(7)) == 7
+    assert keys.verify_confirmation(keys.confirmation_code(7)) == 7
+    assert keys.verify_owner_key(keys.confirmation_code(7)) is None
+    assert keys.verify_owner_key(keys.owner_key(7).replace("7-", "8-", 1)) is None
+    assert LinkSigner(load_secret(tmp_path / "other")).verify_owner_key(keys.owner_key(7)) is None
     (tmp_path / "secret").write_text("short")
     with pytest.raises(InputError, match="ends all old links"):
-        kept_secret(tmp_path / "secret")
+        load_secret(tmp_path / "secret")

@@ -13,27 +13,27 @@ import pytest
 from tests.service.jobs.shelf import ORDER
 from unlost.errors import BusyError, DatabaseError
 from unlost.service.jobs import following as module
-from unlost.service.jobs.following import Following, Seen
-from unlost.service.jobs.job import Job, State
+from unlost.service.jobs.following import JobWatcher, JobSnapshot
+from unlost.service.jobs.job import Job, JobState
 
 if TYPE_CHECKING:
-    from unlost.service.jobs.store import Jobs
+    from unlost.service.jobs.store import JobStore
 
-WAITING = Job(1, ORDER, State.QUEUED, 0.0, 0.0)
-DONE = replace(WAITING, state=State.COMPLETE)
+WAITING = Job(1, ORDER, JobState.QUEUED, 0.0, 0.0)
+DONE = replace(WAITING, state=JobState.COMPLETE)
 
 
 class Looked:
     """Jobs that somebody looks at. asked: the numbers of each look. gate: whether looks may end."""
 
-    def __init__(self, *found: Seen) -> None:
+    def __init__(self, *found: JobSnapshot) -> None:
         self.found = {seen[0].number: seen for seen in found}
         self.asked: list[list[int]] = []
         self.gate = threading.Event()
         self.gate.set()
         self.error: DatabaseError | None = None
 
-    def watched(self, numbers: Sequence[int]) -> dict[int, Seen]:
+    def watched(self, numbers: Sequence[int]) -> dict[int, JobSnapshot]:
         """Return some."""
         self.asked.append(sorted(numbers))
         self.gate.wait()
@@ -41,9 +41,9 @@ class Looked:
             raise self.error
         return {number: self.found[number] for number in numbers if number in self.found}
 
-    def following(self) -> Following:
+    def following(self) -> JobWatcher:
         """Return who looks here, as often as it can."""
-        return Following(cast("Jobs", self), look=0.0)
+        return JobWatcher(cast("JobStore", self), poll_seconds=0.0)
 
 
 def tell(job: Job, place: int | None, link: str) -> dict[str, object]:
@@ -64,10 +64,10 @@ def test_a_crowd_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
         jobs = Looked(*((replace(WAITING, number=number), number) for number in range(1, 100)))
         jobs.gate.clear()
         following = jobs.following()
-        first = asyncio.create_task(following.look_up(1))
+        first = asyncio.create_task(following.get_snapshot(1))
         while not jobs.asked:
             await asyncio.sleep(0)
-        crowd = [asyncio.create_task(following.look_up(number)) for number in (2, 2, *range(2, 101))]
+        crowd = [asyncio.create_task(following.get_snapshot(number)) for number in (2, 2, *range(2, 101))]
         await asyncio.sleep(0)
         jobs.gate.set()
         found = await asyncio.gather(first, *crowd)
@@ -84,11 +84,11 @@ def test_a_database_that_is_away_is_said_to_all() -> None:
         jobs = Looked((WAITING, 1))
         jobs.error = DatabaseError("away")
         following = jobs.following()
-        found = await asyncio.gather(*(following.look_up(1) for _ in range(3)), return_exceptions=True)
+        found = await asyncio.gather(*(following.get_snapshot(1) for _ in range(3)), return_exceptions=True)
         assert [type(each) for each in found] == [DatabaseError] * 3
         jobs.error = None
         jobs.gate.clear()
-        left, stays = asyncio.create_task(following.look_up(1)), asyncio.create_task(following.look_up(1))
+        left, stays = asyncio.create_task(following.get_snapshot(1)), asyncio.create_task(following.get_snapshot(1))
         await asyncio.sleep(0)
         left.cancel()
         jobs.gate.set()
@@ -104,7 +104,7 @@ def test_from_the_first_event_to_the_last() -> None:
     async def run() -> None:
         jobs = Looked((WAITING, 2))
         following = jobs.following()
-        with following.watch(1, tell, "here", (WAITING, 2)) as watch:
+        with following.subscribe(1, tell, "here", (WAITING, 2)) as watch:
             events = watch.events()
             assert await anext(events) == event("queued", 2)
             jobs.found[1] = (WAITING, 1)
@@ -121,7 +121,7 @@ def test_what_others_know_is_not_looked_up_again() -> None:
 
     async def run() -> None:
         jobs = Looked((WAITING, 2))
-        following = Following(cast("Jobs", jobs), look=3_600.0)
+        following = JobWatcher(cast("JobStore", jobs), poll_seconds=3_600.0)
         told: list[str] = []
 
         def count(job: Job, place: int | None, link: str) -> dict[str, object]:
@@ -130,15 +130,15 @@ def test_what_others_know_is_not_looked_up_again() -> None:
 
         with ExitStack() as stack:
             for link in ("here", "here", "there", "here"):
-                seen = await following.look_up(1)
-                watch = stack.enter_context(following.watch(1, count, link, seen))
+                seen = await following.get_snapshot(1)
+                watch = stack.enter_context(following.subscribe(1, count, link, seen))
                 assert await anext(watch.events()) == event("queued", 2, link)
             assert told == ["here", "there"]
             while len(jobs.asked) < 2:
                 await asyncio.sleep(0)
             assert jobs.asked == [[1], [1]]  # by the first, and for all
         jobs.found[1] = (WAITING, 1)
-        assert await following.look_up(1) == (WAITING, 1)  # nobody watches any more
+        assert await following.get_snapshot(1) == (WAITING, 1)  # nobody watches any more
         following.close()
 
     asyncio.run(run())
@@ -150,7 +150,7 @@ def test_of_a_crowd_one_after_the_other_begins(monkeypatch: pytest.MonkeyPatch) 
     async def run() -> None:
         monkeypatch.setattr(module, "_APART_SECONDS", 3_600.0)
         following = Looked((WAITING, 1)).following()
-        crowd = [asyncio.create_task(following.look_up(1)) for _ in range(3)]
+        crowd = [asyncio.create_task(following.get_snapshot(1)) for _ in range(3)]
         assert await crowd[0] == (WAITING, 1)
         assert not any(each.done() for each in crowd[1:])
         for each in crowd:
@@ -165,11 +165,11 @@ def test_who_leaves_has_no_more_events() -> None:
     async def run() -> None:
         jobs = Looked((WAITING, 1))
         following = jobs.following()
-        with following.watch(1, tell, "here", (WAITING, 1)) as stays:
-            with following.watch(1, tell, "here", (WAITING, 1)) as leaves:
+        with following.subscribe(1, tell, "here", (WAITING, 1)) as stays:
+            with following.subscribe(1, tell, "here", (WAITING, 1)) as leaves:
                 events = leaves.events()
                 assert await anext(events) == event("queued", 1)
-                leaves.leave()
+                leaves.close()
                 assert [each async for each in events] == []
             assert following.watchers == 1
             jobs.found[1] = (DONE, None)
@@ -187,23 +187,23 @@ def test_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None
         following = Looked((WAITING, 1)).following()
         with ExitStack() as all_:
             first = all_.enter_context(ExitStack())
-            first.enter_context(following.seat(1, "here"))
-            all_.enter_context(following.seat(2, "here"))
+            first.enter_context(following.reserve(1, "here"))
+            all_.enter_context(following.reserve(2, "here"))
             for number, client in ((3, "here"), (3, "here")):
                 with pytest.raises(BusyError, match="2 watch this job, or from there"):
-                    all_.enter_context(following.seat(number, client))
-            all_.enter_context(following.seat(2, "there"))
+                    all_.enter_context(following.reserve(number, client))
+            all_.enter_context(following.reserve(2, "there"))
             with pytest.raises(BusyError, match="2 watch this job, or from there"):
-                all_.enter_context(following.seat(2, "elsewhere"))
+                all_.enter_context(following.reserve(2, "elsewhere"))
             first.close()
-            all_.enter_context(following.seat(3, "here"))
-            all_.enter_context(following.seat(4, "elsewhere"))
+            all_.enter_context(following.reserve(3, "here"))
+            all_.enter_context(following.reserve(4, "elsewhere"))
             with pytest.raises(BusyError, match="4 watch already"):
-                all_.enter_context(following.seat(5, "anywhere"))
-        with following.watch(1, tell, "here", (WAITING, 1)) as watch:
+                all_.enter_context(following.reserve(5, "anywhere"))
+        with following.subscribe(1, tell, "here", (WAITING, 1)) as watch:
             stream = watch.events()
             await anext(stream)
-            with following.seat(5, "anywhere"):
+            with following.reserve(5, "anywhere"):
                 following.close()
             assert [each async for each in stream] == []
 

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.service.jobs.shelf import ORDER
-from unlost.service.jobs.history import MEDIA_TYPES, row_of, written
-from unlost.service.jobs.job import Job, State
+from unlost.service.jobs.history import HISTORY_MEDIA_TYPES, history_row, write_history
+from unlost.service.jobs.job import Job, JobState
 
-JOB = Job(1, ORDER, State.COMPLETE, 0.0, 0.0, confirmed=1.0, figures={"requests": 7})
+JOB = Job(1, ORDER, JobState.COMPLETE, 0.0, 0.0, confirmed=1.0, figures={"requests": 7})
 
 
 def whole(jobs: Sequence[Job], form: str) -> str:
     """Return a history in one piece."""
-    return "".join(written(jobs, form))
+    return "".join(write_history(jobs, form))
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=4))
@@ -30,7 +30,7 @@ def test_every_form_says_the_same(texts: list[tuple[str, str]]) -> None:
         replace(JOB, number=number, order=replace(ORDER, name=name), message=message)
         for number, (name, message) in enumerate(texts, 1)
     ]
-    rows = [row_of(job) for job in jobs]
+    rows = [history_row(job) for job in jobs]
     assert json.loads(whole(jobs, "json")) == rows
     table = list(csv.DictReader(io.StringIO(whole(jobs, "csv"), newline="")))
     assert [row["number"] for row in table] == [str(row["number"]) for row in rows]
@@ -49,8 +49,8 @@ def test_no_spreadsheet_takes_it_for_a_formula(text: str) -> None:
 
 def test_of_nobody() -> None:
     """Where there were no jobs, each form is whole all the same."""
-    assert {form: whole([], form) for form in MEDIA_TYPES} == {
+    assert {form: whole([], form) for form in HISTORY_MEDIA_TYPES} == {
         "json": "[]\n",
-        "csv": ",".join(row_of(JOB)) + "\r\n",
+        "csv": ",".join(history_row(JOB)) + "\r\n",
         "xml": '<?xml version="1.0" encoding="UTF-8"?>\n<jobs>\n</jobs>\n',
     }

@@ -8,7 +8,7 @@ from tests.neighbours import hosts, postgresql
 from tests.recover.village import FILES, running, village
 from tests.service.jobs.workers import Hold, check, place
 from tests.waiting import wait_until
-from unlost.service.jobs.job import State
+from unlost.service.jobs.job import JobState
 
 
 def test_a_host_that_is_cut_off_and_comes_back(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_host_that_is_cut_off_and_comes_back(tmp_path: Path) -> None:
                 done = jobs.ended(job)
                 wait_until(lambda: first.says("no beat for as long as its lease"))
             check(jobs, done)
-            assert (done.state, done.generation) == (State.COMPLETE, 2)
+            assert (done.state, done.generation) == (JobState.COMPLETE, 2)
             asked = len(lost.replays())
             away.mend()
             wait_until(lambda: first.says(f"job {job.number} left"))

@@ -9,11 +9,11 @@ import pytest
 
 from unlost.errors import LeaseLostError
 from unlost.service.jobs import keeping
-from unlost.service.jobs.job import Job, Progress
+from unlost.service.jobs.job import Job, JobProgress
 from unlost.service.jobs.keeping import LeaseKeeper
 
 if TYPE_CHECKING:
-    from unlost.service.jobs.store import Jobs
+    from unlost.service.jobs.store import JobStore
 
 LEASE = 0.4  # seconds
 
@@ -44,8 +44,8 @@ class SilentFirst:
 
 def a_keeper(jobs: SilentFirst, lost: threading.Event, lease: float = LEASE) -> LeaseKeeper:
     """Return who keeps the lease of a job."""
-    job = SimpleNamespace(number=1, generation=1, progress=Progress())
-    return LeaseKeeper(cast("Jobs", jobs), cast("Job", job), lease, lost.set)
+    job = SimpleNamespace(number=1, generation=1, progress=JobProgress())
+    return LeaseKeeper(cast("JobStore", jobs), cast("Job", job), lease, lost.set)
 
 
 def test_who_has_given_a_job_up_keeps_it_no_more() -> None:

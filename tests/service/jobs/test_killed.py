@@ -21,7 +21,7 @@ from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
 from tests.waiting import wait_until
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.store import JobStore
 
 POINTS = 5
 """Kills in a round: fifty in ten rounds."""
@@ -88,7 +88,7 @@ def _is_all_there(orders: Orders, url: str, kills: int) -> None:
     """Every order that was answered for is there once; those whose answer was on its way may be there, too."""
     database = Database(url)
     try:
-        found = [job.order.name for job in Jobs(database).history()]
+        found = [job.order.name for job in JobStore(database).history()]
     finally:
         database.close()
     taken = set(orders.taken.values())

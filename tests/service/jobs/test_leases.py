@@ -16,8 +16,8 @@ from tests.virtual_clock import VirtualClock
 from unlost.errors import JobError, LeaseLostError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, Progress, State
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import Job, JobProgress, JobState
+from unlost.service.jobs.store import JobStore
 from unlost.service.jobs.tables import JOBS, LETTERS
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Queue(Protocol):
 
     def submit(self, order: object, *, is_confirmed: bool = False) -> Job: ...  # noqa: D102
     def claim(self, worker: str, seconds: float) -> Job | None: ...  # noqa: D102
-    def beat(self, number: int, generation: int, seconds: float, progress: Progress) -> Job: ...  # noqa: D102
+    def beat(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job: ...  # noqa: D102
     def change(self, number: int, change: object) -> Job: ...  # noqa: D102
     def get(self, number: int) -> Job: ...  # noqa: D102
     def retry(self, number: int) -> Job: ...  # noqa: D102
@@ -90,7 +90,7 @@ class Workers(RuleBasedStateMachine):
         free = {number for number, told in self.told.items() if (at := told.free_from()) is not None and at <= now}
         job = self.queue.claim(worker, LEASE)
         for number in free if job is None else ():
-            assert self.queue.get(number).state is State.FAILED, "a free job was not given to anybody"
+            assert self.queue.get(number).state is JobState.FAILED, "a free job was not given to anybody"
             self.told[number].said.append(("fail", 0, now, 0.0))
         if job is not None:
             assert job.number in free, "it was not free"
@@ -98,7 +98,7 @@ class Workers(RuleBasedStateMachine):
             self.told[job.number].said.append(("claim", job.generation, now, 0.0))
             self.believed.append((job.number, job.generation))
             for number in free - {job.number}:
-                if self.queue.get(number).state is State.FAILED:
+                if self.queue.get(number).state is JobState.FAILED:
                     self.told[number].said.append(("fail", 0, now, 0.0))
 
     def generations(self, number: int) -> list[int]:
@@ -117,7 +117,7 @@ class Workers(RuleBasedStateMachine):
         pause = 10.0 * number
         try:
             if word == "beat":
-                self.queue.beat(job, generation, LEASE, Progress(number))
+                self.queue.beat(job, generation, LEASE, JobProgress(number))
             else:
                 self.queue.change(job, self.ending(word, generation, pause))
         except LeaseLostError:
@@ -136,7 +136,7 @@ class Workers(RuleBasedStateMachine):
                 return states.finish(job, generation, now, (), {})
             if word == "fail":
                 return states.fail(job, generation, now, "no")
-            return states.give_back(job, generation, now, until)
+            return states.release(job, generation, now, until)
 
         return change
 
@@ -150,7 +150,7 @@ class Workers(RuleBasedStateMachine):
             if word == "retry":
                 self.queue.retry(number)
                 self.told[number].said.append(("queue", 0, self.clock.now(), 0.0))
-            elif self.queue.get(number).state is not State.CANCELLED:
+            elif self.queue.get(number).state is not JobState.CANCELLED:
                 self.queue.change(number, states.cancel)
                 self.told[number].said.append(("cancel", 0, self.clock.now(), 0.0))
 
@@ -171,7 +171,7 @@ class Workers(RuleBasedStateMachine):
             job = self.queue.claim("last", LEASE)
             if job is not None:
                 self.queue.change(job.number, self.ending("finish", job.generation, 0))
-        ended = {State.COMPLETE, State.FAILED, State.CANCELLED}
+        ended = {JobState.COMPLETE, JobState.FAILED, JobState.CANCELLED}
         assert {self.queue.get(number).state for number in self.told} <= ended
 
 
@@ -196,11 +196,11 @@ def test_the_rules_alone() -> None:
 
 
 @contextmanager
-def _jobs(url: str, clock: VirtualClock) -> Iterator[Jobs]:
+def _jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
     database = Database(url, clock)
     try:
         database.prepare()
-        yield Jobs(database)
+        yield JobStore(database)
     finally:
         database.close()
 

@@ -9,8 +9,8 @@ from tests.service.jobs.shelf import ORDER
 from unlost.errors import InputError
 from unlost.service.jobs import migrations
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import State
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import JobState
+from unlost.service.jobs.store import JobStore
 from unlost.service.jobs.tables import METADATA
 
 # A job as the first form of the tables has it: later forms must be able to read it.
@@ -31,11 +31,11 @@ def test_from_every_earlier_form(url: str, revision: str) -> None:
         migrations.upgrade(connection, revision)
         connection.exec_driver_sql(_FIRST)
     database.prepare()
-    jobs = Jobs(database)
+    jobs = JobStore(database)
     assert jobs.submit(ORDER, is_confirmed=True).number == 2
     claimed = jobs.claim("w", 60)
     assert claimed is not None
-    assert (claimed.number, claimed.order.url, claimed.state) == (1, "http://old.example/", State.PROCESSING)
+    assert (claimed.number, claimed.order.url, claimed.state) == (1, "http://old.example/", JobState.PROCESSING)
     database.close()
 
 

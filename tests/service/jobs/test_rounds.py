@@ -5,50 +5,57 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.recover.doors import Closing
-from unlost.recover.result import Result
-from unlost.recover.state.resources import Standing
+from unlost.recover.doors import Suspension
+from unlost.recover.result import RecoveryRunResult
+from unlost.recover.state.resources import ResourceStatus
 from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.job import Job, Progress, State
-from unlost.service.jobs.work import Tools, Work, remark
+from unlost.service.jobs.job import Job, JobProgress, JobState
+from unlost.service.jobs.work import WorkerContext, JobRunner, summarize_open_issues
 
 if TYPE_CHECKING:
-    from unlost.service.jobs.store import Jobs
+    from unlost.service.jobs.store import JobStore
 
 NOW = 1_700_000_000.0
 
 
-def work(rounds: int, before: int, recovered: int) -> Work:
+def work(rounds: int, before: int, recovered: int) -> JobRunner:
     """Return the work of one round. before, recovered: resources that had come before it, and have now."""
     clock = VirtualClock(NOW)
-    tools = Tools(cast("Jobs", None), JobFolders(Path("/nonexistent")), {}, lambda _: None, clock, pause=600)  # type: ignore[arg-type, return-value]
-    job = Job(1, ORDER, State.PROCESSING, NOW, NOW, rounds=rounds, progress=Progress(before))
-    found = Work(tools, job)
-    found._progress = Progress(recovered)
+    tools = WorkerContext(
+        cast("JobStore", None), JobFolders(Path("/nonexistent")), {}, lambda _: None, clock, round_pause_seconds=600
+    )  # type: ignore[arg-type, return-value]
+    job = Job(1, ORDER, JobState.PROCESSING, NOW, NOW, rounds=rounds, progress=JobProgress(before))
+    found = JobRunner(tools, job)
+    found._progress = JobProgress(recovered)
     return found
 
 
 def result(
-    failed: int = 0, closed: dict[str, Closing] | None = None, unlisted: dict[str, str] | None = None, queued: int = 0
-) -> Result:
+    failed: int = 0,
+    closed: dict[str, Suspension] | None = None,
+    unlisted: dict[str, str] | None = None,
+    queued: int = 0,
+) -> RecoveryRunResult:
     """Return how a round ended."""
-    counts = dict.fromkeys(Standing, 0) | {Standing.QUEUED: queued}
-    return Result(counts, closed or {}, unlisted or {}, failed, {}, is_stopped=False, is_enough=False)
+    counts = dict.fromkeys(ResourceStatus, 0) | {ResourceStatus.QUEUED: queued}
+    return RecoveryRunResult(
+        counts, closed or {}, unlisted or {}, failed, {}, is_stopped=False, has_reached_limit=False
+    )
 
 
-QUOTA = {"a": Closing(NOW + 9_000, "quota", "its quota of the day is used up")}
+QUOTA = {"a": Suspension(NOW + 9_000, "quota", "its quota of the day is used up")}
 
 
 def test_what_is_done_is_done() -> None:
     """Nothing is waited for."""
-    assert work(0, 0, 5)._when_again(result()) is None
+    assert work(0, 0, 5)._next_round_time(result()) is None
 
 
 def test_whoever_is_closed_says_when() -> None:
     """A job waits until the first archive can be asked; if others failed, only for the pause."""
-    assert work(0, 0, 5)._when_again(result(closed=QUOTA, queued=3)) == NOW + 9_000
-    assert work(0, 0, 5)._when_again(result(closed=QUOTA, queued=3, failed=1)) == NOW + 600
-    assert work(0, 0, 5)._when_again(result(unlisted={"b": "no"})) == NOW + 600
+    assert work(0, 0, 5)._next_round_time(result(closed=QUOTA, queued=3)) == NOW + 9_000
+    assert work(0, 0, 5)._next_round_time(result(closed=QUOTA, queued=3, failed=1)) == NOW + 600
+    assert work(0, 0, 5)._next_round_time(result(unlisted={"b": "no"})) == NOW + 600
 
 
 def test_failures_do_not_hold_back_what_came() -> None:
@@ -56,8 +63,8 @@ def test_failures_do_not_hold_back_what_came() -> None:
 
     def is_offered(recovered: int, queued: int, **more: Any) -> bool:  # noqa: ANN401  as `result` has them
         found = work(0, 0, recovered)
-        found._progress = Progress(recovered, 0, queued)
-        return found._is_enough_to_offer(result(queued=queued, **more))
+        found._progress = JobProgress(recovered, 0, queued)
+        return found._can_offer(result(queued=queued, **more))
 
     assert is_offered(3, 1, failed=1)
     assert is_offered(1, 9, failed=9)
@@ -70,8 +77,11 @@ def test_failures_do_not_hold_back_what_came() -> None:
 def test_three_rounds_for_nothing_are_enough() -> None:
     """What still fails then is said, and the job is complete; whatever came in between begins the count anew."""
     failing = result(failed=2, unlisted={"b": "no"})
-    assert work(1, 5, 5)._when_again(failing) == NOW + 600
-    assert work(2, 5, 5)._when_again(failing) is None
-    assert work(2, 5, 6)._when_again(failing) == NOW + 600
-    assert remark(failing) == "b gave no whole list; 2 resources may be had another time, since archives failed"
-    assert remark(result(closed=QUOTA)) == "a could not be asked for all"
+    assert work(1, 5, 5)._next_round_time(failing) == NOW + 600
+    assert work(2, 5, 5)._next_round_time(failing) is None
+    assert work(2, 5, 6)._next_round_time(failing) == NOW + 600
+    assert (
+        summarize_open_issues(failing)
+        == "b gave no whole list; 2 resources may be had another time, since archives failed"
+    )
+    assert summarize_open_issues(result(closed=QUOTA)) == "a could not be asked for all"

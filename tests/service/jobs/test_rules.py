@@ -9,14 +9,14 @@ from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BlockedError, LimitError, UsageError
 from unlost.service.jobs import states
-from unlost.service.jobs.bound import Bound
+from unlost.service.jobs.bound import JobQuota
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import State
-from unlost.service.jobs.log import events_of, seconds_worked
-from unlost.service.jobs.order import order_of
-from unlost.service.jobs.pending import Origin
-from unlost.service.jobs.rules import Limits, Rules, domain_of, is_below, is_private
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import JobState
+from unlost.service.jobs.log import list_events, seconds_worked
+from unlost.service.jobs.order import parse_order
+from unlost.service.jobs.pending import OrderOrigin
+from unlost.service.jobs.rules import OrderLimits, OrderRules, parse_domain, is_host_below, is_private_host
+from unlost.service.jobs.store import JobStore
 
 DAY = 86_400.0
 
@@ -27,25 +27,25 @@ def test_limits_of_a_day(url: str, kind: str) -> None:
     clock = VirtualClock(1_700_000_000)
     database = Database(url, clock)
     database.prepare()
-    jobs = Jobs(database)
-    jobs.rules.set_limits(replace(Limits(0, 0, 0), **{f"per_{kind}": 2}))
+    jobs = JobStore(database)
+    jobs.rules.set_limits(replace(OrderLimits(0, 0, 0), **{f"per_{kind}": 2}))
     same = {"mail": ("me@example.org", "x", "http://{}.example/"), "client": ("{}@example.org", "x", "http://{}.example/"),
             "address": ("{}@example.org", "{}", "http://lost.example/{}")}[kind]  # fmt: skip
 
     def submit(number: int) -> None:
         mail, client, address = (each.format(number) for each in same)
-        jobs.submit(replace(ORDER, mail=mail, url=address), origin=Origin(client))
+        jobs.submit(replace(ORDER, mail=mail, url=address), origin=OrderOrigin(client))
 
     submit(1)
     submit(2)
     with pytest.raises(LimitError) as refused:
         submit(3)
     assert refused.value.kind == kind
-    jobs.submit(replace(ORDER, mail="other@example.org", url="http://other.example/"), origin=Origin("other"))
+    jobs.submit(replace(ORDER, mail="other@example.org", url="http://other.example/"), origin=OrderOrigin("other"))
     clock.advance(DAY + 1)
-    jobs.look_after()
+    jobs.apply_retention()
     submit(4)
-    jobs.submit(replace(ORDER, mail="me@example.org"), is_confirmed=True, origin=Origin("x"))  # an administrator's
+    jobs.submit(replace(ORDER, mail="me@example.org"), is_confirmed=True, origin=OrderOrigin("x"))  # an administrator's
     database.close()
 
 
@@ -65,18 +65,18 @@ def test_private_hosts_are_refused(tmp_path: Path, address: str) -> None:
     """Also to administrators, unless a setting allows them."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
-    order = order_of({"url": address, "mail": "me@example.org"}, ())
+    order = parse_order({"url": address, "mail": "me@example.org"}, ())
     for is_confirmed in (False, True):
         with pytest.raises(BlockedError, match="url: expected a public site"):
-            Jobs(database).submit(order, is_confirmed=is_confirmed)
-    assert Jobs(database, allows_private=True).submit(order).number == 1
+            JobStore(database).submit(order, is_confirmed=is_confirmed)
+    assert JobStore(database, allows_private=True).submit(order).number == 1
     database.close()
 
 
 @pytest.mark.parametrize("host", ["lost.example", "local.lost.example", "8.8.8.8", "[2606:4700::1111]", "home.page"])
 def test_public_hosts_are_not_private(host: str) -> None:
     """Names that look alike, and public addresses."""
-    assert not is_private(host)
+    assert not is_private_host(host)
 
 
 @pytest.mark.parametrize(
@@ -92,31 +92,31 @@ def test_public_hosts_are_not_private(host: str) -> None:
 )
 def test_mail_addresses_of_international_domains(mail: str, stored: str) -> None:
     """Their domain is stored as ASCII, which every mail server takes."""
-    assert order_of({"url": "lost.example", "mail": mail}, ()).mail == stored
+    assert parse_order({"url": "lost.example", "mail": mail}, ()).mail == stored
 
 
 @pytest.mark.parametrize("mail", ["mé@example.org", "me@bü cher.de", "me@bü:80", "me@ü@b", "me@ü/x", "me@" + "ü" * 254])
 def test_what_is_no_mail_address(mail: str) -> None:
     """Nor is it one after its domain was converted."""
     with pytest.raises(UsageError, match="mail: expected"):
-        order_of({"url": "lost.example", "mail": mail}, ())
+        parse_order({"url": "lost.example", "mail": mail}, ())
 
 
 def test_names_of_files_are_those_of_windows_by_default() -> None:
     """Unless the order says otherwise."""
     order = {"url": "lost.example", "mail": "me@example.org"}
-    assert [order_of({**order, **more}, ()).windows for more in ({}, {"windows": False})] == [True, False]
+    assert [parse_order({**order, **more}, ()).windows for more in ({}, {"windows": False})] == [True, False]
 
 
 def test_blocked_sites(url: str) -> None:
     """A domain and all below it is refused, also to administrators; its neighbours are not."""
     database = Database(url)
     database.prepare()
-    jobs, rules = Jobs(database), Rules(database)
+    jobs, rules = JobStore(database), OrderRules(database)
     assert rules.block("https://WWW.Gone.example./x", "asked") == "gone.example"
     rules.block("b.gone.example", "asked")
     rules.block("gone.example", "asked again")
-    assert [(each.domain, each.reason) for each in rules.blocked()] == [
+    assert [(each.domain, each.reason) for each in rules.list_blocked()] == [
         ("b.gone.example", "asked"), ("gone.example", "asked again"),
     ]  # fmt: skip
     for address in ("http://gone.example/", "https://a.b.gone.example:8080/x", "http://GONE.example"):
@@ -131,7 +131,7 @@ def test_blocked_sites(url: str) -> None:
     assert not rules.is_blocked("http://gone.example/")
     for wrong in ("", "a b", "x" * 300, "http://[::1]/", "..", "-a.example"):
         with pytest.raises(UsageError):
-            domain_of(wrong)
+            parse_domain(wrong)
     database.close()
 
 
@@ -146,10 +146,10 @@ def test_no_spelling_goes_round_a_block(tmp_path: Path, address: str) -> None:
     """However the address of a blocked site is written, it is refused, counted and taken down as that site."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
-    jobs = Jobs(database)
-    order = order_of({"url": address, "mail": "me@example.org"}, ())
+    jobs = JobStore(database)
+    order = parse_order({"url": address, "mail": "me@example.org"}, ())
     job = jobs.submit(order)
-    assert [each.number for each in jobs.below(jobs.rules.block("bücher.example", "asked"))] == [job.number]
+    assert [each.number for each in jobs.list_below_domain(jobs.rules.block("bücher.example", "asked"))] == [job.number]
     with pytest.raises(BlockedError):
         jobs.submit(order)
     database.close()
@@ -159,12 +159,12 @@ def test_takedown_finds_all_jobs(url: str) -> None:
     """Those of a domain and below it, in whatever state, but not those that were removed already."""
     database = Database(url)
     database.prepare()
-    jobs = Jobs(database)
+    jobs = JobStore(database)
     hosts = ("gone.example", "a.gone.example", "notgone.example")
     numbers = [jobs.submit(replace(ORDER, url=f"http://{host}/"), is_confirmed=True).number for host in hosts]
-    assert [job.number for job in jobs.below("gone.example")] == numbers[:2]
-    assert is_below("http://a.gone.example/", "gone.example")
-    assert jobs.durations() == []
+    assert [job.number for job in jobs.list_below_domain("gone.example")] == numbers[:2]
+    assert is_host_below("http://a.gone.example/", "gone.example")
+    assert jobs.recent_durations() == []
     database.close()
 
 
@@ -172,22 +172,22 @@ def test_the_log_of_a_job(url: str) -> None:
     """Every state and every worker is noted, in order, with who or why; that a worker lives is not."""
     database = Database(url)
     database.prepare()
-    jobs = Jobs(database)
+    jobs = JobStore(database)
     number = jobs.submit(ORDER).number
     jobs.confirm(number)
     claimed = jobs.claim("w", 60)
     assert claimed is not None
-    jobs.beat(number, claimed.generation, 60, claimed.progress)
+    jobs.renew_lease(number, claimed.generation, 60, claimed.progress)
     jobs.change(number, states.pause)
     jobs.change(number, states.resume)
     assert jobs.place(jobs.get(number)) == 1
     jobs.change(number, states.remove)
-    found = [(each.what, each.detail) for each in events_of(database, number)]
+    found = [(each.what, each.detail) for each in list_events(database, number)]
     assert found == [
         ("pending", ""), ("queued", ""), ("processing", "w, generation 1"), ("paused", ""), ("queued", ""),
         ("removed", "cancelled"),
     ]  # fmt: skip
-    assert jobs.get(number).state is State.REMOVED
+    assert jobs.get(number).state is JobState.REMOVED
     database.close()
 
 
@@ -196,19 +196,19 @@ def test_how_long_a_job_was_worked_on(url: str) -> None:
     clock = VirtualClock(1_700_000_000)
     database = Database(url, clock)
     database.prepare()
-    jobs = Jobs(database)
+    jobs = JobStore(database)
     number = jobs.submit(ORDER, is_confirmed=True).number
     assert seconds_worked(database, number) == 0
     jobs.claim("w", 60)
     clock.advance(50)
-    jobs.change(number, lambda job, now: states.give_back(job, 1, now))
+    jobs.change(number, lambda job, now: states.release(job, 1, now))
     clock.advance(DAY)
     jobs.claim("w", 60)
     clock.advance(DAY)  # it is lost: a minute counts
     jobs.claim("other", 60)
     clock.advance(5)
     assert seconds_worked(database, number) == 115
-    assert [each.what for each in events_of(database, number)][-3:] == ["processing", "lost", "processing"]
+    assert [each.what for each in list_events(database, number)][-3:] == ["processing", "lost", "processing"]
     jobs.change(number, states.cancel)
     jobs.retry(number)
     clock.advance(DAY)
@@ -222,16 +222,19 @@ def test_a_recovery_that_becomes_too_large(tmp_path: Path, monkeypatch: pytest.M
     """It is stopped at the size or the time that is set, and says which; 0 is no limit."""
     now = 0.0
     monkeypatch.setattr("unlost.service.jobs.bound.time.monotonic", lambda: now)
-    large, endless = Bound(tmp_path, Limits(megabytes=1, hours=0)), Bound(tmp_path, Limits(megabytes=0, hours=0))
-    long = Bound(tmp_path / "nowhere", Limits(megabytes=1, hours=2))
+    large, endless = (
+        JobQuota(tmp_path, OrderLimits(megabytes=1, hours=0)),
+        JobQuota(tmp_path, OrderLimits(megabytes=0, hours=0)),
+    )
+    long = JobQuota(tmp_path / "nowhere", OrderLimits(megabytes=1, hours=2))
     (tmp_path / "a.warc.gz").write_bytes(bytes(600_000))
-    assert not large.is_over()
+    assert not large.is_exceeded()
     (tmp_path / "b.warc.gz").write_bytes(bytes(600_000))
-    assert not large.is_over(), "it looks once a second"
+    assert not large.is_exceeded(), "it looks once a second"
     now = 7_199.0
-    assert (large.is_over(), large.reached) == (True, "it ended at 1 MB, which is the limit here")
-    assert not long.is_over()
+    assert (large.is_exceeded(), large.reached) == (True, "it ended at 1 MB, which is the limit here")
+    assert not long.is_exceeded()
     now = 7_201.0
-    assert (long.is_over(), long.reached) == (True, "it ended after 2 hours, which is the limit here")
-    assert not endless.is_over()
-    assert Bound(tmp_path / "nowhere", Limits(hours=2), worked=7_200.0).is_over()
+    assert (long.is_exceeded(), long.reached) == (True, "it ended after 2 hours, which is the limit here")
+    assert not endless.is_exceeded()
+    assert JobQuota(tmp_path / "nowhere", OrderLimits(hours=2), worked=7_200.0).is_exceeded()

@@ -32,7 +32,7 @@ from tests.service.jobs.workers import Hold
 from tests.service.pages.visits import Visitor
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
-from unlost.recover.export.manifest import MANIFEST
+from unlost.recover.export.manifest import MANIFEST_NAME
 from unlost.service import body, jobs_api
 from unlost.service.jobs.following import _MAX_OF_ONE
 
@@ -82,7 +82,7 @@ def test_from_order_to_pick_up(service: Service) -> None:
     assert service.ask("GET", path, Range="bytes=1000-", If_Range='"other"').status == 200
     with zipfile.ZipFile(io.BytesIO(first.body + rest.body)) as packed:
         assert packed.testzip() is None
-        assert len(set(packed.namelist()) - {MANIFEST}) == FILES
+        assert len(set(packed.namelist()) - {MANIFEST_NAME}) == FILES
     assert service.ask("GET", path, Range="bytes=99999999-").status == 416
     wait_until(lambda: service.status(key)["picked_up"] is not None)
     assert service.ask("HEAD", f"/api/jobs/{key}/package/wacz").headers["content-type"] == "application/wacz"
@@ -247,7 +247,7 @@ def test_orders_that_are_none(service: Service) -> None:
 
 def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sends headers and then nothing is not waited for, and told so."""
-    monkeypatch.setattr(body, "_SECONDS", 0.01)
+    monkeypatch.setattr(body, "_BODY_SECONDS", 0.01)
 
     async def never() -> dict[str, object]:
         await asyncio.Event().wait()
@@ -256,7 +256,7 @@ def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
         with pytest.raises(HTTPException, match="408"):
-            await jobs_api._body(Request(scope, never))
+            await jobs_api._read_json(Request(scope, never))
 
     asyncio.run(run())
 

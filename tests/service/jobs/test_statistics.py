@@ -8,13 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.service.jobs.job import Job, Package, Progress, State
+from unlost.service.jobs.job import Job, JobPackage, JobProgress, JobState
 from unlost.service.jobs.order import Order
-from unlost.service.jobs.statistics import ADDRESS, BINS, MOST_TLDS, OTHERS, Spread, statistics_of, tld_of
+from unlost.service.jobs.statistics import (
+    IP_ADDRESS,
+    HISTOGRAM_BINS,
+    MAX_TLDS,
+    OTHER_TLDS,
+    RunningSummary,
+    compute_statistics,
+    top_level_domain,
+)
 
 DAY = 86_400.0
 MAY = 1_399_000_000.0  # 2014-05-02
-PACKAGE = Package("zip", "g1/packages/site.zip", 1, "x")
+PACKAGE = JobPackage("zip", "g1/packages/site.zip", 1, "x")
 
 
 def figures(**archives: tuple[int, int]) -> dict[str, object]:
@@ -24,8 +32,8 @@ def figures(**archives: tuple[int, int]) -> dict[str, object]:
 
 def complete(number: int, url: str, counts: tuple[int, int], days: float, **archives: tuple[int, int]) -> Job:
     """Return a job that is complete. counts: what was recovered, and what is missing."""
-    made = Job(number, Order(url, "me@example.org"), State.COMPLETE, MAY - 100, MAY, confirmed=MAY)
-    found = replace(made, ended=MAY + days * DAY, progress=Progress(*counts), figures=figures(**archives))
+    made = Job(number, Order(url, "me@example.org"), JobState.COMPLETE, MAY - 100, MAY, confirmed=MAY)
+    found = replace(made, ended=MAY + days * DAY, progress=JobProgress(*counts), figures=figures(**archives))
     return replace(found, packages=(PACKAGE,))
 
 
@@ -33,17 +41,19 @@ def jobs() -> list[Job]:
     """Return some of every kind."""
     taken = replace(complete(1, "http://a.com/", (80, 20), 1, ia=(60, 200), other=(20, 100)), picked_up=MAY + 2 * DAY)
     waiting = complete(2, "http://b.com/", (30, 70), 3, ia=(30, 40), other=(0, 10))
-    gone = replace(complete(3, "http://c.org/", (100, 0), 40, ia=(100, 60)), state=State.REMOVED, packages=())
+    gone = replace(complete(3, "http://c.org/", (100, 0), 40, ia=(100, 60)), state=JobState.REMOVED, packages=())
     nothing = complete(4, "http://10.0.0.1/", (0, 1), 0, ia=(0, 4), never=(0, 0))
-    cancelled = replace(nothing, number=5, state=State.CANCELLED, figures={}, order=Order("http://d.com/", page=True))
-    queued = Job(6, Order("http://e.com/", "me@example.org"), State.QUEUED, MAY, MAY, confirmed=MAY)
+    cancelled = replace(
+        nothing, number=5, state=JobState.CANCELLED, figures={}, order=Order("http://d.com/", page=True)
+    )
+    queued = Job(6, Order("http://e.com/", "me@example.org"), JobState.QUEUED, MAY, MAY, confirmed=MAY)
     return [taken, waiting, gone, nothing, cancelled, queued]
 
 
 @pytest.fixture
 def found() -> Any:  # noqa: ANN401  an object of JSON
     """Return the numbers of them."""
-    return statistics_of(jobs()).to_json()
+    return compute_statistics(jobs()).to_json()
 
 
 def test_what_is_counted(found: Any) -> None:  # noqa: ANN401
@@ -76,7 +86,11 @@ def test_how_resources_and_days_lie(found: Any) -> None:  # noqa: ANN401
 def test_the_histogram(found: Any) -> None:  # noqa: ANN401
     """Each job is in the tenth that its share is in; all of it is in the last."""
     assert [each["jobs"] for each in found["histogram"]] == [1, 0, 0, 1, 0, 0, 0, 0, 1, 1]
-    assert (found["histogram"][0]["from"], found["histogram"][-1]["to"], len(found["histogram"])) == (0, 1, BINS)
+    assert (found["histogram"][0]["from"], found["histogram"][-1]["to"], len(found["histogram"])) == (
+        0,
+        1,
+        HISTOGRAM_BINS,
+    )
 
 
 def test_by_month(found: Any) -> None:  # noqa: ANN401
@@ -92,7 +106,7 @@ def test_by_top_level_domain(found: Any) -> None:  # noqa: ANN401
     """Those with most jobs come first; a share is the mean of the jobs': one large site does not hide others."""
     assert found["tlds"] == [
         {"tld": "com", "complete": 2, "discovered": 200, "recovered": 110, "share": pytest.approx(0.55)},
-        {"tld": ADDRESS, "complete": 1, "discovered": 1, "recovered": 0, "share": 0},
+        {"tld": IP_ADDRESS, "complete": 1, "discovered": 1, "recovered": 0, "share": 0},
         {"tld": "org", "complete": 1, "discovered": 100, "recovered": 100, "share": 1.0},
     ]
 
@@ -109,7 +123,7 @@ def test_by_archive(found: Any) -> None:  # noqa: ANN401
 
 def test_of_nothing() -> None:
     """Where there are no jobs, there are no means and no shares."""
-    found: Any = statistics_of([]).to_json()
+    found: Any = compute_statistics([]).to_json()
     assert (found["ordered"], found["months"], found["tlds"], found["archives"]) == (0, [], [], [])
     assert found["days"] == {"mean": None, "min": None, "max": None, "deviation": None}
     assert found["not_picked_up"] == {"jobs": 0, "share": None, "kept": 0}
@@ -117,22 +131,22 @@ def test_of_nothing() -> None:
 
 def test_domains_that_never_were() -> None:
     """Only so many are listed; of the others it is said how many jobs and resources they are."""
-    made = [complete(number, f"http://x.tld{number}/", (1, number % 2), 1) for number in range(MOST_TLDS + 4)]
-    rows: Any = statistics_of(made).to_json()["tlds"]
-    assert len(rows) == MOST_TLDS + 1
-    assert rows[-1]["tld"] == OTHERS
+    made = [complete(number, f"http://x.tld{number}/", (1, number % 2), 1) for number in range(MAX_TLDS + 4)]
+    rows: Any = compute_statistics(made).to_json()["tlds"]
+    assert len(rows) == MAX_TLDS + 1
+    assert rows[-1]["tld"] == OTHER_TLDS
     assert sum(row["complete"] for row in rows) == len(made)
     assert sum(row["discovered"] for row in rows) == sum(1 + number % 2 for number in range(len(made)))
     assert rows[-1]["share"] == pytest.approx(0.75)
-    assert tld_of("http://[::1") == ""
+    assert top_level_domain("http://[::1") == ""
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2))
 def test_spreads_as_they_come(values: list[float]) -> None:
     """Counting one after the other gives what all at once give."""
-    found = Spread()
+    found = RunningSummary()
     for value in values:
         found.add(value)
     assert found.mean == pytest.approx(fmean(values), abs=1e-6)
     assert found.deviation == pytest.approx(stdev(values), abs=1e-3)
-    assert (found.count, found.least, found.most) == (len(values), min(values), max(values))
+    assert (found.count, found.minimum, found.maximum) == (len(values), min(values), max(values))

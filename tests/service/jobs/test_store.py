@@ -10,18 +10,18 @@ import pytest
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
 from unlost.archives.manners.admission import admit
-from unlost.archives.manners.ledger import Ledger
+from unlost.archives.manners.ledger import RateLimitState
 from unlost.errors import BusyError, DatabaseError, JobError, LeaseLostError, UsageError
 from unlost.service.jobs import states
 from unlost.service.jobs.accounts import DatabaseLimitStore
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import Job, Package, Progress, State
-from unlost.service.jobs.letters import Letters
-from unlost.service.jobs.retention import Letter
-from unlost.service.jobs.store import Jobs
-from unlost.service.jobs.tokens import Tokens
+from unlost.service.jobs.job import Job, JobPackage, JobProgress, JobState
+from unlost.service.jobs.letters import MailOutbox
+from unlost.service.jobs.retention import MailKind
+from unlost.service.jobs.store import JobStore
+from unlost.service.jobs.tokens import AdminTokens
 
 DAY = 86_400.0
 
@@ -33,36 +33,36 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def jobs(url: str, clock: VirtualClock) -> Iterator[Jobs]:
+def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
     """Open an empty database of jobs."""
     database = Database(url, clock)
     database.prepare()
-    yield Jobs(database, max_unfinished=10_000)
+    yield JobStore(database, max_unfinished=10_000)
     database.close()
 
 
-def queued(jobs: Jobs, count: int) -> list[int]:
+def queued(jobs: JobStore, count: int) -> list[int]:
     """Put some jobs into the queue; return their numbers."""
     return [jobs.submit(ORDER, is_confirmed=True).number for _ in range(count)]
 
 
-def order(jobs: Jobs) -> list[int]:
+def order(jobs: JobStore) -> list[int]:
     """Return what waits, in its order."""
-    return [job.number for job in jobs.listed(State.QUEUED)]
+    return [job.number for job in jobs.list_jobs(JobState.QUEUED)]
 
 
-def test_a_job_is_kept_as_it_is(jobs: Jobs, clock: VirtualClock) -> None:
+def test_a_job_is_kept_as_it_is(jobs: JobStore, clock: VirtualClock) -> None:
     """What is read is what was written, field by field, through a whole life."""
     order = replace(ORDER, name="Jürgen 😀", archives=("a", "b"), first="20100101000000", windows=True)
     job = jobs.submit(order)
-    assert (job.state, job.order) == (State.PENDING, order)
+    assert (job.state, job.order) == (JobState.PENDING, order)
     assert jobs.get(job.number) == job
-    assert jobs.confirm(job.number).state is State.QUEUED
+    assert jobs.confirm(job.number).state is JobState.QUEUED
     claimed = jobs.claim("w", 60)
     assert claimed is not None
-    beaten = jobs.beat(job.number, claimed.generation, 60, Progress(1, 2, 3))
+    beaten = jobs.renew_lease(job.number, claimed.generation, 60, JobProgress(1, 2, 3))
     assert jobs.get(job.number) == beaten
-    package = Package("zip", "g1/packages/site.zip", 5, "ab")
+    package = JobPackage("zip", "g1/packages/site.zip", 5, "ab")
     done = jobs.change(job.number, lambda job, now: states.finish(job, 1, now, (package,), {"a": [1]}, "well"))
     assert jobs.get(job.number) == done
     assert (done.packages, done.figures, done.message, done.worker) == ((package,), {"a": [1]}, "well", None)
@@ -71,7 +71,7 @@ def test_a_job_is_kept_as_it_is(jobs: Jobs, clock: VirtualClock) -> None:
     assert clock.slept == []
 
 
-def test_places_and_moves(jobs: Jobs) -> None:
+def test_places_and_moves(jobs: JobStore) -> None:
     """A job has the place that it is given, whatever was moved before, and is claimed in that order."""
     numbers = queued(jobs, 5)
     assert [jobs.place(jobs.get(number)) for number in numbers] == [1, 2, 3, 4, 5]
@@ -94,17 +94,17 @@ def test_places_and_moves(jobs: Jobs) -> None:
         jobs.move(wanted[0], 1)
 
 
-def test_given_back_it_has_its_old_place(jobs: Jobs) -> None:
+def test_given_back_it_has_its_old_place(jobs: JobStore) -> None:
     """Who waited longest goes first again, also before those that came while it was worked on."""
     (first,) = queued(jobs, 1)
     claimed = jobs.claim("w", 60)
     assert claimed is not None
     later = queued(jobs, 2)
-    jobs.change(first, lambda job, now: states.give_back(job, 1, now))
+    jobs.change(first, lambda job, now: states.release(job, 1, now))
     assert order(jobs) == [first, *later]
 
 
-def test_a_job_for_one_worker(jobs: Jobs, clock: VirtualClock) -> None:
+def test_a_job_for_one_worker(jobs: JobStore, clock: VirtualClock) -> None:
     """Who alone may begin it gets it first of all; not before its time, unless it is given to somebody."""
     first, second = queued(jobs, 2)
     jobs.change(first, lambda job, _: states.assign(job, "mine"))
@@ -115,13 +115,13 @@ def test_a_job_for_one_worker(jobs: Jobs, clock: VirtualClock) -> None:
     mine = jobs.claim("mine", 60)
     assert mine is not None
     assert mine.number == first
-    jobs.change(first, lambda job, now: states.give_back(job, 1, now, now + 100))
+    jobs.change(first, lambda job, now: states.release(job, 1, now, now + 100))
     assert jobs.claim("mine", 60) is None
     clock.advance(101)
     assert jobs.claim("anybody", 6_000) is not None
 
 
-def test_nobody_gets_what_another_has(jobs: Jobs) -> None:
+def test_nobody_gets_what_another_has(jobs: JobStore) -> None:
     """Many that claim at once get different jobs, and all of them."""
     numbers = queued(jobs, 40)
     barrier = threading.Barrier(4)
@@ -139,7 +139,7 @@ def test_too_many_orders(url: str) -> None:
     """Of one mail address only so many may be open, whatever its letter case; those that ended do not count."""
     database = Database(url)
     database.prepare()
-    jobs = Jobs(database, max_unfinished=2)
+    jobs = JobStore(database, max_unfinished=2)
     first = jobs.submit(ORDER)
     jobs.submit(replace(ORDER, mail=ORDER.mail.upper()))
     with pytest.raises(BusyError, match="2 orders"):
@@ -150,10 +150,10 @@ def test_too_many_orders(url: str) -> None:
     database.close()
 
 
-def test_what_failed_is_retried_while_packages_are_offered(jobs: Jobs, clock: VirtualClock) -> None:
+def test_what_failed_is_retried_while_packages_are_offered(jobs: JobStore, clock: VirtualClock) -> None:
     """After new orders; however that ends, the job is complete again. Who has picked it up is told if there is more."""
-    letters = Letters(jobs.database)
-    packages = (Package("zip", "g1/packages/site.zip", 1, "x"),)
+    letters = MailOutbox(jobs.database)
+    packages = (JobPackage("zip", "g1/packages/site.zip", 1, "x"),)
 
     def finish(job: Job, recovered: int, retry_at: float) -> Job:
         figures = {"resources": {"recovered": recovered}}
@@ -169,7 +169,7 @@ def test_what_failed_is_retried_while_packages_are_offered(jobs: Jobs, clock: Vi
 
     number = queued(jobs, 1)[0]
     assert finish(claimed(), 5, clock.now() + 600).is_offered
-    letters.sent(letters.take())
+    letters.mark_sent(letters.claim())
     assert jobs.claim("w", 60) is None, "it is not time yet"
     clock.advance(600)
     other = queued(jobs, 1)[0]
@@ -179,53 +179,53 @@ def test_what_failed_is_retried_while_packages_are_offered(jobs: Jobs, clock: Vi
     for end in (
         lambda job, now: states.fail(job, job.generation, now, "no"),
         states.cancel,
-        lambda job, now: states.give_back(job, job.generation, now),
+        lambda job, now: states.release(job, job.generation, now),
     ):
         ended = jobs.change(number, end)
-        assert (ended.state, ended.is_offered, ended.worker) == (State.COMPLETE, True, None)
+        assert (ended.state, ended.is_offered, ended.worker) == (JobState.COMPLETE, True, None)
         jobs.change(number, lambda job, now: replace(job, not_before=now))
         retried = claimed()
-    assert letters.take() == []
+    assert letters.claim() == []
     jobs.change(number, lambda job, now: replace(job, picked_up=now))
     same = finish(retried, 5, clock.now())
     assert same.picked_up is not None
-    assert letters.take() == [], "nothing new"
+    assert letters.claim() == [], "nothing new"
     more = finish(claimed(), 6, 0.0)
     assert (more.picked_up, more.not_before) == (None, 0.0)
-    assert [letter.kind for letter in letters.take()] == [Letter.COMPLETE]
+    assert [letter.kind for letter in letters.claim()] == [MailKind.COMPLETE]
     assert jobs.claim("w", 60) is None
 
 
-def test_what_time_does(jobs: Jobs, clock: VirtualClock) -> None:
+def test_what_time_does(jobs: JobStore, clock: VirtualClock) -> None:
     """An unconfirmed order is removed after 48 hours, without a reminder; what is not picked up, after four weeks."""
-    letters = Letters(jobs.database)
+    letters = MailOutbox(jobs.database)
 
-    def sent() -> list[tuple[int, Letter]]:
-        found: list[tuple[int, Letter]] = []
-        while some := letters.take():
-            letters.sent(some)
+    def sent() -> list[tuple[int, MailKind]]:
+        found: list[tuple[int, MailKind]] = []
+        while some := letters.claim():
+            letters.mark_sent(some)
             found += [(letter.job.number, letter.kind) for letter in some]
         return found
 
     def pass_days(days: float) -> list[Job]:
         clock.advance(days * DAY)
-        return jobs.look_after()
+        return jobs.apply_retention()
 
     pending, done = jobs.submit(ORDER).number, queued(jobs, 1)[0]
     claimed = jobs.claim("w", 60)
     assert claimed is not None
-    jobs.change(done, lambda job, now: states.finish(job, 1, now, (Package("zip", "f", 1, "x"),), {}))
-    assert sent() == [(pending, Letter.CONFIRM), (done, Letter.COMPLETE)]
+    jobs.change(done, lambda job, now: states.finish(job, 1, now, (JobPackage("zip", "f", 1, "x"),), {}))
+    assert sent() == [(pending, MailKind.CONFIRM), (done, MailKind.COMPLETE)]
     assert pass_days(1.9) == []
     assert [job.number for job in pass_days(0.1)] == [pending]
     assert sent() == []
     assert pass_days(5.1) == []
-    assert sent() == [(done, Letter.PICK_UP_REMINDER)]
+    assert sent() == [(done, MailKind.PICK_UP_REMINDER)]
     assert pass_days(3) == []
     assert sent() == []
     removed = jobs.get(pending)
     assert (removed.state, removed.order.mail, removed.order.name, removed.message) == (
-        State.REMOVED, "", "", "not confirmed"
+        JobState.REMOVED, "", "", "not confirmed"
     )  # fmt: skip
     jobs.change(done, states.pick_up)
     assert pass_days(12) == []
@@ -237,92 +237,98 @@ def test_what_time_does(jobs: Jobs, clock: VirtualClock) -> None:
     assert pass_days(400) == []
 
 
-def test_letters_about_what_is_no_longer_so(jobs: Jobs, clock: VirtualClock) -> None:
+def test_letters_about_what_is_no_longer_so(jobs: JobStore, clock: VirtualClock) -> None:
     """A letter is not sent about a state that a job has left; one that fails is tried again, later and later."""
-    letters = Letters(jobs.database)
+    letters = MailOutbox(jobs.database)
     gone = jobs.submit(ORDER)
     jobs.change(gone.number, states.cancel)
-    assert letters.take() == []
+    assert letters.claim() == []
     jobs.submit(ORDER)
     pauses = []
     while True:
-        some = letters.take()
+        some = letters.claim()
         if not some:
             clock.advance(30)
             continue
         (letter,) = some
-        assert letters.take() == [], "whoever has it, has it alone"
+        assert letters.claim() == [], "whoever has it, has it alone"
         pauses.append(clock.now())
-        if not letters.failed(letter, "no", is_final=letter.tries >= 5):
+        if not letters.record_failure(letter, "no", is_final=letter.tries >= 5):
             break
     gaps = [later - sooner for sooner, later in itertools.pairwise(pauses)]
     assert gaps == [60, 120, 240, 480]
     clock.advance(10 * DAY)
-    assert letters.take() == []
-    assert letters.waiting() == 0
+    assert letters.claim() == []
+    assert letters.count_waiting() == 0
 
 
-def test_a_sender_that_dies_leaves_its_letter(jobs: Jobs, clock: VirtualClock) -> None:
+def test_a_sender_that_dies_leaves_its_letter(jobs: JobStore, clock: VirtualClock) -> None:
     """A letter that was taken and never spoken of again is taken by another, some minutes later."""
-    letters = Letters(jobs.database)
+    letters = MailOutbox(jobs.database)
     jobs.submit(ORDER)
-    assert len(letters.take()) == 1
-    assert letters.take() == []
+    assert len(letters.claim()) == 1
+    assert letters.claim() == []
     clock.advance(901)
-    (again,) = letters.take()
+    (again,) = letters.claim()
     assert again.tries == 2
 
 
-def test_limits_hold_together(jobs: Jobs) -> None:
+def test_limits_hold_together(jobs: JobStore) -> None:
     """Whoever counts in the same database keeps one limit, and nobody is lost when many count at once."""
-    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a/", quotas=(Limit(100, DAY, (Work.INDEX,), "test"),))
+    archive = Archive(
+        "a", "A", ArchiveKind.MEMENTO, timemap="http://a/", quotas=(RateLimit(100, DAY, (RequestKind.INDEX,), "test"),)
+    )
     stores = [DatabaseLimitStore(jobs.database) for _ in range(4)]
 
     def ask(number: int) -> bool:
-        def counted(ledger: Ledger) -> tuple[Ledger, bool]:
-            after, admission = admit(ledger, archive, Work.INDEX, 1_700_000_000.0, 1.0)
+        def counted(ledger: RateLimitState) -> tuple[RateLimitState, bool]:
+            after, admission = admit(ledger, archive, RequestKind.INDEX, 1_700_000_000.0, 1.0)
             return after, admission.reason is None
 
-        return stores[number % 4].change("a", counted)
+        return stores[number % 4].update("a", counted)
 
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(ask, range(150))) == 100
-    assert not stores[0].is_clear("a")
-    assert stores[1].change("b", lambda ledger: (ledger, ledger)) == Ledger()
-    assert stores[1].is_clear("b")
+    assert not stores[0].is_known_empty("a")
+    assert stores[1].update("b", lambda ledger: (ledger, ledger)) == RateLimitState()
+    assert stores[1].is_known_empty("b")
 
 
-def test_rates_hold_together(jobs: Jobs) -> None:
+def test_rates_hold_together(jobs: JobStore) -> None:
     """Four who ask as often as they can send no more in any ten seconds than one may, and hardly fewer."""
     most, seconds = 12, 10.0
     archive = Archive(
-        "a", "A", Kind.MEMENTO, timemap="http://a/", limits=(Limit(most, seconds, (Work.REPLAY,), "test"),)
+        "a",
+        "A",
+        ArchiveKind.MEMENTO,
+        timemap="http://a/",
+        limits=(RateLimit(most, seconds, (RequestKind.REPLAY,), "test"),),
     )
     stores = [DatabaseLimitStore(jobs.database) for _ in range(4)]
     sent: list[float] = []
     for tick in range(240):
         now = 1_700_000_000.0 + tick / 4
 
-        def counted(ledger: Ledger, now: float = now) -> tuple[Ledger, bool]:
-            after, admission = admit(ledger, archive, Work.REPLAY, now, 1.0)
+        def counted(ledger: RateLimitState, now: float = now) -> tuple[RateLimitState, bool]:
+            after, admission = admit(ledger, archive, RequestKind.REPLAY, now, 1.0)
             return after, admission.reason is None
 
-        sent += [now for store in stores if store.change("a", counted)]
+        sent += [now for store in stores if store.update("a", counted)]
     assert max(sum(begin <= time < begin + seconds for time in sent) for begin in sent) <= most
     assert len(sent) >= 0.8 * most * 60 / seconds
 
 
-def test_tokens(jobs: Jobs) -> None:
+def test_tokens(jobs: JobStore) -> None:
     """A token is known until it is revoked; what is kept of it does not open anything."""
-    tokens = Tokens(jobs.database)
-    mine, yours = tokens.make("me"), tokens.make("you")
-    assert (tokens.name_of(mine), tokens.name_of(yours), tokens.name_of("x")) == ("me", "you", None)
+    tokens = AdminTokens(jobs.database)
+    mine, yours = tokens.create("me"), tokens.create("you")
+    assert (tokens.find_name(mine), tokens.find_name(yours), tokens.find_name("x")) == ("me", "you", None)
     assert tokens.revoke("me") == 1
-    assert (tokens.name_of(mine), tokens.name_of(yours)) == (None, "you")
-    assert tokens.names() == ["you"]
+    assert (tokens.find_name(mine), tokens.find_name(yours)) == (None, "you")
+    assert tokens.list_names() == ["you"]
 
 
-def test_a_lease_of_an_earlier_generation(jobs: Jobs, clock: VirtualClock) -> None:
+def test_a_lease_of_an_earlier_generation(jobs: JobStore, clock: VirtualClock) -> None:
     """Whatever the dead say when they come back is refused, and changes nothing."""
     (number,) = queued(jobs, 1)
     jobs.claim("a", 60)
@@ -334,9 +340,9 @@ def test_a_lease_of_an_earlier_generation(jobs: Jobs, clock: VirtualClock) -> No
     with pytest.raises(LeaseLostError):
         jobs.change(number, lambda job, now: states.fail(job, 1, now, "no"))
     with pytest.raises(LeaseLostError):
-        jobs.change(number, lambda job, now: states.give_back(job, 1, now))
+        jobs.change(number, lambda job, now: states.release(job, 1, now))
     with pytest.raises(LeaseLostError):
-        jobs.beat(number, 1, 60, Progress(1))
+        jobs.renew_lease(number, 1, 60, JobProgress(1))
     assert jobs.get(number) == before
 
 

@@ -11,12 +11,12 @@ from tests.virtual_clock import VirtualClock
 from unlost.cli.jobs_options import open_database
 from unlost.service.jobs import admins as admins_module
 from unlost.service.jobs import states
-from unlost.service.jobs.admins import Admins, hashed
+from unlost.service.jobs.admins import AdminStore, hash_password
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.keys import Keys, kept_secret
-from unlost.service.jobs.order import order_of
-from unlost.service.jobs.store import Jobs
-from unlost.service.jobs.tokens import Tokens
+from unlost.service.jobs.keys import LinkSigner, load_secret
+from unlost.service.jobs.order import parse_order
+from unlost.service.jobs.store import JobStore
+from unlost.service.jobs.tokens import AdminTokens
 
 PASSWORD = "a long enough password"
 
@@ -40,17 +40,17 @@ def test_nothing_in_the_database_opens_anything(
 ) -> None:
     """Neither a private link nor a token, a session's secret or a password is in any byte of it."""
     monkeypatch.setattr(admins_module, "_N", 16)
-    monkeypatch.setattr(admins_module, "_NOBODY", hashed("nobody"))
-    keys = Keys(kept_secret(tmp_path / "secret"))
-    number = Jobs(database).submit(order_of(ORDER, ())).number
-    token = Tokens(database).make("me")
-    admins = Admins(database)
-    admins.put("me", PASSWORD)
+    monkeypatch.setattr(admins_module, "_UNKNOWN_NAME_HASH", hash_password("nobody"))
+    keys = LinkSigner(load_secret(tmp_path / "secret"))
+    number = JobStore(database).submit(parse_order(ORDER, ())).number
+    token = AdminTokens(database).create("me")
+    admins = AdminStore(database)
+    admins.set_password("me", PASSWORD)
     session = admins.log_in("me", PASSWORD, "here")
     assert session is not None
     found = stolen(tmp_path)
     assert b"me@example.org" in found, "a letter has to be written to it"
-    links = (keys.owner(number), keys.confirmation(number), keys.preview(number))
+    links = (keys.owner_key(number), keys.confirmation_code(number), keys.preview_key(number))
     for secret in (*links, token, session, PASSWORD, (tmp_path / "secret").read_text().strip()):
         assert secret.partition("-")[2].encode() not in found or not secret.partition("-")[2]
         assert secret.encode() not in found
@@ -58,11 +58,11 @@ def test_nothing_in_the_database_opens_anything(
 
 def test_nothing_is_left_of_who_was_removed(database: Database, tmp_path: Path) -> None:
     """When a job is gone, so are name and address, also from what SQLite would have left of them."""
-    jobs = Jobs(database)
-    number = jobs.submit(order_of({**ORDER, "mail": "somebody@thief.example", "name": "Some Body"}, ())).number
+    jobs = JobStore(database)
+    number = jobs.submit(parse_order({**ORDER, "mail": "somebody@thief.example", "name": "Some Body"}, ())).number
     assert b"somebody@thief.example" in stolen(tmp_path)
     jobs.change(number, states.expire)
-    database.tidy(is_emptied=True)
+    database.checkpoint(truncates=True)
     assert b"somebody@thief.example" not in stolen(tmp_path)
     assert b"Some Body" not in stolen(tmp_path)
 
@@ -71,7 +71,7 @@ def test_other_users_of_the_machine_see_nothing(tmp_path: Path) -> None:
     """The folder of jobs is its owner's alone, and so is the secret in it."""
     folder = tmp_path / "jobs"
     open_database(folder, None).close()
-    kept_secret(folder / "secret")
+    load_secret(folder / "secret")
     assert folder.stat().st_mode & 0o077 == 0
     assert (folder / "secret").stat().st_mode & 0o077 == 0
 

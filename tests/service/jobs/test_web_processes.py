@@ -24,11 +24,11 @@ from tests.service.pages.visits import Visitor, log_in
 from tests.waiting import wait_until
 from unlost.errors import LimitError
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.order import order_of
-from unlost.service.jobs.pending import Origin
-from unlost.service.jobs.rules import Limits
-from unlost.service.jobs.store import Jobs
-from unlost.service.pages.look_limit import LookLimit
+from unlost.service.jobs.order import parse_order
+from unlost.service.jobs.pending import OrderOrigin
+from unlost.service.jobs.rules import OrderLimits
+from unlost.service.jobs.store import JobStore
+from unlost.service.pages.look_limit import LookupRateLimit
 
 SITE = Path(__file__).parents[3] / "deploy" / "nginx.conf"
 ADMIN, PASSWORD = "operator", "a long enough password"
@@ -199,22 +199,22 @@ def test_many_at_once_are_no_way_round(server: Postgresql) -> None:
     url = server.new()
     databases = [Database(url), Database(url)]
     databases[0].prepare()
-    looks, shops = [LookLimit(each) for each in databases], [Jobs(each) for each in databases]
+    looks, shops = [LookupRateLimit(each) for each in databases], [JobStore(each) for each in databases]
 
     def looked(number: int) -> bool:
-        return looks[number % 2].takes("here")
+        return looks[number % 2].try_acquire("here")
 
     def ordered(number: int) -> bool:
         sent = {"url": f"http://h{number}.example/", "mail": "me@example.org"}
         try:
-            shops[number % 2].submit(order_of(sent, ("a",)), origin=Origin("here"))
+            shops[number % 2].submit(parse_order(sent, ("a",)), origin=OrderOrigin("here"))
         except LimitError:
             return False
         return True
 
     with ThreadPoolExecutor(16) as crowd:
         assert sum(crowd.map(looked, range(60))) == 30
-        assert sum(crowd.map(ordered, range(40))) == Limits().per_mail
+        assert sum(crowd.map(ordered, range(40))) == OrderLimits().per_mail
     for each in databases:
         each.close()
 

@@ -22,13 +22,13 @@ from tests.neighbours.tcp_relay import relaying
 from tests.recover.village import FILES, Village, running, village
 from tests.service.jobs.workers import Hold, Place, Started, check, place
 from tests.waiting import wait_until
-from unlost.archives.manners.admission import SHARE
+from unlost.archives.manners.admission import DEFAULT_SHARE
 from unlost.errors import DatabaseError
-from unlost.recover.export.manifest import MANIFEST
+from unlost.recover.export.manifest import MANIFEST_NAME
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.rules import Limits
+from unlost.service.jobs.job import Job, JobState
+from unlost.service.jobs.rules import OrderLimits
 from unlost.service.jobs.tables import EVENTS, JOBS
 
 ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
@@ -91,7 +91,7 @@ def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> Non
 def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: Village) -> None:
     """Where a WARC may not grow the job waits for its turn again, and it is done when there is room."""
     lost.watch = None
-    jobs.jobs.database.tidy(is_emptied=True)  # its log must not be what reaches the limit
+    jobs.jobs.database.checkpoint(truncates=True)  # its log must not be what reaches the limit
     with jobs.worker("cramped") as worker:
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (200_000, most))
@@ -104,7 +104,7 @@ def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: 
 
 def owners(jobs: Place) -> list[str]:
     """Return who works on something."""
-    return [each.worker for each in jobs.jobs.listed(State.PROCESSING) if each.worker is not None]
+    return [each.worker for each in jobs.jobs.list_jobs(JobState.PROCESSING) if each.worker is not None]
 
 
 def frozen(jobs: Place, worker: Started) -> None:
@@ -168,7 +168,7 @@ def test_told_to_end_it_gives_its_job_back(jobs: Place, lost: Village) -> None:
         assert first.process.wait(20) == 0
         hold.release()
         waiting = jobs.jobs.get(job.number)
-        assert (waiting.state, waiting.worker, waiting.crashes) == (State.QUEUED, None, 0)
+        assert (waiting.state, waiting.worker, waiting.crashes) == (JobState.QUEUED, None, 0)
         assert jobs.jobs.workers() == []
     with jobs.worker("second"):
         check(jobs, jobs.ended(job))
@@ -187,13 +187,13 @@ def test_it_stops_at_the_size_that_is_set(url: str, tmp_path: Path) -> None:
             first.process.terminate()
             first.process.wait(20)
             hold.release()
-        jobs.jobs.rules.set_limits(Limits(megabytes=1))
+        jobs.jobs.rules.set_limits(OrderLimits(megabytes=1))
         with jobs.worker("second"):
             ended = jobs.ended(job)
-            assert (ended.state, ended.message) == (State.COMPLETE, "it ended at 1 MB, which is the limit here")
+            assert (ended.state, ended.message) == (JobState.COMPLETE, "it ended at 1 MB, which is the limit here")
             with zipfile.ZipFile(jobs.file(ended)) as packed:
-                assert 0 < len(set(packed.namelist()) - {MANIFEST}) == ended.progress.recovered < FILES
-            jobs.jobs.rules.set_limits(Limits(megabytes=100))
+                assert 0 < len(set(packed.namelist()) - {MANIFEST_NAME}) == ended.progress.recovered < FILES
+            jobs.jobs.rules.set_limits(OrderLimits(megabytes=100))
             jobs.jobs.retry(job.number)
             check(jobs, jobs.ended(job))
 
@@ -206,11 +206,11 @@ def test_a_failing_page_does_not_hold_the_job_back(jobs: Place, lost: Village) -
     try:
         with jobs.worker("first", "--pause", "3600"):
             offered = jobs.ended(jobs.order())
-            assert (offered.state, offered.progress.recovered) == (State.COMPLETE, FILES - 1)
+            assert (offered.state, offered.progress.recovered) == (JobState.COMPLETE, FILES - 1)
             assert offered.message.endswith("; the rest is retried in the background")
             assert offered.not_before > jobs.jobs.now() + 3_000
             with zipfile.ZipFile(jobs.file(offered)) as packed:
-                assert len(set(packed.namelist()) - {MANIFEST}) == FILES - 1
+                assert len(set(packed.namelist()) - {MANIFEST_NAME}) == FILES - 1
     finally:
         for archive in lost.archives.values():
             archive.fails = ""
@@ -220,7 +220,7 @@ def test_a_failing_page_does_not_hold_the_job_back(jobs: Place, lost: Village) -
     with jobs.worker("second"):
         hold.wait()
         retried = jobs.jobs.get(offered.number)
-        assert (retried.state, retried.is_offered) == (State.PROCESSING, True)
+        assert (retried.state, retried.is_offered) == (JobState.PROCESSING, True)
         assert jobs.file(retried).exists()
         hold.release()
         check(jobs, jobs.ended(offered))
@@ -229,7 +229,7 @@ def test_a_failing_page_does_not_hold_the_job_back(jobs: Place, lost: Village) -
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_it_stops_after_the_time_that_is_set(jobs: Place, lost: Village) -> None:
     """All workers count together: what the first one has left no time for is not begun by the second."""
-    jobs.jobs.rules.set_limits(Limits(hours=1))
+    jobs.jobs.rules.set_limits(OrderLimits(hours=1))
     with jobs.worker("first") as first:
         hold = Hold(lost, FILES // 2)
         job = jobs.order()
@@ -242,7 +242,7 @@ def test_it_stops_after_the_time_that_is_set(jobs: Place, lost: Village) -> None
         connection.execute(update(EVENTS).where(EVENTS.c.what == "processing").values(at=EVENTS.c.at - 7_200))
     with jobs.worker("second"):
         ended = jobs.ended(job)
-    assert (ended.state, ended.message) == (State.COMPLETE, "it ended after 1 hours, which is the limit here")
+    assert (ended.state, ended.message) == (JobState.COMPLETE, "it ended after 1 hours, which is the limit here")
     assert 0 < ended.progress.recovered < FILES
     assert len(lost.replays()) <= asked + ON_THEIR_WAY
 
@@ -257,7 +257,7 @@ def test_a_job_that_is_cancelled_is_left(jobs: Place, lost: Village) -> None:
         jobs.jobs.change(job.number, states.cancel)
         wait_until(lambda: first.says(f"job {job.number} is cancelled"))
         hold.release()
-        assert jobs.jobs.get(job.number).state is State.CANCELLED
+        assert jobs.jobs.get(job.number).state is JobState.CANCELLED
         jobs.jobs.retry(job.number)
         check(jobs, jobs.ended(job))
     assert len(lost.replays()) <= FILES + ON_THEIR_WAY
@@ -318,8 +318,8 @@ def test_limits_hold_for_all_workers_together(jobs: Place, lost: Village, tmp_pa
         wait_until(lambda: all(jobs.jobs.get(job.number).not_before > 0 for job in ordered))
         found = [jobs.jobs.get(job.number) for job in ordered]
     asked = [path for name, path in lost.replays() if name == "a"]
-    assert len(asked) == int(quota * SHARE)
-    assert {job.state for job in found} == {State.QUEUED}
+    assert len(asked) == int(quota * DEFAULT_SHARE)
+    assert {job.state for job in found} == {JobState.QUEUED}
     begun = max(job.begun or 0 for job in found)
     assert all(begun < job.not_before <= begun + 86_400 for job in found)
     assert sum(job.progress.recovered for job in found) >= FILES - 1
@@ -357,4 +357,4 @@ def _kill_after(lost: Village, worker: Started, requests: int, delay: float) -> 
 
 
 def _has_ended(jobs: Place, job: Job, worker: Started) -> bool:
-    return worker.process.poll() is not None or jobs.jobs.get(job.number).state is State.COMPLETE
+    return worker.process.poll() is not None or jobs.jobs.get(job.number).state is JobState.COMPLETE

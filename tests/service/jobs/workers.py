@@ -15,11 +15,11 @@ from tests.cli.run import UNLOST
 from tests.recover.site import ROOT
 from tests.recover.village import FILES, Village
 from tests.waiting import wait_until
-from unlost.recover.export.manifest import MANIFEST
+from unlost.recover.export.manifest import MANIFEST_NAME
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.order import order_of
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import Job, JobState
+from unlost.service.jobs.order import parse_order
+from unlost.service.jobs.store import JobStore
 
 LEASE = 3.0
 """Seconds: short, since tests wait for it to run out; no test depends on a worker that keeps it."""
@@ -50,7 +50,7 @@ class Place:
     folder: Path
     url: str
     registry: Path
-    jobs: Jobs
+    jobs: JobStore
 
     @contextmanager
     def worker(
@@ -90,12 +90,12 @@ class Place:
     def order(self, **more: object) -> Job:
         """Order the lost site."""
         return self.jobs.submit(
-            order_of({"url": ROOT, "mail": "me@example.org", **more}, ("a", "b")), is_confirmed=True
+            parse_order({"url": ROOT, "mail": "me@example.org", **more}, ("a", "b")), is_confirmed=True
         )
 
     def ended(self, job: Job) -> Job:
         """Wait for the end of a job."""
-        ended = (State.COMPLETE, State.FAILED, State.CANCELLED)
+        ended = (JobState.COMPLETE, JobState.FAILED, JobState.CANCELLED)
         wait_until(lambda: self.jobs.get(job.number).state in ended)
         return self.jobs.get(job.number)
 
@@ -134,7 +134,7 @@ def place(folder: Path, url: str, registry: Path) -> Iterator[Place]:
     database = Database(url)
     database.prepare()
     try:
-        yield Place(folder, url, registry, Jobs(database))
+        yield Place(folder, url, registry, JobStore(database))
     finally:
         database.close()
 
@@ -146,14 +146,14 @@ def digest(file: Path) -> str:
 
 def check(jobs: Place, job: Job) -> None:
     """See that a job is complete, and its packages are whole and have the whole site."""
-    assert job.state is State.COMPLETE, job
+    assert job.state is JobState.COMPLETE, job
     assert [each.form for each in job.packages] == ["zip", "tar.gz", "wacz"]
     for each in job.packages:
         assert digest(jobs.file(job, each.form)) == each.sha256
         assert jobs.file(job, each.form).stat().st_size == each.size
     with zipfile.ZipFile(jobs.file(job)) as packed:
         assert packed.testzip() is None
-        assert len(set(packed.namelist()) - {MANIFEST}) == FILES
+        assert len(set(packed.namelist()) - {MANIFEST_NAME}) == FILES
     assert (job.progress.recovered, job.progress.missing, job.progress.queued) == (FILES, 1, 0)
     assert job.figures["requests"]
     assert job.worker is None

@@ -15,7 +15,7 @@ from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import Service, serving
 from tests.waiting import wait_until
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.rules import Limits, Rules
+from unlost.service.jobs.rules import OrderLimits, OrderRules
 
 ADMIN, ADMIN_PASSWORD = "operator", "a long enough password"
 
@@ -60,7 +60,7 @@ def running_place(folder: Path, site: Site | None = None, *more: str) -> Iterato
         assert done.returncode == 0, done.stderr
         with closing(Database(file_url(folder / "jobs" / "jobs.sqlite"))) as database:
             # All tests of pages order the same site from one network.
-            Rules(database).set_limits(Limits(per_client=0, per_address=0, pending_per_network=0))
+            OrderRules(database).set_limits(OrderLimits(per_client=0, per_address=0, pending_per_network=0))
         mail = ["--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org"]
         mail += ["--smtp-ca", str(sink.ca)]
         registry = lost.registry(folder)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import unlost.service
-from unlost.service.pages.catalogue import strings_of
+from unlost.service.pages.catalogue import load_strings
 
 SERVICE = Path(unlost.service.__file__).parent
 SOURCES = [*SERVICE.glob("templates/**/*.html"), *SERVICE.glob("templates/**/*.txt"), *SERVICE.glob("pages/*.py")]
@@ -14,7 +14,7 @@ TEXT_BESIDE = re.compile(r">[^<>{}%]*[A-Za-z]{3,}[^<>{}%]*<")
 
 def test_every_text_that_is_wanted_is_there() -> None:
     """Names that templates and code ask for are in the catalogue, also with a count."""
-    texts = strings_of("en").texts
+    texts = load_strings("en").texts
     wanted = {name for file in SOURCES for name in NAMED.findall(file.read_text())}
     assert len(wanted) > 150
     begun = {name for name in wanted if any(each.startswith(name) for each in texts)}
@@ -35,6 +35,6 @@ def test_no_text_stands_in_a_template() -> None:
 
 def test_values_are_no_patterns() -> None:
     """Whatever somebody typed is shown as it is."""
-    said = strings_of("en")("problem.throttled", span="{span} {0} %s")
+    said = load_strings("en")("problem.throttled", span="{span} {0} %s")
     assert said == "Too many attempts. Please wait {span} {0} %s."
-    assert strings_of("xx").language == "en"
+    assert load_strings("xx").language == "en"

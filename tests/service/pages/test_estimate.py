@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from unlost.service.pages.estimate import until_begun
+from unlost.service.pages.estimate import estimate_start
 
 Draw = Callable[[random.Random], float]
 
@@ -29,7 +29,7 @@ def queue(draw: Draw, workers: int, waiting: int, seed: int) -> list[tuple[float
     heapq.heapify(free)
     found = []
     for place in range(1, waiting + 1):
-        told = until_begun(place, workers, workers, past)
+        told = estimate_start(place, workers, workers, past)
         assert told is not None
         begins = heapq.heappop(free)
         heapq.heappush(free, begins + draw(chance))
@@ -54,12 +54,12 @@ def test_estimates_are_honest(kind: str, workers: int) -> None:
 
 def test_a_worker_that_does_several_at_once() -> None:
     """Where more jobs are running than there are workers, as many end at a time."""
-    assert until_begun(1, 4, 1, [60.0] * 9) == (0.0, 60.0)
-    assert until_begun(9, 4, 1, [60.0] * 9) == (120.0, 180.0)
+    assert estimate_start(1, 4, 1, [60.0] * 9) == (0.0, 60.0)
+    assert estimate_start(9, 4, 1, [60.0] * 9) == (120.0, 180.0)
 
 
 def test_nobody_knows() -> None:
     """Without workers, or with too few jobs to go by, nothing is told; with free workers it begins at once."""
-    assert until_begun(1, 0, 0, [60.0] * 9) is None
-    assert until_begun(1, 0, 1, [60.0] * 4) is None
-    assert until_begun(2, 1, 3, [60.0] * 9) == (0.0, 0.0)
+    assert estimate_start(1, 0, 0, [60.0] * 9) is None
+    assert estimate_start(1, 0, 1, [60.0] * 4) is None
+    assert estimate_start(2, 1, 3, [60.0] * 9) == (0.0, 0.0)

@@ -10,7 +10,7 @@ import pytest
 from tests.service.jobs.serving import ORDER, Service
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
 from tests.service.pages.visits import Visitor, log_in
-from unlost.service.jobs.rules import Limits
+from unlost.service.jobs.rules import OrderLimits
 
 EVIL = "\"'><script>document.title='owned'</script><img src=x onerror=alert(1)>{{7*7}}"
 
@@ -166,7 +166,7 @@ def test_fuzz(place: Place, key: str, admin: Visitor) -> None:
         assert "x" not in visitor.cookies
         assert b"<script>document" not in answer.body
     admin.get("/admin/limits")
-    assert admin.post("/admin/limits", {each.name: "0" for each in fields(Limits)}).status == 200
+    assert admin.post("/admin/limits", {each.name: "0" for each in fields(OrderLimits)}).status == 200
     for domain in ("a", "b", "lost.example", "evil.example", "1", "0"):
         admin.post("/admin/domains", {"what": "unblock", "domain": domain})
     assert "a fault of ours" not in "".join(place.service.lines).lower()

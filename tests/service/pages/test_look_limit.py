@@ -10,7 +10,7 @@ from tests.service.pages.visits import Visitor
 from tests.virtual_clock import VirtualClock
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.tables import TALLIES
-from unlost.service.pages.look_limit import LookLimit
+from unlost.service.pages.look_limit import LookupRateLimit
 
 
 def test_so_many_and_then_later(tmp_path: Path) -> None:
@@ -18,17 +18,17 @@ def test_so_many_and_then_later(tmp_path: Path) -> None:
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
     database.prepare()
-    limit = LookLimit(database)
+    limit = LookupRateLimit(database)
     for _ in range(30):
-        assert limit.takes("here")
+        assert limit.try_acquire("here")
         clock.advance(10)
-    assert not limit.takes("here")
-    assert limit.takes("elsewhere")
+    assert not limit.try_acquire("here")
+    assert limit.try_acquire("elsewhere")
     clock.advance(301)
-    assert limit.takes("here"), "the first of them is ten minutes ago"
-    assert not limit.takes("here")
+    assert limit.try_acquire("here"), "the first of them is ten minutes ago"
+    assert not limit.try_acquire("here")
     clock.advance(601)
-    assert all(limit.takes("here") for _ in range(30))
+    assert all(limit.try_acquire("here") for _ in range(30))
     with database.reading() as connection:
         assert connection.execute(select(func.count()).select_from(TALLIES)).scalar_one() == 30, "the rest is forgotten"
     database.close()

@@ -13,14 +13,14 @@ from tests.recover.report.states import make
 from unlost.errors import BusyError
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.keys import Keys
-from unlost.service.jobs.letters import Letters
-from unlost.service.jobs.store import Jobs
-from unlost.service.jobs_desk import Desk
+from unlost.service.jobs.keys import LinkSigner
+from unlost.service.jobs.letters import MailOutbox
+from unlost.service.jobs.store import JobStore
+from unlost.service.jobs_desk import JobService
 from unlost.service.pages import owner as owner_module
-from unlost.service.pages.forms import Forms
-from unlost.service.pages.looks import Looks
-from unlost.service.pages.owner import Owner
+from unlost.service.pages.forms import CsrfForms
+from unlost.service.pages.looks import PageRenderer
+from unlost.service.pages.owner import JobPages
 
 
 def request() -> Request:
@@ -42,18 +42,18 @@ def test_reports_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     folder = make(tmp_path / "recovery", [])
     monkeypatch.setattr(owner_module, "render_report", render)
     monkeypatch.setattr(owner_module, "_MAX_REPORTS", 9)
-    monkeypatch.setattr(Owner, "_complete", complete)
-    monkeypatch.setattr(Desk, "offered_folder", lambda *_: folder)
+    monkeypatch.setattr(JobPages, "_complete", complete)
+    monkeypatch.setattr(JobService, "offered_folder", lambda *_: folder)
 
     async def run(database: Database) -> None:
-        keys = Keys(b"x" * 32)
-        desk = Desk.of(Jobs(database), JobFolders(tmp_path / "work"), keys, Letters(database), ())
-        forms = Forms(keys, is_secure=False)
-        report = Owner(desk, Looks(forms, {}), forms)._report
+        keys = LinkSigner(b"x" * 32)
+        desk = JobService.create(JobStore(database), JobFolders(tmp_path / "work"), keys, MailOutbox(database), ())
+        forms = CsrfForms(keys, is_secure=False)
+        report = JobPages(desk, PageRenderer(forms, {}), forms)._report
         going = [asyncio.create_task(report(request())) for _ in range(9)]
         await asyncio.sleep(0)
         async with asyncio.timeout(5):
-            await desk.do(desk.jobs.check)
+            await desk.run_query(desk.store.check_connection)
         with pytest.raises(BusyError):
             await report(request())
         end.set()
@@ -64,7 +64,7 @@ def test_reports_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ends.append((await report(request())).background)
         for each in ends:
             await cast("Any", each)()
-        desk.reports.shutdown()
+        desk.report_pool.shutdown()
 
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()

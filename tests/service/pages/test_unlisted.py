@@ -7,16 +7,16 @@ import pytest
 from tests.recover.site import ROOT
 from tests.recover.village import FILES, Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
-from unlost.aggregate.found import Found
-from unlost.aggregate.report import Report
+from unlost.aggregate.found import AggregateResult
+from unlost.aggregate.report import ArchiveReport
 from unlost.formats.mementos import Mementos
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.store import Jobs
-from unlost.service.pages.looks import environment
-from unlost.service.pages.ordering import Holdings, holdings_of
-from unlost.service.pages.owner import unlisted_in
-from unlost.shown.catalogue import Strings
+from unlost.service.jobs.store import JobStore
+from unlost.service.pages.looks import create_environment
+from unlost.service.pages.ordering import HoldingsSummary, summarize_holdings
+from unlost.service.pages.owner import unlisted_archives
+from unlost.shown.catalogue import Translations
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def finished(service: Service, archives: Mapping[str, object]) -> str:
     """Return the page of a job of which nothing came back, with these figures of archives."""
     database = Database(file_url(service.folder / "jobs" / "jobs.sqlite"))
-    jobs = Jobs(database)
+    jobs = JobStore(database)
     key = service.ask("POST", "/api/jobs", {**ORDER, "url": "http://other.example/"}).json["key"]
     number = int(key.partition("-")[0])
     jobs.change(number, lambda job, now: states.confirm(job, now, 1))
@@ -57,9 +57,9 @@ def test_outcomes() -> None:
         "none": {"lists": {"unsupported": 1}, "queries": {"done": 1}},
         "later": {"lists": {"not-now": 1}},
     }
-    found = unlisted_in({"archives": archives})
+    found = unlisted_archives({"archives": archives})
     assert found == {"cut": "cut", "silent": "failed", "none": "unsupported", "later": "not-now"}
-    assert unlisted_in({}) == {}
+    assert unlisted_archives({}) == {}
 
 
 def test_nothing_came_back(service: Service) -> None:
@@ -90,14 +90,14 @@ def test_the_report_of_a_job(service: Service) -> None:
 
 def test_what_archives_hold_of_a_page() -> None:
     """Before an order: archives that did not answer are named, and nothing is said of them."""
-    reports = (Report("a", "routed", "miss"), Report("b", "routed", "timeout", 0, 10.0, "late"))
-    found = holdings_of(Found("http://x.example/", Mementos([]), reports, (), 0.0, 1.0))
+    reports = (ArchiveReport("a", "routed", "miss"), ArchiveReport("b", "routed", "timeout", 0, 10.0, "late"))
+    found = summarize_holdings(AggregateResult("http://x.example/", Mementos([]), reports, (), 0.0, 1.0))
     assert found.failed == ("b",)
-    page = environment()
+    page = create_environment()
     page.filters["name_of"] = page.globals["name_of"] = {"b": "Archive B"}.get
     template = page.get_template("order/holdings.html")
-    t = Strings.of("en", "unlost.recover.report", "unlost.service.pages")
+    t = Translations.load("en", "unlost.recover.report", "unlost.service.pages")
     text = template.render(t=t, holdings=found)
     assert "None of the archives that answered has a copy of this page." in text
     assert "Archive B did not answer" in text
-    assert "No archive that we asked" in template.render(t=t, holdings=Holdings(0, None, None, (), ()))
+    assert "No archive that we asked" in template.render(t=t, holdings=HoldingsSummary(0, None, None, (), ()))

@@ -3,7 +3,7 @@
 from study.lost.experiments import ALL
 from study.lost.outcome import Outcome
 
-from unlost.measure.difference import Counts
+from unlost.measure.difference import ResourceCounts
 
 
 def outcome(
@@ -21,7 +21,7 @@ def outcome(
     requests: int = 10,
 ) -> Outcome:
     """Return a recovery of pages alone: the first archive gave three quarters, the last one the rest."""
-    counts = Counts(identical, changed, missing, added)
+    counts = ResourceCounts(identical, changed, missing, added)
     back = counts.recovered
     most = back if len(archives) == 1 else back * 3 // 4
     given = {archives[-1]: back - most, archives[0]: most}

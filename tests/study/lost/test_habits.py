@@ -11,7 +11,7 @@ from study.lost.profiles import Pace, Profile
 from study.lost.repository import MadeRepository, digest_of
 from study.lost.site import File, MadeSite, moment
 
-from unlost.archives.archive import Work
+from unlost.archives.archive import RequestKind
 from unlost.errors import ListCutError
 from unlost.formats.capture import Capture
 
@@ -102,24 +102,24 @@ def planted(count: int) -> list[Held]:
 
 def test_lists_cost_a_request_for_each_page_of_them() -> None:
     """With ten rows a page, 25 rows are three requests; no rows are one; a list that is cut says so."""
-    sent: Counter[tuple[str, Work]] = Counter()
+    sent: Counter[tuple[str, RequestKind]] = Counter()
     repository = MadeRepository(BROAD, planted(25), sent)
 
     async def listed(of: MadeRepository) -> list[Capture]:
-        return [each async for each in of.under("http://a.example/")]
+        return [each async for each in of.list_prefix("http://a.example/")]
 
     assert len(asyncio.run(listed(repository))) == 25
-    assert sent == {("broad", Work.INDEX): 3}
+    assert sent == {("broad", RequestKind.INDEX): 3}
     assert asyncio.run(listed(MadeRepository(ARCHIVE, [], sent))) == []
-    assert sent["archive", Work.INDEX] == 1
+    assert sent["archive", RequestKind.INDEX] == 1
     with pytest.raises(ListCutError):
         asyncio.run(listed(MadeRepository(replace(BROAD, cap=20), planted(25), sent)))
-    assert sent["broad", Work.INDEX] == 5
+    assert sent["broad", RequestKind.INDEX] == 5
 
 
 def test_copies_and_misses_cost_a_request_each() -> None:
     """What is listed and cannot be had costs as much as what can."""
-    sent: Counter[tuple[str, Work]] = Counter()
+    sent: Counter[tuple[str, RequestKind]] = Counter()
     repository = MadeRepository(ARCHIVE, planted(2), sent)
 
     async def fetched(place: int) -> bytes | None:
@@ -129,4 +129,4 @@ def test_copies_and_misses_cost_a_request_each() -> None:
         return None if copy is None else copy.body.read()
 
     assert [asyncio.run(fetched(place)) for place in range(2)] == [None, b"<p>here"]
-    assert sent == {("archive", Work.INDEX): 2, ("archive", Work.REPLAY): 2}
+    assert sent == {("archive", RequestKind.INDEX): 2, ("archive", RequestKind.REPLAY): 2}

@@ -14,16 +14,16 @@ from study.lost.recovering import Shelf, recovered, write_copies, write_original
 from study.lost.site import File, MadeSite, moment
 
 from unlost.archives.archive import Archive
-from unlost.archives.archive import Kind as ArchiveKind
+from unlost.archives.archive import ArchiveKind as ArchiveKind
 from unlost.archives.local.files import ArchiveFiles
 from unlost.clock import SystemClock
-from unlost.measure.difference import Counts
+from unlost.measure.difference import ResourceCounts
 from unlost.measure.sites.opening import open_site
-from unlost.recover.plan import CHOICES, Plan, Policy
-from unlost.recover.recovery import Recovery
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.state import State
-from unlost.recover.warcs import Warcs
+from unlost.recover.plan import SELECTABLE_POLICIES, RecoverOptions, RecoverPolicy
+from unlost.recover.recovery import RecoverySession
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.state import RecoveryState
+from unlost.recover.warcs import WarcStore
 
 SITE = Profile("tiny", 5, 3, 2, 5, Pace.STILL, documents=1.0)
 SMALL = Profile("small", 12, 8, 3, 6, Pace.LIVELY, documents=0.0)
@@ -63,7 +63,7 @@ class Planted:
         file = self.site.kept_by_engine(item, 0) if is_document else self.site.file(item, 0)
         return Held(self.site.uri(item), moment(-1), file, migrated=is_document, missed=False)
 
-    def recovered(self, policy: Policy) -> Outcome:
+    def recovered(self, policy: RecoverPolicy) -> Outcome:
         """Recover it."""
         return recovered(self.site, 0, policy, self.shelves, self.original, self._folder / policy.value)
 
@@ -76,8 +76,8 @@ def planted(tmp_path: Path) -> Planted:
 
 def test_what_is_planted_comes_out(planted: Planted) -> None:
     """Five of ten files are identical, two changed, of which one says the same; three missing, one of them a miss."""
-    found = planted.recovered(Policy.KNOWLEDGEABLE)
-    assert found.counts == Counts(identical=5, changed=2, missing=3, added=0)
+    found = planted.recovered(RecoverPolicy.KNOWLEDGEABLE)
+    assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=0)
     assert (found.texts, found.similar) == (2, 1)
     assert found.groups == {"HTML": (5, 4), "images": (3, 2), "other": (2, 1)}
     assert found.given == {"broad": 4, "archive": 2, "patchy": 1}
@@ -88,7 +88,7 @@ def test_what_is_planted_comes_out(planted: Planted) -> None:
 
 def test_lists_and_copies_are_counted(planted: Planted) -> None:
     """A list of each repository, a copy of each file, and one more for the miss."""
-    found = planted.recovered(Policy.KNOWLEDGEABLE)
+    found = planted.recovered(RecoverPolicy.KNOWLEDGEABLE)
     assert found.requests == {"archive": 1 + 2, "broad": 1 + 4, "fresh": 1, "patchy": 1 + 2}
     assert found.total_requests == 12
     assert found.efficiency == found.efficiency_without_added == 7 / 12
@@ -96,16 +96,16 @@ def test_lists_and_copies_are_counted(planted: Planted) -> None:
 
 def test_the_exhaustive_policy_adds_what_nothing_leads_to(planted: Planted) -> None:
     """The page that is gone comes back, for one request more."""
-    found = planted.recovered(Policy.EXHAUSTIVE)
-    assert found.counts == Counts(identical=5, changed=2, missing=3, added=1)
+    found = planted.recovered(RecoverPolicy.EXHAUSTIVE)
+    assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=1)
     assert found.total_requests == 13
     assert (found.efficiency, found.efficiency_without_added) == (8 / 13, 7 / 13)
 
 
 def test_the_naive_policy_asks_everywhere(planted: Planted) -> None:
     """Pages are asked for in all four, images until one has them; and so are the two lists that any site may have."""
-    found = planted.recovered(Policy.NAIVE)
-    assert found.counts == Counts(identical=5, changed=2, missing=3, added=0)
+    found = planted.recovered(RecoverPolicy.NAIVE)
+    assert found.counts == ResourceCounts(identical=5, changed=2, missing=3, added=0)
     pages, documents, lists = 5, 2, 2
     asked = {"archive": 3, "broad": 1, "fresh": 1, "patchy": 1}  # for images: two are in the first
     copies = {"archive": 2, "broad": 4, "fresh": 0, "patchy": 2}
@@ -115,9 +115,9 @@ def test_the_naive_policy_asks_everywhere(planted: Planted) -> None:
 def test_nothing_comes_back_from_who_has_nothing(planted: Planted) -> None:
     """A repository without a copy leaves everything missing."""
     found = recovered(
-        planted.site, 0, Policy.KNOWLEDGEABLE, planted.shelves[2:3], planted.original, planted._folder / "none"
+        planted.site, 0, RecoverPolicy.KNOWLEDGEABLE, planted.shelves[2:3], planted.original, planted._folder / "none"
     )
-    assert found.counts == Counts(missing=10)
+    assert found.counts == ResourceCounts(missing=10)
     assert (found.given, found.requests) == ({}, {"fresh": 1})
 
 
@@ -128,26 +128,28 @@ def test_real_archive_files_bring_the_same(tmp_path: Path, monkeypatch: pytest.M
     held = Keeping(replace(ARCHIVE, misses=0.0), site, 4).held(0)
     assert len(held) > 20
     original = open_site(write_original(site, 0, tmp_path / "original.warc"))
-    recovered(site, 0, Policy.EXHAUSTIVE, [(ARCHIVE, held)], original, tmp_path / "ours")
+    recovered(site, 0, RecoverPolicy.EXHAUSTIVE, [(ARCHIVE, held)], original, tmp_path / "ours")
     warc = write_copies(((each.uri, each.datetime, each.file) for each in held), tmp_path / "archive.warc")
     files = ArchiveFiles(Archive("archive", "files", ArchiveKind.FILES, folder=str(warc)))
     clock = SystemClock()
     (tmp_path / "theirs").mkdir()
-    with State(tmp_path / "theirs") as state:
-        warcs = Warcs(tmp_path / "theirs" / "warc", clock, "test")
-        plan = Plan(site.url, policy=Policy.EXHAUSTIVE)
-        asyncio.run(Recovery(plan, state, warcs, {"archive": files}, clock, lambda *_: None).run())
+    with RecoveryState(tmp_path / "theirs") as state:
+        warcs = WarcStore(tmp_path / "theirs" / "warc", clock, "test")
+        plan = RecoverOptions(site.url, policy=RecoverPolicy.EXHAUSTIVE)
+        asyncio.run(RecoverySession(plan, state, warcs, {"archive": files}, clock, lambda *_: None).run())
         warcs.close()
-    with StateReading(tmp_path / "theirs") as theirs, StateReading(tmp_path / "ours") as ours:
-        found = {(each.name, each.datetime, each.digest) for each in ours.chosen()}
-        assert found == {(each.name, each.datetime, each.digest) for each in theirs.chosen()}
+    with StateReader(tmp_path / "theirs") as theirs, StateReader(tmp_path / "ours") as ours:
+        found = {(each.name, each.datetime, each.digest) for each in ours.chosen_captures()}
+        assert found == {(each.name, each.datetime, each.digest) for each in theirs.chosen_captures()}
     assert len(found) == len({each.uri for each in held})
 
 
 def test_a_short_study_is_the_same_twice() -> None:
     """Each repository alone and all together, under three policies: the same numbers in every run."""
     found = lost_once(SMALL, 5)
-    assert [(each.policy, each.archives) for each in found] == [(p.value, names) for p in CHOICES for names in SETS]
+    assert [(each.policy, each.archives) for each in found] == [
+        (p.value, names) for p in SELECTABLE_POLICIES for names in SETS
+    ]
     assert found == lost_once(SMALL, 5)
     together = [each for each in found if each.archives == SETS[-1]]
     for each in found:

@@ -5,8 +5,8 @@ from study.lost.items import BEGINNING, LAST, Item, Kind, items_of
 from study.lost.profiles import SITES, Pace, Profile
 from study.lost.site import MadeSite
 
-from unlost.pages.shingles import resemblance
-from unlost.pages.text import text_of
+from unlost.pages.shingles import text_resemblance
+from unlost.pages.text import extract_text
 
 LIVELY = Profile("lively", 40, 30, 12, 5, Pace.LIVELY, breadth=5, dynamic=0.2)
 STILL = Profile("still", 12, 9, 4, 5, Pace.STILL)
@@ -14,7 +14,7 @@ STILL = Profile("still", 12, 9, 4, 5, Pace.STILL)
 
 def words(site: MadeSite, item: Item, week: int) -> str:
     """Return the text of a page in a week."""
-    found = text_of(site.file(item, week).body, "text/html", site.uri(item), None)
+    found = extract_text(site.file(item, week).body, "text/html", site.uri(item), None)
     assert found is not None
     return found.text
 
@@ -81,7 +81,7 @@ def test_restless_pages_say_almost_the_same() -> None:
     assert len(restless) > 2
     for each in restless:
         assert site.file(each, 1).body != site.file(each, 2).body
-        assert 0.7 < resemblance(words(site, each, 1), words(site, each, 2)) < 1
+        assert 0.7 < text_resemblance(words(site, each, 1), words(site, each, 2)) < 1
 
 
 def test_a_redesign_takes_all_addresses_but_the_first() -> None:

@@ -12,32 +12,32 @@ from yarl import URL
 
 from unlost.archives.archive import Archive
 
-_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))  # what an address may have: everything else is escaped
-_ADDRESS = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]+)([^#]*)", re.IGNORECASE)
-_SENDABLE = re.compile(r"[!-~]*")
+_VISIBLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))  # what an address may have: everything else is escaped
+_HTTP_URL = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]+)([^#]*)", re.IGNORECASE)
+_VISIBLE_ONLY = re.compile(r"[!-~]*")
 # Of NAT64, of translated addresses, and the old form `::10.0.0.1`: the last 32 bits are an address of version 4.
-_CARRYING = tuple(ipaddress.ip_network(each) for each in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96"))
+_IPV4_EMBEDDING_NETWORKS = tuple(ipaddress.ip_network(each) for each in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96"))
 
 
 class NotPublicError(OSError):
     """A name whose addresses are all inside a network. Never seen outside this package."""
 
 
-class Place(NamedTuple):
+class HostPort(NamedTuple):
     """A host, in lower case, and a port."""
 
     host: str
     port: int
 
 
-class Address(NamedTuple):
+class HttpUrl(NamedTuple):
     """An address of http or https, as it will be sent.
 
     origin: scheme, host and port, without the port that the scheme means. target: path and query.
     """
 
     scheme: str
-    place: Place
+    host_port: HostPort
     origin: str
     target: str
 
@@ -46,12 +46,12 @@ class Address(NamedTuple):
         return self.origin + self.target
 
     @property
-    def host(self) -> str:
+    def host_header(self) -> str:
         """The host, and the port unless the scheme means it, as a request names them."""
         return self.origin.partition("://")[2]
 
 
-def parse(address: str) -> Address:
+def parse_url(url: str) -> HttpUrl:
     """Return an http or https address as it will be sent: unchanged, but what no address may have is escaped.
 
     Raises ValueError for everything else.
@@ -59,27 +59,27 @@ def parse(address: str) -> Address:
     >>> str(parse("http://a.example/web/2014id_/http://b.example/../%zz ü#top"))
     'http://a.example/web/2014id_/http://b.example/../%zz%20%C3%BC'
     """
-    found = _ADDRESS.match(address.strip(" \t\r\n"))
+    found = _HTTP_URL.match(url.strip(" \t\r\n"))
     if not found:
         raise ValueError("not an address of http or https")
     scheme, host, tail = found.groups()
-    place, origin = _origin(scheme.lower(), host)
-    if not _SENDABLE.fullmatch(tail):
-        tail = quote_from_bytes(tail.encode("utf-8", "surrogateescape"), _AS_IT_IS)
-    return Address(scheme.lower(), place, origin, tail if tail.startswith("/") else "/" + tail)
+    place, origin = _parse_origin(scheme.lower(), host)
+    if not _VISIBLE_ONLY.fullmatch(tail):
+        tail = quote_from_bytes(tail.encode("utf-8", "surrogateescape"), _VISIBLE_ASCII)
+    return HttpUrl(scheme.lower(), place, origin, tail if tail.startswith("/") else "/" + tail)
 
 
 @lru_cache(maxsize=4096)
-def _origin(scheme: str, host: str) -> tuple[Place, str]:
+def _parse_origin(scheme: str, host: str) -> tuple[HostPort, str]:
     """Return where a host is, and its usual form: the rest of an address is the archive's own."""
     origin = URL(f"{scheme}://{host}").origin()
     if not origin.raw_host:
         raise ValueError("no host")
-    _check_name(origin)
-    return Place(origin.raw_host.lower(), origin.port or 0), str(origin)
+    _check_host_name(origin)
+    return HostPort(origin.raw_host.lower(), origin.port or 0), str(origin)
 
 
-def _check_name(origin: URL) -> None:
+def _check_host_name(origin: URL) -> None:
     """Raise ValueError for a name that would fail outside all that catches failures: when it is looked up, or shown."""
     name = origin.raw_host or ""
     try:
@@ -87,17 +87,17 @@ def _check_name(origin: URL) -> None:
         _ = origin.host
     except UnicodeError as error:
         raise ValueError("no name that a host can have") from error
-    if not _SENDABLE.fullmatch(name):
+    if not _VISIBLE_ONLY.fullmatch(name):
         raise ValueError("no name that a host can have")
 
 
-def target_of(location: str, base: Address) -> Address:
+def resolve_redirect(location: str, base: HttpUrl) -> HttpUrl:
     """Return where a redirect leads. Raises ValueError if that is no address of http or https."""
-    return parse(urljoin(str(base), location.strip(" \t\r\n")))
+    return parse_url(urljoin(str(base), location.strip(" \t\r\n")))
 
 
 @lru_cache(maxsize=1024)
-def own_places(archive: Archive) -> frozenset[Place]:
+def registered_hosts(archive: Archive) -> frozenset[HostPort]:
     """Return the places of the registered addresses of an archive."""
     found = set()
     for address in (
@@ -110,13 +110,13 @@ def own_places(archive: Archive) -> frozenset[Place]:
         *archive.filters,
     ):
         try:
-            found.add(parse(address or "").place)
+            found.add(parse_url(address or "").host_port)
         except ValueError:
             continue  # there is none, or it is a file
     return frozenset(found)
 
 
-def is_public(address: str) -> bool:
+def is_public_ip(address: str) -> bool:
     """Return whether an IP address is one of the public Internet, also if it only carries one that is not.
 
     >>> [is_public(each) for each in ("93.184.215.14", "10.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254")]
@@ -130,28 +130,28 @@ def is_public(address: str) -> bool:
         if ip.is_site_local:
             return False
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if any(ip in network for network in _CARRYING):
+        if any(ip in network for network in _IPV4_EMBEDDING_NETWORKS):
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if inner is not None:
-            return is_public(str(inner))
+            return is_public_ip(str(inner))
     return ip.is_global and not ip.is_multicast
 
 
-def may_be_public(host: str) -> bool:
+def may_be_public_host(host: str) -> bool:
     """Return whether a host can be public: a name can, until it is looked up; an address only if it is.
 
     >>> may_be_public("a.example"), may_be_public("10.0.0.1"), may_be_public("2130706433"), may_be_public("localhost")
     (True, False, False, True)
     """
     # What is only digits and dots is taken for an address and not looked up, also in forms that nobody should write.
-    return is_public(host) if ":" in host or host.replace(".", "").isdigit() else True
+    return is_public_ip(host) if ":" in host or host.replace(".", "").isdigit() else True
 
 
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 """What `socket.getaddrinfo` returns of one address: family, type, protocol, name; host and port first in the rest."""
 
 
-def is_literal(host: str) -> bool:
+def is_ip_literal(host: str) -> bool:
     """Return whether a host is an IP address, which nobody has to look up."""
     try:
         ipaddress.ip_address(host.partition("%")[0])
@@ -160,11 +160,11 @@ def is_literal(host: str) -> bool:
     return True
 
 
-def literal(place: Place) -> AddressInfo:
+def literal_address_info(host_port: HostPort) -> AddressInfo:
     """Return how to connect to a host that is an IP address."""
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in host_port.host else socket.AF_INET
     return socket.getaddrinfo(
-        place.host, place.port, family, socket.SOCK_STREAM, socket.IPPROTO_TCP, socket.AI_NUMERICHOST
+        host_port.host, host_port.port, family, socket.SOCK_STREAM, socket.IPPROTO_TCP, socket.AI_NUMERICHOST
     )[0]
 
 
@@ -183,27 +183,27 @@ class SystemResolver:
     """
 
     def __init__(self) -> None:
-        self._looking: dict[Place, asyncio.Future[list[AddressInfo]]] = {}
+        self._pending: dict[HostPort, asyncio.Future[list[AddressInfo]]] = {}
 
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return the addresses of a host. Raises OSError if there are none."""
-        place = Place(host, port)
-        looking = self._looking.get(place)
+        place = HostPort(host, port)
+        looking = self._pending.get(place)
         if looking is None:
-            looking = self._looking[place] = asyncio.ensure_future(_looked_up(place))
-            looking.add_done_callback(lambda done: self._end(place, done))
+            looking = self._pending[place] = asyncio.ensure_future(_getaddrinfo(place))
+            looking.add_done_callback(lambda done: self._forget_pending(place, done))
         # Nobody can end it: who gives up leaves it to whoever asks next.
         return await asyncio.shield(looking)
 
-    def _end(self, place: Place, done: "asyncio.Future[list[AddressInfo]]") -> None:
-        del self._looking[place]
+    def _forget_pending(self, host_port: HostPort, done: "asyncio.Future[list[AddressInfo]]") -> None:
+        del self._pending[host_port]
         if not done.cancelled():
             done.exception()  # look at it: perhaps nobody waits any more
 
 
-async def _looked_up(place: Place) -> list[AddressInfo]:
+async def _getaddrinfo(host_port: HostPort) -> list[AddressInfo]:
     loop = asyncio.get_running_loop()
-    return [*await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]
+    return [*await loop.getaddrinfo(host_port.host, host_port.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]
 
 
 class PublicResolver:
@@ -215,7 +215,7 @@ class PublicResolver:
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return the public addresses of a host. Raises NotPublicError if there are only others, OSError if none."""
         found = await self._inner.resolve(host, port)
-        public = [each for each in found if is_public(str(each[4][0]))]
+        public = [each for each in found if is_public_ip(str(each[4][0]))]
         if found and not public:
             raise NotPublicError(f"{host[:100]} is inside a network")
         return public

@@ -5,7 +5,7 @@ import re
 from unlost._core import VERSION
 from unlost.errors import UsageError
 
-PRODUCT = "unlost"
+PRODUCT_TOKEN = "unlost"
 """The name by which rules for programs, such as `robots.txt`, mean us."""
 
 _CONTACT = re.compile(r"[!-'*-~]+( [!-'*-~]+)*")
@@ -17,7 +17,7 @@ def user_agent(contact: str | None) -> str:
     contact: an address of mail or of a page; None if there is none. Raises UsageError for what no header can have.
     """
     if contact is None:
-        return f"{PRODUCT}/{VERSION}"
+        return f"{PRODUCT_TOKEN}/{VERSION}"
     if not _CONTACT.fullmatch(contact):
         raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
-    return f"{PRODUCT}/{VERSION} (+{contact})"
+    return f"{PRODUCT_TOKEN}/{VERSION} (+{contact})"

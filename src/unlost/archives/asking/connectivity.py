@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from unlost.archives.archive import Archive
 from unlost.archives.asking import addresses
 from unlost.archives.asking.addresses import Resolver
-from unlost.archives.asking.exchange import Deadlines, Exchange, Passage
-from unlost.archives.asking.pool import Pool, open_pools
+from unlost.archives.asking.exchange import Timeouts, HttpExchange, RequestTrace
+from unlost.archives.asking.pool import ConnectionPool, open_pools
 from unlost.errors import FailedError, OfflineError
 
-NO_CONNECTION = frozenset({"dns", "unreachable", "refused", "tls", "proxy"})
+NO_CONNECTION_KINDS = frozenset({"dns", "unreachable", "refused", "tls", "proxy"})
 """The kinds of failure, of `unlost.archives.failures.KINDS`, in which no usable connection was made."""
 
 _REASONS = {
@@ -27,8 +27,8 @@ _REASONS = {
     "tls": "no valid TLS certificate",
     "proxy": "the proxy makes no connection",
 }
-_PROOF_SECONDS = 60.0
-_LOGIN = 511  # Network Authentication Required, RFC 6585
+_EVIDENCE_SECONDS = 60.0
+_NETWORK_LOGIN_STATUS = 511  # Network Authentication Required, RFC 6585
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +57,26 @@ class Connectivity:
         self._failed: dict[str, tuple[str, str]] = {}  # archive: kind of failure, host
         self._portals: dict[str, tuple[str, str]] = {}  # archive: what responded in its place, host
         self._skipped: set[str] = set()
-        self._near_proven_at = -math.inf
-        self._far_proven_at = -math.inf
+        self._local_proven_at = -math.inf
+        self._internet_proven_at = -math.inf
 
     @property
     def is_undecided(self) -> bool:
         """Whether no archive was reached so far."""
         return not self._reached
 
-    def failed(self, archive: str, host: str, kind: str) -> None:
+    def record_failure(self, archive: str, host: str, kind: str) -> None:
         """Record that a request failed. kind: of `unlost.archives.failures.KINDS`."""
-        if kind in NO_CONNECTION:
+        if kind in NO_CONNECTION_KINDS:
             self._failed[archive] = kind, host
         elif archive not in self._portals:
             self._reached.add(archive)  # it was connected to
 
-    def skipped(self, archive: str) -> None:
+    def record_skip(self, archive: str) -> None:
         """Record that an archive was not queried, because of a rate limit, a quota or a block."""
         self._skipped.add(archive)
 
-    def responded(
+    def record_response(
         self, archive: str, origin: ResponseOrigin, status: int, media_type: str, redirect: str, now: float
     ) -> bool:
         """Record a response; return whether it proves that the network works.
@@ -86,25 +86,25 @@ class Connectivity:
         nothing.
         """
         is_elsewhere = bool(redirect) and redirect != origin.host
-        is_page = status in (200, _LOGIN) and "html" in media_type
-        if not origin.is_secure and (is_elsewhere or is_page or status == _LOGIN):
+        is_page = status in (200, _NETWORK_LOGIN_STATUS) and "html" in media_type
+        if not origin.is_secure and (is_elsewhere or is_page or status == _NETWORK_LOGIN_STATUS):
             # Which page it is shows when it was read: until then it is that of this archive alone.
             self._portals[archive] = (redirect if is_elsewhere else f"\0{archive}"), origin.host
             return False
         self._portals.pop(archive, None)
         self._reached.add(archive)
-        self._near_proven_at = now
-        if _is_far(origin.host) and (origin.is_secure or addresses.is_public(origin.peer or "")):
-            self._far_proven_at = now
+        self._local_proven_at = now
+        if _is_internet_host(origin.host) and (origin.is_secure or addresses.is_public_ip(origin.peer or "")):
+            self._internet_proven_at = now
         return True
 
-    def read_page(self, archive: str, digest: str) -> None:
+    def record_page(self, archive: str, digest: str) -> None:
         """Record the digest of a page that proves nothing. In place of several hosts it is the page of a portal."""
         page, host = self._portals.get(archive, ("", ""))
         if page.startswith("\0"):
             self._portals[archive] = f"\0{digest}", host
 
-    def is_doubtful(self, archive: str) -> bool:
+    def is_portal_suspected(self, archive: str) -> bool:
         """Return whether the last response of an archive may be that of a captive portal."""
         return archive in self._portals
 
@@ -113,15 +113,19 @@ class Connectivity:
 
         A response proves that for the minute after it: later, the machine may be in another network.
         """
-        proven_at = self._far_proven_at if _is_far(host) else max(self._far_proven_at, self._near_proven_at)
-        return proven_at >= at - _PROOF_SECONDS
+        proven_at = (
+            self._internet_proven_at
+            if _is_internet_host(host)
+            else max(self._internet_proven_at, self._local_proven_at)
+        )
+        return proven_at >= at - _EVIDENCE_SECONDS
 
     def is_local_refusal(self) -> bool:
         """Return whether several hosts failed and none was reached, so that a refusal is no archive's doing."""
         hosts = {host for _, host in (*self._failed.values(), *self._portals.values())}
         return not self._reached and len(hosts) > 1
 
-    def error(self) -> OfflineError | None:
+    def offline_error(self) -> OfflineError | None:
         """Return the error that says that no archive can be reached; None if that is not known."""
         tried = {**self._failed, **self._portals}
         if self._reached or not tried:
@@ -132,7 +136,7 @@ class Connectivity:
             # One host that shows a page is a site like any other; one page in place of several hosts is a portal.
             is_offline = len(hosts) > 1 and len(portals) == 1
         elif len(hosts) > 1:
-            is_offline = any(_is_far(host) for host in hosts)
+            is_offline = any(_is_internet_host(host) for host in hosts)
         else:
             # A single host that refuses, or has a bad certificate, is there.
             is_offline = not {kind for kind, _ in self._failed.values()} & {"refused", "tls"}
@@ -140,10 +144,10 @@ class Connectivity:
             return None
         return OfflineError(_message(tried, self._reasons(portals), is_portal=bool(portals)), self._reasons(portals))
 
-    def check(self) -> None:
+    def raise_if_offline(self) -> None:
         """Raise OfflineError if all required archives were tried, and none was reached."""
         if self._required and self._required <= self._failed.keys() | self._portals.keys() | self._skipped:
-            error = self.error()
+            error = self.offline_error()
             if error is not None:
                 raise error
 
@@ -156,7 +160,7 @@ class Connectivity:
 
 
 async def probe_network(
-    archives: Iterable[Archive], resolver: Resolver | None = None, *, proxies: bool = False, seconds: float = 10.0
+    archives: Iterable[Archive], resolver: Resolver | None = None, *, use_proxies: bool = False, timeout: float = 10.0
 ) -> OfflineError | None:
     """Return the error that says that no archive can be reached; None if one can be, or if that cannot be told.
 
@@ -166,9 +170,9 @@ async def probe_network(
     places = {each.id: url for each in archives if (url := _own_url(each)) is not None}
     secure = {name: url for name, url in places.items() if url.scheme == "https"}
     network = Connectivity()
-    pools = open_pools(resolver, proxies=proxies)
+    pools = open_pools(resolver, use_proxies=use_proxies)
     tasks = [
-        asyncio.create_task(_connects(pools[True], name, url, network, seconds))
+        asyncio.create_task(_connects(pools[True], name, url, network, timeout))
         for name, url in (secure or places).items()
     ]
     try:
@@ -181,28 +185,32 @@ async def probe_network(
         await asyncio.gather(*tasks, return_exceptions=True)
         for pool in pools.values():
             pool.close()
-    return network.error()
+    return network.offline_error()
 
 
-async def _connects(pool: Pool, name: str, url: addresses.Address, network: Connectivity, seconds: float) -> bool:
-    exchange = Exchange(pool, url, "", Passage(_ignore, _ignore), Deadlines(connect=seconds), math.inf, name)
+async def _connects(
+    pool: ConnectionPool, name: str, url: addresses.HttpUrl, network: Connectivity, seconds: float
+) -> bool:
+    exchange = HttpExchange(
+        pool, url, "", RequestTrace(_do_nothing, _do_nothing), Timeouts(connect=seconds), math.inf, name
+    )
     try:
         await exchange.connect()
     except FailedError as error:
-        network.failed(name, url.place.host, error.kind)
+        network.record_failure(name, url.host_port.host, error.kind)
         return False
     return True
 
 
-def _ignore() -> None:
+def _do_nothing() -> None:
     """Do nothing: nothing is sent."""
 
 
-def _own_url(archive: Archive) -> addresses.Address | None:
+def _own_url(archive: Archive) -> addresses.HttpUrl | None:
     """Return a registered URL of an archive on the network; None for one on this machine's disk."""
     for url in (archive.timemap, archive.timegate, archive.cdx, archive.replay):
         try:
-            return addresses.parse(url or "")
+            return addresses.parse_url(url or "")
         except ValueError:
             continue
     return None
@@ -216,8 +224,8 @@ def _message(tried: Iterable[str], reason: str, *, is_portal: bool) -> str:
     return f"You seem to be offline: {who} ({reason})"
 
 
-def _is_far(host: str) -> bool:
+def _is_internet_host(host: str) -> bool:
     """Return whether a host lies outside this machine and its network, as far as its name tells."""
     if host == "localhost" or host.endswith(".localhost"):
         return False
-    return addresses.is_public(host) if addresses.is_literal(host) else True
+    return addresses.is_public_ip(host) if addresses.is_ip_literal(host) else True

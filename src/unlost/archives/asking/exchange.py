@@ -10,24 +10,24 @@ from io import BytesIO
 from socket import gaierror
 from typing import BinaryIO
 
-from unlost.archives.asking.addresses import Address, NotPublicError
-from unlost.archives.asking.http1 import Connection, NotHttpError
-from unlost.archives.asking.pool import NoConnectionError, Pool, Proxy, ProxyError
+from unlost.archives.asking.addresses import HttpUrl, NotPublicError
+from unlost.archives.asking.http1 import HttpConnection, HttpProtocolError
+from unlost.archives.asking.pool import ConnectTimeoutError, ConnectionPool, ProxyServer, ProxyError
 from unlost.archives.bodies.body import new_body
 from unlost.errors import FailedError
-from unlost.formats.contentcoding import UNDONE, Decoder, UndecodableError, codings_of
+from unlost.formats.contentcoding import SUPPORTED_CODINGS, ContentDecoder, UndecodableError, parse_content_encoding
 
-BROKEN = (NotHttpError, TimeoutError, ConnectionError, ssl.SSLError)
+CONNECTION_ERRORS = (HttpProtocolError, TimeoutError, ConnectionError, ssl.SSLError)
 """What a connection raises while an answer is awaited."""
 
-_DRAINED = 1 << 18  # bytes of an answer that is of no use; beyond it, a new connection costs less
+_MAX_DRAINED_BYTES = 1 << 18  # bytes of an answer that is of no use; beyond it, a new connection costs less
 _DRAIN_SECONDS = 2.0
-_SMALL = 1 << 20  # bytes of a body that is kept in memory
-_YIELD_EACH = 1 << 20  # bytes that are decoded before others get their turn
+_MAX_MEMORY_BYTES = 1 << 20  # bytes of a body that is kept in memory
+_YIELD_BYTES = 1 << 20  # bytes that are decoded before others get their turn
 
 
 @dataclass(frozen=True, slots=True)
-class Deadlines:
+class Timeouts:
     """How long an archive may take, in seconds.
 
     connect: to look its name up, connect and agree on keys.
@@ -42,7 +42,7 @@ class Deadlines:
     total: float = 180.0
 
 
-class Passage:
+class RequestTrace:
     """What becomes of a request on its way.
 
     reused: whether it went out on a connection that had been used before, which the other side may have closed.
@@ -51,22 +51,22 @@ class Passage:
     is_sent: whether the request left this machine. proxied: whether it goes through a proxy.
     """
 
-    def __init__(self, connecting: Callable[[], None], sent: Callable[[], None]) -> None:
-        self.reused = False
-        self.strayed = False
+    def __init__(self, on_connect: Callable[[], None], on_sent: Callable[[], None]) -> None:
+        self.is_reused = False
+        self.is_stale_response = False
         self.is_sent = False
-        self.proxied = False
-        self.connecting = connecting
-        self.sent = sent
+        self.is_proxied = False
+        self.on_connect = on_connect
+        self.on_sent = on_sent
 
 
-class Head:
+class StreamingResponse:
     """An answer whose body is still to come. It must be read or drained, or the connection is closed.
 
     peer: the IP address that it came from.
     """
 
-    def __init__(self, connection: Connection, url: Address, idle: float, until: float) -> None:
+    def __init__(self, connection: HttpConnection, url: HttpUrl, idle: float, until: float) -> None:
         self._connection = connection
         self._idle = idle
         self._until = until
@@ -76,56 +76,56 @@ class Head:
         self.peer = connection.peer
         self.status = connection.status
         self.headers = tuple(connection.headers)
-        self._first = {name.lower(): value for name, value in reversed(self.headers)}
+        self._first_values = {name.lower(): value for name, value in reversed(self.headers)}
 
     def header(self, name: str) -> str | None:
         """Return the first value of a field; None if there is none. name: in lower case."""
-        return self._first.get(name)
+        return self._first_values.get(name)
 
-    def _all(self, name: str) -> list[str]:
-        if name not in self._first:
+    def _values(self, name: str) -> list[str]:
+        if name not in self._first_values:
             return []
         return [value for each, value in self.headers if each.lower() == name]
 
     async def read(
-        self, max_bytes: int, archive: str, broken: Callable[[BinaryIO, int], None] | None = None
+        self, max_bytes: int, archive: str, on_partial: Callable[[BinaryIO, int], None] | None = None
     ) -> tuple[BinaryIO, int]:
         """Return the whole body, decoded and at its beginning, and its size. Raises FailedError, TimeoutError.
 
         broken: gets what was received, and its size, before anything is raised.
         """
-        return await self._whole(max_bytes, archive, self._until, broken)
+        return await self._read_whole(max_bytes, archive, self._until, on_partial)
 
-    async def _whole(
-        self, max_bytes: int, archive: str, until: float, broken: Callable[[BinaryIO, int], None] | None = None
+    async def _read_whole(
+        self, max_bytes: int, archive: str, until: float, on_partial: Callable[[BinaryIO, int], None] | None = None
     ) -> tuple[BinaryIO, int]:
-        if broken is None and int(self.header("content-length") or 0) > max_bytes:
+        if on_partial is None and int(self.header("content-length") or 0) > max_bytes:
             raise _too_large(max_bytes, archive)
-        codings = self._codings()
-        if not codings and (small := await self._small(until)) is not None and len(small) <= max_bytes:
+        codings = self._content_codings()
+        if not codings and (small := await self._read_small(until)) is not None and len(small) <= max_bytes:
             return BytesIO(small), len(small)
         body = new_body()
         try:
-            size = await self._read(body, codings, max_bytes, archive, until)
+            size = await self._spool(body, codings, max_bytes, archive, until)
         except BaseException:
             received = body.tell()
-            if broken is not None and received:
+            if on_partial is not None and received:
                 body.seek(0)
-                broken(body, received)
+                on_partial(body, received)
             else:
                 body.close()
             raise
         body.seek(0)
         return body, size
 
-    async def _small(self, until: float) -> bytes | None:
+    async def _read_small(self, until: float) -> bytes | None:
         """Return a body that is not coded and has one piece, as most have; None if it is another."""
-        self._pending = await self._piece(until)
-        if self._connection.has_more or len(self._pending) > _SMALL:
+        self._pending = await self._read_piece(until)
+        if self._connection.has_more or len(self._pending) > _MAX_MEMORY_BYTES:
             return None
         return self._pending
 
-    async def _piece(self, until: float) -> bytes:
+    async def _read_piece(self, until: float) -> bytes:
         """Return some more of the body, nothing at its end. Raises TimeoutError also if all is here, but too late."""
         if self._pending:
             piece, self._pending = self._pending, b""
@@ -133,35 +133,35 @@ class Head:
         now = self._loop.time()
         if now > until:
             raise TimeoutError
-        return await self._connection.piece(min(now + self._idle, until))
+        return await self._connection.read_piece(min(now + self._idle, until))
 
-    async def _read(self, body: BinaryIO, codings: list[str], max_bytes: int, archive: str, until: float) -> int:
+    async def _spool(self, body: BinaryIO, codings: list[str], max_bytes: int, archive: str, until: float) -> int:
         size = 0
-        async for piece in self._decoded(codings, max_bytes, archive, until):
+        async for piece in self._iter_decoded(codings, max_bytes, archive, until):
             size += len(piece)
             body.write(piece)
         return size
 
-    def decoded(self, max_bytes: int, archive: str) -> AsyncIterator[bytes]:
+    def iter_decoded(self, max_bytes: int, archive: str) -> AsyncIterator[bytes]:
         """Yield the body without its codings, all that there is of it before whatever goes wrong.
 
         max_bytes: of the body, with and without its codings. Raises FailedError, and what is in BROKEN.
         """
-        return self._decoded(self._codings(), max_bytes, archive, self._until)
+        return self._iter_decoded(self._content_codings(), max_bytes, archive, self._until)
 
-    async def _decoded(  # noqa: C901  one branch for each way in which a body ends
+    async def _iter_decoded(  # noqa: C901  one branch for each way in which a body ends
         self, codings: list[str], max_bytes: int, archive: str, until: float
     ) -> AsyncIterator[bytes]:
         raw = size = 0
-        pause = _YIELD_EACH
+        pause = _YIELD_BYTES
         try:
-            decoder = Decoder(codings)
+            decoder = ContentDecoder(codings)
             data = b"-"
             while data:
                 try:
-                    data = await self._piece(until)
+                    data = await self._read_piece(until)
                 except BaseException:
-                    for piece in _left_in(decoder, max_bytes - size):
+                    for piece in _flush_decoder(decoder, max_bytes - size):
                         yield piece
                     raise
                 room, raw = max_bytes - raw, raw + len(data)
@@ -174,7 +174,7 @@ class Head:
                     size += len(piece)
                     yield piece
                     if size > pause:
-                        pause = size + _YIELD_EACH
+                        pause = size + _YIELD_BYTES
                         await asyncio.sleep(0)
                 if raw > max_bytes:
                     raise _too_large(max_bytes, archive)
@@ -183,34 +183,34 @@ class Head:
         except UndecodableError as error:
             raise FailedError(f"a body {error}", archive, "malformed") from error
 
-    def _codings(self) -> list[str]:
+    def _content_codings(self) -> list[str]:
         if self.status == 206:
             return []  # a part of a file is given as it is: to decode it would need what comes before
-        if declared := codings_of(self._all("content-encoding")):
+        if declared := parse_content_encoding(self._values("content-encoding")):
             return declared
         # Some archives give the stored bytes, and what they are encoded in only among the original headers.
-        stored = codings_of(self._all("x-archive-orig-content-encoding"))
-        return stored if UNDONE.issuperset(stored) else []
+        stored = parse_content_encoding(self._values("x-archive-orig-content-encoding"))
+        return stored if SUPPORTED_CODINGS.issuperset(stored) else []
 
-    async def read_if_it_comes(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
+    async def read_promptly(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
         """Return the body as `read` does; an empty one if it does not come soon, or not whole."""
         try:
-            return await self._whole(max_bytes, archive, self._soon())
-        except (FailedError, *BROKEN):
+            return await self._read_whole(max_bytes, archive, self._short_deadline())
+        except (FailedError, *CONNECTION_ERRORS):
             return new_body(), 0
 
     async def drain(self) -> None:
         """Read a body that is of no use, so that the connection can be used again, unless that takes long."""
-        left, until = _DRAINED, self._soon()
-        with suppress(*BROKEN):
-            while left > 0 and (data := await self._piece(until)):
+        left, until = _MAX_DRAINED_BYTES, self._short_deadline()
+        with suppress(*CONNECTION_ERRORS):
+            while left > 0 and (data := await self._read_piece(until)):
                 left -= len(data)
 
-    def _soon(self) -> float:
+    def _short_deadline(self) -> float:
         return min(self._loop.time() + min(self._idle, _DRAIN_SECONDS), self._until)
 
 
-def _left_in(decoder: Decoder, max_bytes: int) -> Iterator[bytes]:
+def _flush_decoder(decoder: ContentDecoder, max_bytes: int) -> Iterator[bytes]:
     """Yield what a decoder still holds of a body that breaks off, at most `max_bytes`."""
     with suppress(UndecodableError):
         for piece in decoder.end():
@@ -220,7 +220,7 @@ def _left_in(decoder: Decoder, max_bytes: int) -> Iterator[bytes]:
                 return
 
 
-def request_text(method: str, target: str, host: str, fields: str) -> bytes:
+def format_request(method: str, target: str, host: str, fields: str) -> bytes:
     """Return a request as it is sent. fields: the others, each with its line end."""
     return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode("utf-8", "surrogateescape")
 
@@ -229,7 +229,7 @@ def _too_large(max_bytes: int, archive: str) -> FailedError:
     return FailedError(f"an answer of more than {max_bytes} bytes", archive, "too-large")
 
 
-class Exchange:
+class HttpExchange:
     """A request and its answer, as an async context manager that gives the Head.
 
     until: a time of the event loop at which everything must be over. to_end: as in Question. method: GET or HEAD.
@@ -238,113 +238,115 @@ class Exchange:
 
     def __init__(
         self,
-        pool: Pool,
-        url: Address,
+        pool: ConnectionPool,
+        url: HttpUrl,
         headers: str,
-        passage: Passage,
-        deadlines: Deadlines,
+        trace: RequestTrace,
+        timeouts: Timeouts,
         until: float,
         archive: str,
         *,
-        to_end: bool = False,
+        until_close: bool = False,
         method: str = "GET",
     ) -> None:
-        self._to_end = to_end
+        self._until_close = until_close
         self._method = method
-        self._pool, self._url, self._headers, self._passage = pool, url, headers, passage
-        self._deadlines, self._until, self._archive = deadlines, until, archive
-        self._connection: Connection | None = None
+        self._pool, self._url, self._headers, self._trace = pool, url, headers, trace
+        self._timeouts, self._until, self._archive = timeouts, until, archive
+        self._connection: HttpConnection | None = None
 
-    async def __aenter__(self) -> Head:
+    async def __aenter__(self) -> StreamingResponse:
         """Send the request and wait for the head of the answer."""
         loop = asyncio.get_running_loop()
         url, proxy = self._url, self._pool.proxy_for(self._url)
-        self._passage.proxied = proxy is not None
-        connection = self._pool.kept(url, proxy)
+        self._trace.is_proxied = proxy is not None
+        connection = self._pool.take_idle(url, proxy)
         if connection is None:
-            self._passage.connecting()
-            connection = await self._open(proxy, min(self._deadlines.connect, self._until - loop.time()))
+            self._trace.on_connect()
+            connection = await self._open(proxy, min(self._timeouts.connect, self._until - loop.time()))
         self._connection = connection
         try:
-            connection.send(self._request(proxy), to_end=self._to_end, is_bodiless=self._method == "HEAD")
-            self._passage.reused = connection.was_used
-            self._passage.is_sent = True
-            self._passage.sent()
-            await connection.head(min(loop.time() + self._deadlines.first_byte, self._until))
+            connection.send(
+                self._format_request(proxy), until_close=self._until_close, is_bodiless=self._method == "HEAD"
+            )
+            self._trace.is_reused = connection.was_used
+            self._trace.is_sent = True
+            self._trace.on_sent()
+            await connection.read_head(min(loop.time() + self._timeouts.first_byte, self._until))
         except BaseException as error:
-            self._end(error)
+            self._finish(error)
             raise
-        return Head(connection, url, self._deadlines.idle, self._until)
+        return StreamingResponse(connection, url, self._timeouts.idle, self._until)
 
     async def connect(self) -> None:
         """Make a connection, with TLS where the URL has it, and close it: nothing is sent. Raises FailedError."""
-        (await self._open(self._pool.proxy_for(self._url), self._deadlines.connect)).close()
+        (await self._open(self._pool.proxy_for(self._url), self._timeouts.connect)).close()
 
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         """Give the connection back."""
-        self._end(error)
+        self._finish(error)
 
-    def _end(self, error: BaseException | None) -> None:
+    def _finish(self, error: BaseException | None) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        self._pool.give_back(connection)
-        if isinstance(error, BROKEN):
-            self._passage.strayed = self._passage.reused and isinstance(error, NotHttpError)
-            if self._passage.strayed:
-                self._pool.forget(connection)
-            raise self._failed(error) from error
+        self._pool.release(connection)
+        if isinstance(error, CONNECTION_ERRORS):
+            self._trace.is_stale_response = self._trace.is_reused and isinstance(error, HttpProtocolError)
+            if self._trace.is_stale_response:
+                self._pool.close_idle(connection)
+            raise self._to_failed_error(error) from error
 
-    async def _open(self, proxy: Proxy | None, seconds: float) -> Connection:
+    async def _open(self, proxy: ProxyServer | None, seconds: float) -> HttpConnection:
         try:
             return await self._pool.open(self._url, proxy, seconds)
-        except (OSError, NotHttpError) as error:
-            raise self._failed(error) from error
+        except (OSError, HttpProtocolError) as error:
+            raise self._to_failed_error(error) from error
 
-    def _request(self, proxy: Proxy | None) -> bytes:
+    def _format_request(self, proxy: ProxyServer | None) -> bytes:
         url = self._url
         target, more = url.target, self._headers
         if proxy is not None and url.scheme == "http":
             target = str(url)
             if proxy.authorization:
                 more += f"Proxy-Authorization: {proxy.authorization}\r\n"
-        if self._to_end:
+        if self._until_close:
             more += "Connection: close\r\n"
-        return request_text(self._method, target, url.host, more)
+        return format_request(self._method, target, url.host_header, more)
 
-    def _failed(self, error: Exception) -> FailedError:
-        kind, what = _failure(error)
-        place = self._url.place
+    def _to_failed_error(self, error: Exception) -> FailedError:
+        kind, what = _classify_error(error)
+        place = self._url.host_port
         return FailedError(f"{place.host}:{place.port}: {what}"[:300], self._archive, kind)
 
 
-def _failure(error: Exception) -> tuple[str, str]:  # noqa: PLR0911  one for each way to fail
+def _classify_error(error: Exception) -> tuple[str, str]:  # noqa: PLR0911  one for each way to fail
     """Return the kind of a failure, and what happened in words."""
     if isinstance(error, ssl.SSLError):
-        return "tls", f"no safe connection: {_reason(error)}"
+        return "tls", f"no safe connection: {_error_text(error)}"
     if isinstance(error, ProxyError):
-        return "proxy", _reason(error)
+        return "proxy", _error_text(error)
     if isinstance(error, gaierror):
-        return "dns", f"name resolution failed: {_reason(error)}"
+        return "dns", f"name resolution failed: {_error_text(error)}"
     if isinstance(error, NotPublicError):
         return "redirects", str(error)
-    if isinstance(error, NoConnectionError):
+    if isinstance(error, ConnectTimeoutError):
         return "unreachable", "no connection in time"
     if isinstance(error, TimeoutError):
         return "timeout", "no answer in time, or not all of it"
-    if isinstance(error, NotHttpError):
-        return "malformed", f"not an answer in HTTP: {_reason(error)}"
-    if _has(error, errno.ECONNREFUSED):
+    if isinstance(error, HttpProtocolError):
+        return "malformed", f"not an answer in HTTP: {_error_text(error)}"
+    if _has_errno(error, errno.ECONNREFUSED):
         return "refused", "the connection was refused"
     if isinstance(error, ConnectionError):
-        return "reset", f"the connection broke: {_reason(error)}"
-    return "unreachable", f"no connection: {_reason(error)}"
+        return "reset", f"the connection broke: {_error_text(error)}"
+    return "unreachable", f"no connection: {_error_text(error)}"
 
 
-def _has(error: Exception, number: int) -> bool:
+def _has_errno(error: Exception, number: int) -> bool:
     """Return whether a connection failed so, at one at least of the addresses that were tried."""
     return getattr(error, "errno", None) == number or f"[Errno {number}]" in str(error)
 
 
-def _reason(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(str(error).split())[:150] or type(error).__name__

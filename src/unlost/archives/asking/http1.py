@@ -12,21 +12,21 @@ import httptools
 MAX_HEAD_BYTES = 1 << 18
 """Of all that is not body: archives repeat original headers, and Link fields hold long addresses."""
 
-_A_DAY = 86_400.0
-_LOST = "closed before the end"
-_LENGTHS = ("content-length", "transfer-encoding")
+_DAY_SECONDS = 86_400.0
+_CLOSED_EARLY = "closed before the end"
+_FRAMING_HEADERS = ("content-length", "transfer-encoding")
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
-_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*(\d{0,19})[^\n]*\n")
+_CONTENT_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*(\d{0,19})[^\n]*\n")
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d)\d\d")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(:[^\n]*)")
-_MAX_WAITING = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
+_MAX_BUFFERED_BYTES = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
 
 
-class NotHttpError(Exception):
+class HttpProtocolError(Exception):
     """What came back is no answer in HTTP. Never seen outside this package."""
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """A connection, from when it is made until either side closes it.
 
     key: what the pool finds it by.
@@ -36,32 +36,32 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.key: object = None
-        self.asked = 0
+        self.requests_sent = 0
         self.status = 0
         self.headers: list[tuple[str, str]] = []
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._begin()
+        self._reset_parser()
         self._waiter: asyncio.Future[None] | None = None
         self._pieces: deque[bytes] = deque()
-        self._waiting = 0
+        self._buffered_bytes = 0
         self._is_paused = False
-        self._bodiless = 0
+        self._non_body_bytes = 0
         self._is_bodiless = False
-        self._unread: bytes | None = None  # the head as far as it came, if its length is not to be believed
-        self._promised: int | None = None  # the length that is not believed: fewer bytes are not all of the body
+        self._unparsed_head: bytes | None = None  # the head as far as it came, if its length is not to be believed
+        self._declared_length: int | None = None  # the length that is not believed: fewer bytes are not all of the body
         self._received = 0
-        self._parsed = b""  # what the parser got of the head
+        self._parsed_head = b""  # what the parser got of the head
         self._is_head_malformed = False
         self._has_head = self._has_ended = False
         self._ends_with_connection = False
-        self._keeps = True
+        self._is_keep_alive = True
         self._failure: Exception | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether another question may be sent on it: the last answer was whole and read, and nothing came behind."""
-        is_idle = self._keeps and not self.has_more
+        is_idle = self._is_keep_alive and not self.has_more
         return is_idle and self._transport is not None and not self._transport.is_closing()
 
     @property
@@ -72,7 +72,7 @@ class Connection(asyncio.Protocol):
     @property
     def was_used(self) -> bool:
         """Whether the question on its way is not the first one: the other side may have closed it meanwhile."""
-        return self.asked > 1
+        return self.requests_sent > 1
 
     @property
     def peer(self) -> str | None:
@@ -80,7 +80,7 @@ class Connection(asyncio.Protocol):
         found = None if self._transport is None else self._transport.get_extra_info("peername")
         return str(found[0]) if isinstance(found, tuple) else None
 
-    def send(self, request: bytes, *, to_end: bool = False, is_bodiless: bool = False) -> None:
+    def send(self, request: bytes, *, until_close: bool = False, is_bodiless: bool = False) -> None:
         """Send a question. It is on its way when this returns; whether it could be sent, `head` tells.
 
         to_end: whether the body is all that comes until the other side closes the connection, also if that is more
@@ -88,69 +88,69 @@ class Connection(asyncio.Protocol):
         is_bodiless: whether the answer is a head alone, whatever length it tells, as to HEAD.
         """
         if self._is_bodiless:
-            self._begin()  # the one before still waits for a body
+            self._reset_parser()  # the one before still waits for a body
         self._is_bodiless = is_bodiless
-        self.asked += 1
-        self._unread = b"" if to_end else None
-        self._promised, self._received = None, 0
-        self._parsed, self._is_head_malformed = b"", False
+        self.requests_sent += 1
+        self._unparsed_head = b"" if until_close else None
+        self._declared_length, self._received = None, 0
+        self._parsed_head, self._is_head_malformed = b"", False
         self.headers = []
-        self._bodiless = 0
+        self._non_body_bytes = 0
         self._has_head = self._has_ended = False
         if self._transport is None or self._transport.is_closing():
-            self._failure = ConnectionResetError(_LOST)
+            self._failure = ConnectionResetError(_CLOSED_EARLY)
         else:
             self._transport.write(request)
 
-    def _begin(self) -> None:
+    def _reset_parser(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
         # As browsers read answers: old servers end lines with a bare newline, and worse.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
 
-    async def tunnel(self, request: bytes, safety: ssl.SSLContext, host: str) -> None:
+    async def tunnel(self, request: bytes, ssl_context: ssl.SSLContext, host: str) -> None:
         """Ask a proxy for a way to a host, and speak safely with that host from then on.
 
         Raises NotHttpError if the proxy does not want to, OSError, ssl.SSLError.
         """
         self.send(request)
-        await self.head(self._loop.time() + _A_DAY)  # whoever opens connections knows how long that may take
+        await self.read_head(self._loop.time() + _DAY_SECONDS)  # whoever opens connections knows how long that may take
         if self.status != 200 or self._transport is None:
-            raise NotHttpError(f"status {self.status}")
+            raise HttpProtocolError(f"status {self.status}")
         if self._transport.is_closing():
-            raise ConnectionResetError(_LOST)
+            raise ConnectionResetError(_CLOSED_EARLY)
         if self._pieces:  # nobody vouches for it: it must not be taken for a part of what the host says
-            raise NotHttpError("something was said before the connection was safe")
-        transport = await self._loop.start_tls(self._transport, self, safety, server_hostname=host)
+            raise HttpProtocolError("something was said before the connection was safe")
+        transport = await self._loop.start_tls(self._transport, self, ssl_context, server_hostname=host)
         if transport is None:
-            raise ConnectionResetError(_LOST)
+            raise ConnectionResetError(_CLOSED_EARLY)
         self.connection_made(transport)
-        self._begin()  # the one before still waits for the body of the proxy's answer
-        self._keeps = True  # which may have said that it ends its own connection
-        self.asked = 0
+        self._reset_parser()  # the one before still waits for the body of the proxy's answer
+        self._is_keep_alive = True  # which may have said that it ends its own connection
+        self.requests_sent = 0
 
-    async def head(self, until: float) -> None:
+    async def read_head(self, until: float) -> None:
         """Wait for the head of the answer. Raises TimeoutError, NotHttpError, OSError."""
         while not self._has_head:
             if self._failure is not None:
                 raise self._failure
             await self._wait(until)
 
-    async def piece(self, until: float) -> bytes:
+    async def read_piece(self, until: float) -> bytes:
         """Return some more of the body, nothing at its end. Raises TimeoutError, NotHttpError, OSError."""
         while True:
             if self._pieces:
-                return self._fetch()
+                return self._pop_piece()
             if self._has_ended:
                 return b""
             if self._failure is not None:
                 raise self._failure
             await self._wait(until)
 
-    def _fetch(self) -> bytes:
+    def _pop_piece(self) -> bytes:
         piece = self._pieces.popleft()
-        self._waiting -= len(piece)
+        self._buffered_bytes -= len(piece)
         if self._is_paused and not self._pieces and self._transport is not None:
             self._is_paused = False
             with suppress(RuntimeError):  # it was closing, and so never paused
@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close it, at once: whatever is on its way is of no use."""
-        self._keeps = False
+        self._is_keep_alive = False
         if self._transport is not None:
             self._transport.abort()
 
@@ -191,55 +191,55 @@ class Connection(asyncio.Protocol):
             return
         count = len(self._pieces)
         try:
-            self._parse(data if self._unread is None else self._without_length(data))
+            self._parse(data if self._unparsed_head is None else self._without_length(data))
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(NotHttpError(str(error)))
+            self._fail(HttpProtocolError(str(error)))
         if len(self._pieces) == count:
             # Of the head, or of fields behind the body: the parser gathers each of them, however long.
-            self._bodiless += len(data)
-            if self._bodiless > MAX_HEAD_BYTES:
-                self._fail(NotHttpError(f"fields of more than {MAX_HEAD_BYTES} bytes"))
+            self._non_body_bytes += len(data)
+            if self._non_body_bytes > MAX_HEAD_BYTES:
+                self._fail(HttpProtocolError(f"fields of more than {MAX_HEAD_BYTES} bytes"))
 
     def _parse(self, data: bytes) -> None:
         """Give data to the parser. Fields with malformed names are skipped, as browsers do."""
         if self._has_head:
             self._parser.feed_data(data)
             return
-        self._parsed += data
+        self._parsed_head += data
         if not self._is_head_malformed:
             try:
                 self._parser.feed_data(data)
             except httptools.HttpParserError:
-                self._parsed = self._parsed.lstrip(b"\r\n")
-                if self._has_head or self._has_ended or not _STATUS.match(self._parsed):
+                self._parsed_head = self._parsed_head.lstrip(b"\r\n")
+                if self._has_head or self._has_ended or not _STATUS.match(self._parsed_head):
                     raise
                 self._is_head_malformed = True
             else:
                 if self._has_head:
                     self._parsed = b""
                 return
-        end = _end_of_head(self._parsed)
+        end = _end_of_head(self._parsed_head)
         if end is not None:
-            text, self._parsed = self._parsed, b""
-            self._begin()
+            text, self._parsed_head = self._parsed_head, b""
+            self._reset_parser()
             self.headers = []
             self._parser.feed_data(_without_malformed_fields(text[:end]) + text[end:])
 
     def _without_length(self, data: bytes) -> bytes:
         """Return what came up to here without the field that tells a length, once the head is whole."""
-        text = (self._unread or b"") + data
+        text = (self._unparsed_head or b"") + data
         end = _END_OF_HEAD.search(text)
         if end is None and len(text) <= MAX_HEAD_BYTES:
-            self._unread = text
+            self._unparsed_head = text
             return b""
-        self._unread = None
+        self._unparsed_head = None
         place = end.end() if end else len(text)
-        told = _LENGTH.search(text, 0, place)
-        self._promised = int(told[1]) if told and told[1] else None
-        return _LENGTH.sub(b"", text[:place]) + text[place:]
+        told = _CONTENT_LENGTH.search(text, 0, place)
+        self._declared_length = int(told[1]) if told and told[1] else None
+        return _CONTENT_LENGTH.sub(b"", text[:place]) + text[place:]
 
     def _fail(self, failure: Exception) -> None:
-        self._keeps = False
+        self._is_keep_alive = False
         # What comes behind a whole answer spoils the next one, not this one.
         if not self._has_ended and self._failure is None:
             self._failure = failure
@@ -248,13 +248,13 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the answer with the connection if that is how it ends; else it is broken."""
-        self._keeps = False
+        self._is_keep_alive = False
         if not self._has_ended and self._failure is None:
-            is_whole = self._promised is None or self._received >= self._promised
+            is_whole = self._declared_length is None or self._received >= self._declared_length
             if self._has_head and self._ends_with_connection and exc is None and is_whole:
                 self._has_ended = True
             else:
-                reason = str(exc or _LOST)
+                reason = str(exc or _CLOSED_EARLY)
                 self._failure = exc if isinstance(exc, ConnectionError | ssl.SSLError) else ConnectionResetError(reason)
         self._wake()
 
@@ -263,7 +263,7 @@ class Connection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         """Notice an answer that nobody asked for."""
         if self._has_ended:
-            self._keeps = False
+            self._is_keep_alive = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a field."""
@@ -279,13 +279,13 @@ class Connection(asyncio.Protocol):
         self.status = self._parser.get_status_code()
         if 100 <= self.status < 200:
             return
-        lengths = {lower: value for name, value in self.headers if (lower := name.lower()) in _LENGTHS}
+        lengths = {lower: value for name, value in self.headers if (lower := name.lower()) in _FRAMING_HEADERS}
         coding = lengths.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
         self._ends_with_connection = coding != "chunked" and "content-length" not in lengths
         self._has_head = True
         if self._is_bodiless:
             self._has_ended = True
-            self._keeps = self._keeps and self._parser.should_keep_alive()
+            self._is_keep_alive = self._is_keep_alive and self._parser.should_keep_alive()
         self._wake()
 
     def on_body(self, body: bytes) -> None:
@@ -294,8 +294,8 @@ class Connection(asyncio.Protocol):
             return
         self._pieces.append(body)
         self._received += len(body)
-        self._waiting += len(body)
-        if self._waiting > _MAX_WAITING and not self._is_paused and self._transport is not None:
+        self._buffered_bytes += len(body)
+        if self._buffered_bytes > _MAX_BUFFERED_BYTES and not self._is_paused and self._transport is not None:
             self._is_paused = True
             with suppress(RuntimeError):  # it is closing
                 self._transport.pause_reading()
@@ -308,7 +308,7 @@ class Connection(asyncio.Protocol):
             return
         if not self._has_ended:
             self._has_ended = True
-            self._keeps = self._keeps and self._parser.should_keep_alive()
+            self._is_keep_alive = self._is_keep_alive and self._parser.should_keep_alive()
             self._wake()
 
 

@@ -4,21 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol
 
-from unlost.archives.archive import Archive, Work
+from unlost.archives.archive import Archive, RequestKind
 
 
 @dataclass(slots=True)
-class Partial:
+class PartialResponse:
     """What was received of a response whose body broke off, was late or too large, or was cancelled.
 
     reply: the response with the beginning of its body; None if nothing of a body was received.
     """
 
-    reply: "Reply | None" = None
+    response: "HttpResponse | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class HttpRequest:
     """One request.
 
     work: what it costs the archive.
@@ -30,16 +30,16 @@ class Question:
     """
 
     url: str
-    work: Work
+    kind: RequestKind
     headers: Mapping[str, str] = field(default_factory=dict)
     max_bytes: int = 1 << 26
-    redirects: int = 5
-    to_end: bool = False
-    partial: Partial | None = None
+    max_redirects: int = 5
+    until_close: bool = False
+    partial: PartialResponse | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpResponse:
     """An answer, whole.
 
     url: where it came from, after redirects.
@@ -59,10 +59,10 @@ class Reply:
         return next((value for each, value in self.headers if each.lower() == name.lower()), None)
 
 
-class Asks(Protocol):
+class HttpClient(Protocol):
     """What a client needs of a courier."""
 
-    async def ask(self, archive: Archive, question: Question) -> Reply:
+    async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
         """Return the answer, whatever its status, unless the status says that it is no answer.
 
         It waits for the archive's limits, obeys 429 and 503, and tries again where that helps. Raises NotNowError,

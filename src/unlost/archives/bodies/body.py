@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 MAX_BODY_BYTES = 1 << 30
 """The largest body that is taken out of a file on this machine or a record, before and after its codings are undone."""
 
-_IN_MEMORY = 1 << 20  # bytes
+_MEMORY_BYTES = 1 << 20  # bytes
 _PIECE = 1 << 16
 
 if TYPE_CHECKING:
@@ -16,11 +16,11 @@ else:
     _Spooled = tempfile.SpooledTemporaryFile
 
 
-class TooLargeError(Exception):
+class BodyTooLargeError(Exception):
     """A body that is larger than wanted. Never seen by users: the client says whose body it was."""
 
 
-class Readable(Protocol):
+class ByteReader(Protocol):
     """What gives its bytes one piece after the other."""
 
     def read(self, count: int, /) -> bytes:
@@ -28,7 +28,7 @@ class Readable(Protocol):
         ...
 
 
-class _Body(_Spooled):
+class _SpooledBody(_Spooled):
     """A file that is closed, and gone, with the last reference to it."""
 
     def __del__(self) -> None:
@@ -38,14 +38,14 @@ class _Body(_Spooled):
 
 def new_body() -> BinaryIO:
     """Return an empty body to write to and read from."""
-    return cast("BinaryIO", _Body(_IN_MEMORY))
+    return cast("BinaryIO", _SpooledBody(_MEMORY_BYTES))
 
 
-def spooled(pieces: Iterator[bytes], limit: int) -> BinaryIO:
+def spool_body(pieces: Iterator[bytes], limit: int) -> BinaryIO:
     """Return a body of these bytes, at its beginning. Raises TooLargeError beyond `limit` bytes."""
     body = new_body()
     try:
-        for piece in _limited(pieces, limit):
+        for piece in _limit_bytes(pieces, limit):
             body.write(piece)
     except BaseException:
         body.close()
@@ -54,15 +54,15 @@ def spooled(pieces: Iterator[bytes], limit: int) -> BinaryIO:
     return body
 
 
-def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+def _limit_bytes(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
     for piece in pieces:
         limit -= len(piece)
         if limit < 0:
-            raise TooLargeError
+            raise BodyTooLargeError
         yield piece
 
 
-def pieces_of(file: Readable) -> Iterator[bytes]:
+def iter_pieces(file: ByteReader) -> Iterator[bytes]:
     """Yield what is left of a file."""
     while piece := file.read(_PIECE):
         yield piece

@@ -3,13 +3,13 @@
 import hashlib
 from typing import BinaryIO
 
-from unlost.formats.digests import normal_digest
+from unlost.formats.digests import normalize_digest
 
 _ALGORITHMS = {"md5", "sha1", "sha256", "sha512"}
 _CHUNK = 1 << 16
 
 
-def has_digest(body: BinaryIO, digest: str) -> bool | None:
+def matches_digest(body: BinaryIO, digest: str) -> bool | None:
     """Return whether a body, which is left at its beginning, has a digest; None if its algorithm is not known.
 
     >>> from io import BytesIO
@@ -24,4 +24,4 @@ def has_digest(body: BinaryIO, digest: str) -> bool | None:
     while data := body.read(_CHUNK):
         hashed.update(data)
     body.seek(0)
-    return normal_digest(digest) == normal_digest(f"{algorithm}:{hashed.hexdigest()}")
+    return normalize_digest(digest) == normalize_digest(f"{algorithm}:{hashed.hexdigest()}")

@@ -4,8 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from unlost.archives.bodies.body import Readable, pieces_of, spooled
-from unlost.formats.contentcoding import MAX_CODINGS, Decoder, UndecodableError, codings_of, undone
+from unlost.archives.bodies.body import ByteReader, iter_pieces, spool_body
+from unlost.formats.contentcoding import (
+    MAX_CODINGS,
+    ContentDecoder,
+    UndecodableError,
+    parse_content_encoding,
+    decode_chunks,
+)
 
 _CHUNKED = "chunked"
 _PIECE = 1 << 16
@@ -17,11 +23,11 @@ class _NotChunkedError(Exception):
     """What is there is not in chunks, whatever a header says."""
 
 
-class _BrokenError(Exception):
+class _TruncatedChunksError(Exception):
     """What is there is in chunks up to here, and no further."""
 
 
-def read_body(source: Readable, headers: Sequence[tuple[str, str]], limit: int) -> tuple[BinaryIO, bool]:
+def decode_payload(source: ByteReader, headers: Sequence[tuple[str, str]], limit: int) -> tuple[BinaryIO, bool]:
     r"""Return a body without the codings that headers name, at its beginning, and whether it broke off in one of them.
 
     limit: bytes, of the body as it is stored and after its codings. Raises `body.TooLargeError`, UndecodableError.
@@ -34,12 +40,12 @@ def read_body(source: Readable, headers: Sequence[tuple[str, str]], limit: int) 
     left, is_broken = _codings(headers), False
     if len(left) > MAX_CODINGS:
         raise UndecodableError(f"in {len(left)} codings, where at most {MAX_CODINGS} are undone")
-    body = spooled(pieces_of(source), limit)
+    body = spool_body(iter_pieces(source), limit)
     try:
         while left:
             # Chunked is undone from file to file: that it is none may be known only after megabytes.
             count = left.index(_CHUNKED) if _CHUNKED in left else len(left)
-            undo = _without_chunks if count == 0 else _decoded
+            undo = _dechunk if count == 0 else _decode
             body, broke = undo(body, left[:count], limit)
             left, is_broken = left[count or 1 :], is_broken or broke
     except BaseException:
@@ -57,28 +63,28 @@ def _codings(headers: Sequence[tuple[str, str]]) -> list[str]:
     return [
         coding
         for field in ("transfer-encoding", "content-encoding")
-        for coding in codings_of(value for name, value in headers if name.lower() == field)
+        for coding in parse_content_encoding(value for name, value in headers if name.lower() == field)
     ]
 
 
-def _decoded(body: BinaryIO, codings: list[str], limit: int) -> tuple[BinaryIO, bool]:
-    decoder = Decoder(codings)
+def _decode(body: BinaryIO, codings: list[str], limit: int) -> tuple[BinaryIO, bool]:
+    decoder = ContentDecoder(codings)
     with body:
-        return spooled(undone(pieces_of(body), decoder), limit), decoder.damage is not None
+        return spool_body(decode_chunks(iter_pieces(body), decoder), limit), decoder.damage is not None
 
 
-def _without_chunks(body: BinaryIO, _: list[str], limit: int) -> tuple[BinaryIO, bool]:
+def _dechunk(body: BinaryIO, _: list[str], limit: int) -> tuple[BinaryIO, bool]:
     is_broken = False
 
     def until_broken() -> Iterator[bytes]:
         nonlocal is_broken
         try:
-            yield from _dechunked(body)
-        except _BrokenError:
+            yield from _iter_chunks(body)
+        except _TruncatedChunksError:
             is_broken = True
 
     try:
-        found = spooled(until_broken(), limit)
+        found = spool_body(until_broken(), limit)
     except _NotChunkedError:
         body.seek(0)
         return body, False
@@ -86,14 +92,14 @@ def _without_chunks(body: BinaryIO, _: list[str], limit: int) -> tuple[BinaryIO,
     return found, is_broken
 
 
-def _dechunked(source: BinaryIO) -> Iterator[bytes]:
+def _iter_chunks(source: BinaryIO) -> Iterator[bytes]:
     """Yield what is in chunks. For that, the first chunk must end where it says, with the next one behind it."""
     chunks = 0
     while True:
         line = source.readline(_MAX_SIZE_LINE)
         size = _SIZE_LINE.fullmatch(line)
         if size is None:
-            raise _NotChunkedError if chunks == 0 or (chunks == 1 and line) else _BrokenError
+            raise _NotChunkedError if chunks == 0 or (chunks == 1 and line) else _TruncatedChunksError
         left = int(size[1], 16)
         if left == 0:
             return
@@ -102,7 +108,7 @@ def _dechunked(source: BinaryIO) -> Iterator[bytes]:
             yield piece
         end = source.readline(2)
         if left or not end:
-            raise _BrokenError
+            raise _TruncatedChunksError
         if end not in (b"\r\n", b"\n"):
-            raise _NotChunkedError if chunks == 0 else _BrokenError
+            raise _NotChunkedError if chunks == 0 else _TruncatedChunksError
         chunks += 1

@@ -4,31 +4,31 @@ from dataclasses import replace
 
 from unlost import dates, uri
 from unlost.archives.archive import Archive
-from unlost.archives.bodies.body import MAX_BODY_BYTES, TooLargeError
-from unlost.archives.bodies.record_body import read_body
-from unlost.archives.repository import StoredCopy
+from unlost.archives.bodies.body import MAX_BODY_BYTES, BodyTooLargeError
+from unlost.archives.bodies.record_body import decode_payload
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import DateError, FailedError, UriError
 from unlost.formats.capture import Capture
 from unlost.formats.contentcoding import UndecodableError
 from unlost.formats.warc import StoredRecord
 
-_MAX_REASON = 40  # characters: of a word that stands in the header
+_MAX_REASON_LENGTH = 40  # characters: of a word that stands in the header
 
 
-def check_record(record: StoredRecord, capture: Capture, archive: Archive) -> None:
+def check_record_identity(record: StoredRecord, capture: Capture, archive: Archive) -> None:
     """Raise FailedError of kind `foreign` if a record is of another address or date than a capture."""
     address, moment = record.header("WARC-Target-URI"), record.header("WARC-Date")
-    if address is None or not _is_same(address.strip("<>"), capture):
+    if address is None or not _is_same_page(address.strip("<>"), capture):
         shown = ascii(address or "")[1:-1][:80]
         raise FailedError(
             f"expected a record of the address that was asked for, found `{shown}`", archive.id, "foreign"
         )
-    if _digits(moment or "") != capture.datetime:
+    if _record_datetime(moment or "") != capture.datetime:
         shown = ascii(moment or "")[1:-1][:40]
         raise FailedError(f"expected a record of {capture.datetime}, found `{shown}`", archive.id, "foreign")
 
 
-def _is_same(address: str, capture: Capture) -> bool:
+def _is_same_page(address: str, capture: Capture) -> bool:
     if address == capture.uri or "\ufffd" in address:
         return True  # bytes that are no UTF-8 are told by nobody in the same way: then the date alone must do
     try:
@@ -37,7 +37,7 @@ def _is_same(address: str, capture: Capture) -> bool:
         return False
 
 
-def _digits(moment: str) -> str | None:
+def _record_datetime(moment: str) -> str | None:
     """Return a record's date as 14 digits; in ARCs it is that already."""
     try:
         return dates.pad(moment) if moment.isdigit() else dates.from_iso(moment)
@@ -45,9 +45,12 @@ def _digits(moment: str) -> str | None:
         return None
 
 
-def original_of(record: StoredRecord) -> tuple[str, str] | None:
+def revisit_target(record: StoredRecord) -> tuple[str, str] | None:
     """Return the address and the 14-digit date of the record that has the body, if a revisit says so."""
-    address, moment = record.header("WARC-Refers-To-Target-URI"), _digits(record.header("WARC-Refers-To-Date") or "")
+    address, moment = (
+        record.header("WARC-Refers-To-Target-URI"),
+        _record_datetime(record.header("WARC-Refers-To-Date") or ""),
+    )
     return (address.strip("<>"), moment) if address and moment else None
 
 
@@ -57,7 +60,9 @@ def _is_not_modified(record: StoredRecord) -> bool:
     return record.http_line is None or "not-modified" in profile or record.http_line.split(" ")[1:2] == ["304"]
 
 
-def copy_of(record: StoredRecord, capture: Capture, archive: Archive, limit: int = MAX_BODY_BYTES) -> StoredCopy:
+def read_capture(
+    record: StoredRecord, capture: Capture, archive: Archive, limit: int = MAX_BODY_BYTES
+) -> FetchedCapture:
     """Return the copy that a record with a body holds. It reads all of it: call it in a thread.
 
     capture: what the index says of it.
@@ -65,30 +70,30 @@ def copy_of(record: StoredRecord, capture: Capture, archive: Archive, limit: int
     be undone.
     """
     try:
-        body, is_broken = read_body(record.body, record.http_headers, limit)
-    except TooLargeError:
+        body, is_broken = decode_payload(record.body, record.http_headers, limit)
+    except BodyTooLargeError:
         message = f"expected a body of at most {limit} bytes, found a larger one"
         raise FailedError(message, archive.id, "too-large") from None
     except UndecodableError as error:
         raise FailedError(f"its body is {error}: take another capture", archive.id, "malformed") from None
     said = record.header("WARC-Truncated")
     damage = "damage" if is_broken or record.problems() else None
-    return StoredCopy(
+    return FetchedCapture(
         replace(capture, archive=archive.id, migrated=archive.is_migrated(capture.mime)),
-        headers_of(record),
+        http_headers(record),
         body,
-        said[:_MAX_REASON] if said else damage,
+        said[:_MAX_REASON_LENGTH] if said else damage,
     )
 
 
-def revisited(record: StoredRecord, capture: Capture, copy: StoredCopy) -> StoredCopy:
+def apply_revisit(record: StoredRecord, capture: Capture, original: FetchedCapture) -> FetchedCapture:
     """Return the copy that a revisit stands for: its date, another's body, its own headers and status if it has any.
 
     record, capture: the revisit. copy: of the record that it speaks of.
     """
-    before = copy.capture
+    before = original.capture
     if _is_not_modified(record):
-        status, mime, headers = before.status, before.mime, copy.headers
+        status, mime, headers = before.status, before.mime, original.headers
     else:
         status, mime, headers = capture.status, capture.mime or before.mime, record.http_headers
     capture = replace(
@@ -99,10 +104,10 @@ def revisited(record: StoredRecord, capture: Capture, copy: StoredCopy) -> Store
         migrated=before.migrated,
         revisit_of=(before.uri, before.datetime),
     )
-    return replace(copy, capture=capture, headers=headers)
+    return replace(original, capture=capture, headers=headers)
 
 
-def headers_of(record: StoredRecord) -> tuple[tuple[str, str], ...]:
+def http_headers(record: StoredRecord) -> tuple[tuple[str, str], ...]:
     """Return the headers of the HTTP message in a record; of a record without one, its type is all there is."""
     if record.http_line is not None:
         return record.http_headers

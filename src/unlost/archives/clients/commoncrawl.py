@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from unlost.archives import closeness
-from unlost.archives.archive import Archive, Work
-from unlost.archives.asking.question import Asks, Question
+from unlost.archives.archive import Archive, RequestKind
+from unlost.archives.asking.question import HttpClient, HttpRequest
 from unlost.archives.bodies import warc_copy
-from unlost.archives.clients.crawl_index import CrawlIndex
-from unlost.archives.clients.crawl_records import CrawlRecords
-from unlost.archives.clients.crawls import Crawl, read_crawls
-from unlost.archives.prefix import Prefix
-from unlost.archives.repository import StoredCopy
+from unlost.archives.clients.crawl_index import CommonCrawlIndexClient
+from unlost.archives.clients.crawl_records import CommonCrawlRecords
+from unlost.archives.clients.crawls import CommonCrawlIndex, parse_crawl_list
+from unlost.archives.prefix import PrefixQuery
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import FailedError, ListCutError, UsageError
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
@@ -21,7 +21,7 @@ from unlost.formats.warc import StoredRecord
 _MAX_LIST_BYTES = 8 << 20  # of the list of crawls: 40 kB in 2026
 
 
-class CommonCrawl:
+class CommonCrawlClient:
     """Common Crawl as a repository.
 
     `archive.cdx` is the address of the list of crawls, `archive.replay` that of a WARC, with `{filename}` in it.
@@ -32,33 +32,35 @@ class CommonCrawl:
     problems: what of its answers could not be read, counted.
     """
 
-    def __init__(self, archive: Archive, courier: Asks, *, crawls: int | None = None) -> None:
+    def __init__(self, archive: Archive, client: HttpClient, *, max_crawls: int | None = None) -> None:
         if archive.cdx is None or "{filename}" not in (archive.replay or ""):
             raise UsageError(f"{archive.id}: expected `cdx`, and `replay` with {{filename}} in it")
         self.archive = archive
         self.problems = Problems()
-        self._courier = courier
-        self._max_crawls = crawls
-        self._index = CrawlIndex(archive, courier, self.problems)
-        self._records = CrawlRecords(archive, courier)
-        self._crawls: list[Crawl] | None = None
-        self._listing = asyncio.Lock()
+        self._client = client
+        self._max_crawls = max_crawls
+        self._index = CommonCrawlIndexClient(archive, client, self.problems)
+        self._records = CommonCrawlRecords(archive, client)
+        self._crawls: list[CommonCrawlIndex] | None = None
+        self._crawls_lock = asyncio.Lock()
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the captures of an address, the newest crawl first. Raises UriError, ListCutError, FailedError."""
-        async for capture in self._listed(Prefix.page(uri), closeness.EVER):
+        async for capture in self._list_captures(PrefixQuery.for_page(uri), closeness.ALL_TIME):
             yield capture
 
-    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+    async def list_prefix(
+        self, prefix: str, first: str | None = None, last: str | None = None
+    ) -> AsyncIterator[Capture]:
         """Yield the captures below a prefix, the newest crawl first.
 
         Crawls that were at other times are not asked. Raises UriError, DateError, ListCutError, FailedError.
         """
-        span = closeness.between(first, last)
-        async for capture in self._listed(Prefix.below(prefix), span):
+        span = closeness.pad_range(first, last)
+        async for capture in self._list_captures(PrefixQuery.parse(prefix), span):
             yield capture
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return a copy, taken out of the WARC that the capture names; None if that WARC is gone.
 
         Of a capture that names none, the closest to its date. Raises FailedError, of kind `foreign` if the record is of
@@ -66,47 +68,49 @@ class CommonCrawl:
         """
         if capture.filename is None or capture.offset is None or capture.length is None:
             return await self.get(capture.uri, capture.datetime)
-        record = await self._record(capture)
+        record = await self._fetch_record(capture)
         if record is None:
             return None
         if (record.header("WARC-Type") or "").lower() != "revisit":
-            return await asyncio.to_thread(warc_copy.copy_of, record, capture, self.archive)
-        original = await self._original(record)
+            return await asyncio.to_thread(warc_copy.read_capture, record, capture, self.archive)
+        original = await self._revisit_original(record)
         if original is None:
             message = "the record says `as before`, and what was before is not in its index"
             raise FailedError(message, self.archive.id, "malformed")
-        copy = await asyncio.to_thread(warc_copy.copy_of, *original, self.archive)
-        return warc_copy.revisited(record, capture, copy)
+        copy = await asyncio.to_thread(warc_copy.read_capture, *original, self.archive)
+        return warc_copy.apply_revisit(record, capture, copy)
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Return the copy closest to a date, or the last one; crawls are asked until none could have a closer one.
 
         Raises UriError, DateError, FailedError, NotNowError.
         """
-        best = await self._closest(uri, *closeness.span(date), revisits=False)
+        best = await self._closest(uri, *closeness.date_span(date), revisits=False)
         return None if best is None else await self.fetch(best)
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Return when the last copy was captured, 14 digits: the newest crawls are asked until one has it."""
-        last = await self._closest(uri, *closeness.span(None), revisits=True)
+        last = await self._closest(uri, *closeness.date_span(None), revisits=True)
         return None if last is None else last.datetime
 
-    async def crawls(self) -> list[Crawl]:
+    async def list_crawls(self) -> list[CommonCrawlIndex]:
         """Return all crawls, newest first. The list is asked for once. Raises FailedError, NotNowError."""
-        async with self._listing:
+        async with self._crawls_lock:
             if self._crawls is None:
-                self._crawls = await self._ask_for_crawls()
+                self._crawls = await self._fetch_crawl_list()
         return self._crawls
 
-    async def _ask_for_crawls(self) -> list[Crawl]:
+    async def _fetch_crawl_list(self) -> list[CommonCrawlIndex]:
         address = self.archive.cdx or ""
-        reply = await self._courier.ask(self.archive, Question(address, Work.INDEX, max_bytes=_MAX_LIST_BYTES))
+        reply = await self._client.send(
+            self.archive, HttpRequest(address, RequestKind.INDEX, max_bytes=_MAX_LIST_BYTES)
+        )
         with reply.body:
             if reply.status != 200:
                 message = f"expected the list of crawls, found status {reply.status}"
                 raise FailedError(message, self.archive.id, "status")
             try:
-                crawls, left_out = read_crawls(reply.body.read(), address)
+                crawls, left_out = parse_crawl_list(reply.body.read(), address)
             except (ValueError, RecursionError):
                 message = "expected the list of crawls, found something else"
                 raise FailedError(message, self.archive.id, "malformed") from None
@@ -115,14 +119,14 @@ class CommonCrawl:
             self.problems.add(Problem("bad-crawl", address, None, 0, message), left_out)
         return crawls
 
-    async def _listed(self, asked: Prefix, span: tuple[str, str]) -> AsyncIterator[Capture]:
-        crawls = [crawl for crawl in await self.crawls() if crawl.seconds_from(*span) == 0]
+    async def _list_captures(self, prefix: PrefixQuery, span: tuple[str, str]) -> AsyncIterator[Capture]:
+        crawls = [crawl for crawl in await self.list_crawls() if crawl.seconds_from(*span) == 0]
         chosen = crawls[: self._max_crawls]
         cut = None
         for crawl in chosen:
             try:
-                async for capture in self._index.captures(crawl, asked, span):
-                    yield self._ours(capture)
+                async for capture in self._index.captures(crawl, prefix, span):
+                    yield self._with_archive(capture)
             except ListCutError as error:
                 cut = cut or error
         if cut is not None:
@@ -133,34 +137,34 @@ class CommonCrawl:
 
     async def _closest(self, uri: str, first: str, last: str, *, revisits: bool) -> Capture | None:
         """Return the capture closest to a span of time, asking the crawls closest to it."""
-        page = Prefix.page(uri)
-        crawls = sorted(await self.crawls(), key=lambda crawl: crawl.seconds_from(first, last))
+        page = PrefixQuery.for_page(uri)
+        crawls = sorted(await self.list_crawls(), key=lambda crawl: crawl.seconds_from(first, last))
         best, best_rank = None, (float("inf"), 0.0)
         for crawl in crawls[: self._max_crawls]:
             if best is not None and (crawl.seconds_from(first, last), -float(crawl.last)) > best_rank:
                 break  # nothing of it, or of those behind it, can be closer
-            async for capture in self._index.captures(crawl, page, closeness.EVER):
-                rank = closeness.rank(capture.datetime, first, last)
+            async for capture in self._index.captures(crawl, page, closeness.ALL_TIME):
+                rank = closeness.distance_rank(capture.datetime, first, last)
                 if rank < best_rank and (revisits or not capture.revisit):
-                    best, best_rank = self._ours(capture), rank
+                    best, best_rank = self._with_archive(capture), rank
         return best
 
-    async def _record(self, capture: Capture) -> StoredRecord | None:
+    async def _fetch_record(self, capture: Capture) -> StoredRecord | None:
         if capture.filename is None or capture.offset is None or capture.length is None:
             return None
-        return await self._records.open(capture, capture.filename, capture.offset, capture.length)
+        return await self._records.fetch_record(capture, capture.filename, capture.offset, capture.length)
 
-    async def _original(self, revisit: StoredRecord) -> tuple[StoredRecord, Capture] | None:
+    async def _revisit_original(self, revisit: StoredRecord) -> tuple[StoredRecord, Capture] | None:
         """Return the record that a revisit speaks of, and what the index says of it."""
-        named = warc_copy.original_of(revisit)
+        named = warc_copy.revisit_target(revisit)
         if named is None:
             return None
         address, moment = named
         capture = await self._closest(address, moment, moment, revisits=False)
         if capture is None or capture.datetime != moment:
             return None
-        record = await self._record(capture)
+        record = await self._fetch_record(capture)
         return None if record is None else (record, capture)
 
-    def _ours(self, capture: Capture) -> Capture:
+    def _with_archive(self, capture: Capture) -> Capture:
         return replace(capture, archive=self.archive.id, migrated=self.archive.is_migrated(capture.mime))

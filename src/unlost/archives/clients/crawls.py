@@ -16,10 +16,10 @@ MAX_CRAWLS = 10_000
 _WEEKLY = re.compile(r"CC-MAIN-(\d{4})-(\d{2})", re.ASCII)
 _YEARLY = re.compile(r"CC-MAIN-(\d{4})(?:-(\d{4}))?", re.ASCII)
 # A crawl takes weeks, and its name has one of them: those before and after it may belong to it, too.
-_AROUND_WEEK = timedelta(weeks=10)
+_CRAWL_MARGIN = timedelta(weeks=10)
 
 
-class Crawl(NamedTuple):
+class CommonCrawlIndex(NamedTuple):
     """One crawl.
 
     id: as `CC-MAIN-2024-10`. address: of its index server.
@@ -27,16 +27,16 @@ class Crawl(NamedTuple):
     """
 
     id: str
-    address: str
+    url: str
     first: str
     last: str
 
     def seconds_from(self, first: str, last: str) -> float:
         """Return how far it is from a span of time; 0 if they meet."""
-        return closeness.seconds_between(self.first, self.last, first, last)
+        return closeness.gap_seconds(self.first, self.last, first, last)
 
 
-def read_crawls(text: bytes, address: str) -> tuple[list[Crawl], int]:
+def parse_crawl_list(text: bytes, address: str) -> tuple[list[CommonCrawlIndex], int]:
     """Return the crawls of a `collinfo.json`, newest first, and how many entries of it were left out.
 
     An entry is left out if it is none, or if its index is not at the host of the list, which is all that was trusted.
@@ -49,12 +49,12 @@ def read_crawls(text: bytes, address: str) -> tuple[list[Crawl], int]:
     entries = json.loads(text)
     if not isinstance(entries, list) or len(entries) > MAX_CRAWLS:
         raise ValueError(f"expected a list of at most {MAX_CRAWLS} crawls")
-    found = [crawl for entry in entries if (crawl := _crawl(entry, address)) is not None]
+    found = [crawl for entry in entries if (crawl := _parse_crawl(entry, address)) is not None]
     # The list is newest first; those that say when they were are sorted by it, whatever the list does.
     return sorted(found, key=lambda crawl: crawl.last, reverse=True), len(entries) - len(found)
 
 
-def _crawl(entry: object, address: str) -> Crawl | None:
+def _parse_crawl(entry: object, address: str) -> CommonCrawlIndex | None:
     if not isinstance(entry, dict):
         return None
     name, index = entry.get("id"), entry.get("cdx-api")
@@ -62,8 +62,8 @@ def _crawl(entry: object, address: str) -> Crawl | None:
         return None
     if not isinstance(name, str):
         name = index.rpartition("/")[2].removesuffix("-index")
-    begin, end = _by_name(name)
-    return Crawl(name, index, _moment(entry.get("from")) or begin, _moment(entry.get("to")) or end)
+    begin, end = _dates_from_name(name)
+    return CommonCrawlIndex(name, index, _parse_iso(entry.get("from")) or begin, _parse_iso(entry.get("to")) or end)
 
 
 def _origin(address: str) -> tuple[str, str] | None:
@@ -75,21 +75,21 @@ def _origin(address: str) -> tuple[str, str] | None:
     return (parts.scheme, parts.netloc) if parts.scheme in ("http", "https") else None
 
 
-def _moment(value: object) -> str | None:
+def _parse_iso(value: object) -> str | None:
     try:
         return dates.from_iso(value) if isinstance(value, str) else None
     except DateError:
         return None
 
 
-def _by_name(name: str) -> tuple[str, str]:
+def _dates_from_name(name: str) -> tuple[str, str]:
     """Return from when to when a crawl may have gone, by the week or the years in its name."""
     if week := _WEEKLY.fullmatch(name):
         try:
             monday = datetime.fromisocalendar(int(week[1]), int(week[2]), 1).replace(tzinfo=UTC)
-            return dates.from_datetime(monday - _AROUND_WEEK), dates.from_datetime(monday + _AROUND_WEEK)
+            return dates.from_datetime(monday - _CRAWL_MARGIN), dates.from_datetime(monday + _CRAWL_MARGIN)
         except (ValueError, OverflowError):
             pass
     if years := _YEARLY.fullmatch(name):
         return f"{years[1]}0101000000", f"{years[2] or years[1]}1231235959"
-    return closeness.EVER
+    return closeness.ALL_TIME

@@ -6,32 +6,32 @@ from unlost import dates
 from unlost import uri as addresses
 from unlost.archives import closeness
 from unlost.archives.archive import Archive
-from unlost.archives.asking.question import Asks
-from unlost.archives.clients.cdx_server import CdxServer
-from unlost.archives.clients.replay import Replay, links_of
-from unlost.archives.clients.timemaps import TimeMaps
-from unlost.archives.clients.urims import host_of, joined, raw_address, same_page
-from unlost.archives.repository import StoredCopy
-from unlost.archives.spelling import asked
+from unlost.archives.asking.question import HttpClient
+from unlost.archives.clients.cdx_server import CdxServerClient
+from unlost.archives.clients.replay import ReplayClient, parse_link_headers
+from unlost.archives.clients.timemaps import TimeMapClient
+from unlost.archives.clients.urims import url_host, join_url, raw_memento_url, is_same_page
+from unlost.archives.repository import FetchedCapture
+from unlost.archives.spelling import normalize_input_url
 from unlost.errors import ListCutError, UnsupportedError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import MEDIA_TYPE
-from unlost.formats.mementos import Memento, Mementos
+from unlost.formats.mementos import MementoTuple, Mementos
 from unlost.formats.problems import Problems
 
 
-class MementoArchive:
+class MementoClient:
     """An archive with a TimeMap, a TimeGate, or both; it lists what is below a prefix if it has a CDX server, too.
 
     problems: counts what could not be read in its responses.
     """
 
-    def __init__(self, archive: Archive, courier: Asks) -> None:
+    def __init__(self, archive: Archive, client: HttpClient) -> None:
         self.archive = archive
         self.problems = Problems()
-        self._replay = Replay(archive, courier, self.problems)
-        self._timemaps = TimeMaps(archive, courier, self.problems)
-        self._cdx = CdxServer(archive, courier, self.problems)
+        self._replay = ReplayClient(archive, client, self.problems)
+        self._timemaps = TimeMapClient(archive, client, self.problems)
+        self._cdx = CdxServerClient(archive, client, self.problems)
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield all captures of one URL; their status and media type are known only from a CDX server.
@@ -46,7 +46,7 @@ class MementoArchive:
             async for capture in self._cdx.captures(uri):
                 yield capture
         elif self.archive.timegate is not None:
-            async for capture in self._named_by_timegate(uri):
+            async for capture in self._list_from_timegate(uri):
                 yield capture
         else:
             raise UnsupportedError("it has neither a TimeMap nor a TimeGate", self.archive.id)
@@ -62,76 +62,82 @@ class MementoArchive:
             return
         async for capture in self.captures(uri):
             if capture.urim is not None:
-                yield Mementos([Memento(capture.datetime, self.archive.id, capture.urim)])
+                yield Mementos([MementoTuple(capture.datetime, self.archive.id, capture.urim)])
 
-    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+    async def list_prefix(
+        self, prefix: str, first: str | None = None, last: str | None = None
+    ) -> AsyncIterator[Capture]:
         """Yield all captures below a prefix, as `Repository` has it. Raises UnsupportedError without a CDX server."""
         if self.archive.cdx is None:
             raise UnsupportedError(f"it lists no addresses below {prefix[:80]}", self.archive.id)
-        async for capture in self._cdx.under(prefix, first, last):
+        async for capture in self._cdx.list_prefix(prefix, first, last):
             yield capture
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return a copy, raw where the archive gives it so, else as it shows it. Raises FailedError, ExcludedError."""
-        address = raw_address(self.archive, capture.datetime, capture.uri) or capture.urim
+        address = raw_memento_url(self.archive, capture.datetime, capture.uri) or capture.urim
         if address is None and self.archive.cdx is not None:
             # A CDX row has no URI-M: the TimeGate or the TimeMap resolves it.
             return await self.get(capture.uri, capture.datetime)
-        if address is None or host_of(address) is None:
+        if address is None or url_host(address) is None:
             raise UnsupportedError("the capture has no address in this archive", self.archive.id)
-        return await self._replay.copy(capture.uri, address, capture)
+        return await self._replay.fetch(capture.uri, address, capture)
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Return the copy closest to a date, by the TimeGate, or else by the TimeMap. Raises UriError, DateError."""
-        moment = closeness.moment(date)
+        moment = closeness.target_datetime(date)
         if self.archive.timegate is None:
-            return await self._get_listed(uri, date)
+            return await self._get_from_timemap(uri, date)
         headers = {} if date is None else {"Accept-Datetime": dates.to_http(moment)}
-        gate = f"{self.archive.timegate}{asked(uri)}"
+        gate = f"{self.archive.timegate}{normalize_input_url(uri)}"
         if self.archive.replay is None:
-            return await self._replay.copy(uri, gate, headers=headers)
-        arrival = await self._replay.arrive(uri, gate, headers, stop_at_date=True)
+            return await self._replay.fetch(uri, gate, headers=headers)
+        arrival = await self._replay.resolve(uri, gate, headers, stop_at_date=True)
         if arrival is None:
             return None
-        arrival.reply.body.close()  # as the archive shows it, with a banner
-        address = raw_address(self.archive, arrival.datetime, uri)
-        return await self._replay.copy(uri, address or gate)
+        arrival.response.body.close()  # as the archive shows it, with a banner
+        address = raw_memento_url(self.archive, arrival.datetime, uri)
+        return await self._replay.fetch(uri, address or gate)
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Return when the last copy was captured, as the TimeGate says, or else the TimeMap."""
         if self.archive.timegate is None:
             return max([capture.datetime async for capture in self.captures(uri)], default=None)
-        arrival = await self._replay.arrive(uri, f"{self.archive.timegate}{asked(uri)}", stop_at_date=True)
+        arrival = await self._replay.resolve(
+            uri, f"{self.archive.timegate}{normalize_input_url(uri)}", stop_at_date=True
+        )
         if arrival is None:
             return None
-        arrival.reply.body.close()
-        named = [memento.datetime for memento in links_of(arrival.reply).mementos if memento.last]
+        arrival.response.body.close()
+        named = [memento.datetime for memento in parse_link_headers(arrival.response).mementos if memento.last]
         return max([arrival.datetime, *named])
 
-    async def _get_listed(self, uri: str, date: str | None) -> StoredCopy | None:
+    async def _get_from_timemap(self, uri: str, date: str | None) -> FetchedCapture | None:
         if self.archive.timemap is None:
-            return await self._replay.copy(uri, self._replay.raw(closeness.moment(date), uri))
-        best = await closeness.closest(self.captures(uri), date)
+            return await self._replay.fetch(uri, self._replay.raw_url(closeness.target_datetime(date), uri))
+        best = await closeness.closest_capture(self.captures(uri), date)
         return None if best is None else await self.fetch(best)
 
-    async def _named_by_timegate(self, uri: str) -> AsyncIterator[Capture]:
-        arrival = await self._replay.arrive(uri, f"{self.archive.timegate}{asked(uri)}", stop_at_date=True)
+    async def _list_from_timegate(self, uri: str) -> AsyncIterator[Capture]:
+        arrival = await self._replay.resolve(
+            uri, f"{self.archive.timegate}{normalize_input_url(uri)}", stop_at_date=True
+        )
         if arrival is None:
             return
-        arrival.reply.body.close()
-        links = links_of(arrival.reply)
+        arrival.response.body.close()
+        links = parse_link_headers(arrival.response)
         lists = [
             link.uri
             for link in links.timemaps
-            if (link.type or MEDIA_TYPE) == MEDIA_TYPE and host_of(link.uri) == host_of(arrival.reply.url)
+            if (link.type or MEDIA_TYPE) == MEDIA_TYPE and url_host(link.uri) == url_host(arrival.response.url)
         ]
         if lists:
             async for capture in self._timemaps.captures(uri, lists[0]):
                 yield capture
             return
-        original = links.original if links.original and same_page(links.original, uri) else asked(uri)
+        original = links.original if links.original and is_same_page(links.original, uri) else normalize_input_url(uri)
         key = addresses.key(original)
-        named = {memento.datetime: joined(arrival.reply.url, memento.uri) for memento in links.mementos}
-        for moment, address in sorted(({arrival.datetime: arrival.address} | named).items()):
+        named = {memento.datetime: join_url(arrival.response.url, memento.uri) for memento in links.mementos}
+        for moment, address in sorted(({arrival.datetime: arrival.url} | named).items()):
             yield Capture(original, key, moment, archive=self.archive.id, urim=address)
         raise ListCutError("it has no TimeMap: only copies that its TimeGate names are listed", self.archive.id)

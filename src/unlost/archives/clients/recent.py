@@ -2,11 +2,11 @@
 
 from collections.abc import Hashable
 
-REMEMBERED = 1 << 17
+REMEMBERED_ROWS = 1 << 17
 """How many different rows are remembered at least. A page of the largest lister has 150,000."""
 
 
-class Recent:
+class RecentlySeen:
     """The last rows that were seen.
 
     >>> recent = Recent()
@@ -14,7 +14,7 @@ class Recent:
     (True, True, False)
     """
 
-    def __init__(self, remembered: int = REMEMBERED) -> None:
+    def __init__(self, remembered: int = REMEMBERED_ROWS) -> None:
         self._remembered = remembered
         self._now: set[int] = set()
         self._before: set[int] = set()

@@ -7,30 +7,32 @@ from urllib.parse import urljoin, urlsplit
 from unlost import dates
 from unlost import uri as addresses
 from unlost.archives.archive import Archive
-from unlost.archives.spelling import asked, spelled
+from unlost.archives.spelling import normalize_input_url, escape_url
 from unlost.errors import DateError, UriError
 
 _MODIFIER = re.compile(r"\{datetime\}[a-z]{2}_/")
 # Fourteen digits are a date whatever follows; fewer only before an address with its scheme.
-_COPY = re.compile(r"/(?:(\d{14})(?:[a-z]{2}_)?/|(\d{1,13})(?:[a-z]{2}_)?/(?=https?:/))(.+)", re.DOTALL | re.ASCII)
+_MEMENTO_PATH = re.compile(
+    r"/(?:(\d{14})(?:[a-z]{2}_)?/|(\d{1,13})(?:[a-z]{2}_)?/(?=https?:/))(.+)", re.DOTALL | re.ASCII
+)
 _SCHEME = re.compile(r"(https?):/*(?=[^/])", re.IGNORECASE)
 
 
-class Copy(NamedTuple):
+class MementoUrl(NamedTuple):
     """What an address of a stored copy says. datetime: 1 to 14 digits, or nothing; uri: the original address."""
 
     datetime: str
     uri: str
 
 
-def raw_address(archive: Archive, datetime: str, uri: str) -> str | None:
+def raw_memento_url(archive: Archive, datetime: str, uri: str) -> str | None:
     """Return where an archive gives a copy as it was captured; None if the registry knows no such place."""
     if archive.replay is None:
         return None
-    return archive.replay.replace("{datetime}", datetime).replace("{uri}", asked(uri))
+    return archive.replay.replace("{datetime}", datetime).replace("{uri}", normalize_input_url(uri))
 
 
-def urim(archive: Archive, datetime: str, uri: str) -> str | None:
+def memento_url(archive: Archive, datetime: str, uri: str) -> str | None:
     """Return the address of a copy for people: that of the raw copy without its modifier (`id_`).
 
     >>> from unlost.archives.archive import Kind
@@ -41,10 +43,10 @@ def urim(archive: Archive, datetime: str, uri: str) -> str | None:
     if archive.replay is None:
         return None
     template = _MODIFIER.sub("{datetime}/", archive.replay)
-    return template.replace("{datetime}", datetime).replace("{uri}", spelled(uri))
+    return template.replace("{datetime}", datetime).replace("{uri}", escape_url(uri))
 
 
-def read_copy(url: str) -> Copy | None:
+def parse_memento_url(url: str) -> MementoUrl | None:
     """Return what an address of a stored copy says, if it is one: a date between slashes, then an address.
 
     >>> read_copy("https://a.org/web/20140210000001id_/http:/example.com/x?y")
@@ -52,7 +54,7 @@ def read_copy(url: str) -> Copy | None:
     >>> read_copy("https://a.org/2014/report.html") is None
     True
     """
-    found = _COPY.search(url, url.find("://") + 3)
+    found = _MEMENTO_PATH.search(url, url.find("://") + 3)
     if not found:
         return None
     date, original = found[1] or found[2], found[3]
@@ -61,12 +63,12 @@ def read_copy(url: str) -> Copy | None:
     except DateError:
         return None
     if not _SCHEME.match(original):
-        return Copy(date, f"http://{original}")
+        return MementoUrl(date, f"http://{original}")
     # Servers that tidy paths make one slash of two.
-    return Copy(date, _SCHEME.sub(r"\1://", original, count=1))
+    return MementoUrl(date, _SCHEME.sub(r"\1://", original, count=1))
 
 
-def joined(base: str, link: str) -> str:
+def join_url(base: str, link: str) -> str:
     """Return where a link leads; what cannot be an address is returned as it is.
 
     >>> joined("http://a.org/x/y", "../z"), joined("http://a.org/", "http://[b")
@@ -78,7 +80,7 @@ def joined(base: str, link: str) -> str:
         return link
 
 
-def same_page(one: str, other: str) -> bool:
+def is_same_page(one: str, other: str) -> bool:
     """Return whether two addresses have one key: scheme, case and `www` do not count."""
     try:
         return addresses.key(one) == addresses.key(other)
@@ -86,13 +88,13 @@ def same_page(one: str, other: str) -> bool:
         return one == other
 
 
-def hosts(archive: Archive) -> set[str]:
+def archive_hosts(archive: Archive) -> set[str]:
     """Return the hosts at which the registry says that an archive is, in lower case, without ports."""
     places = (archive.timemap, archive.timegate, archive.cdx, archive.replay, archive.search)
-    return {host for place in places if place and (host := host_of(place))}
+    return {host for place in places if place and (host := url_host(place))}
 
 
-def host_of(url: str) -> str | None:
+def url_host(url: str) -> str | None:
     """Return the host of a web address in lower case, without its port; None if it has none or is none."""
     try:
         parts = urlsplit(url)

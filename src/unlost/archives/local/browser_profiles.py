@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from unlost.archives.archive import Kind
+from unlost.archives.archive import ArchiveKind
 
 # Folders that contain one folder per profile, below the cache folder of the user (Linux, macOS) or %LOCALAPPDATA%.
 _LINUX = {
@@ -32,7 +32,7 @@ _WINDOWS = {
     "firefox": ("Mozilla/Firefox/Profiles",),
 }
 # Below the home folder: cache folders of browsers that are installed as a Flatpak or a Snap.
-_PACKAGED = (
+_FLATPAK_AND_SNAP = (
     ".var/app/org.chromium.Chromium/cache",
     ".var/app/com.google.Chrome/cache",
     ".var/app/com.brave.Browser/cache",
@@ -53,7 +53,7 @@ _SETTINGS_TO_CACHE = (
 )
 _CHROMIUM_FILE = re.compile(r"index|index-dir|data_[0-3]|sqldb[0-9]+|[0-9a-f]{16}_[01s]")
 # How the folders of browsers begin, in lower case.
-_FOLDERS = {
+_BROWSER_BY_FOLDER = {
     "chromium": "chromium", "google-chrome": "chrome", "chrome": "chrome", "brave": "brave", "microsoft-edge": "edge",
     "microsoft edge": "edge", "edge": "edge", "firefox": "firefox", "mozilla": "firefox",
 }  # fmt: skip
@@ -70,7 +70,7 @@ class BrowserProfile:
 
     browser: str
     name: str
-    kind: Kind
+    kind: ArchiveKind
     folder: Path
 
 
@@ -86,7 +86,7 @@ def profile_roots(
         yield from _below([home / "Library" / "Caches"], _MACOS)
     else:
         cache = Path(environ.get("XDG_CACHE_HOME") or home / ".cache")
-        yield from _below([cache, *(home / place for place in _PACKAGED)], _LINUX)
+        yield from _below([cache, *(home / place for place in _FLATPAK_AND_SNAP)], _LINUX)
 
 
 def _below(folders: list[Path], names: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, Path]]:
@@ -112,7 +112,7 @@ def profiles_at(place: Path) -> list[BrowserProfile]:
     """
     for folder in (place, *_cache_folders(place)):
         browser = _browser_of(folder)
-        profile = _profile(folder, browser) or _bare_cache(folder, browser)
+        profile = _detect_profile(folder, browser) or _detect_cache(folder, browser)
         if profile is not None:
             return [profile]
         found = list(_profiles_in(folder, browser))
@@ -127,33 +127,33 @@ def _profiles_in(root: Path, browser: str) -> Iterator[BrowserProfile]:
     except OSError:
         return
     for folder in folders:
-        profile = _profile(folder, browser)
+        profile = _detect_profile(folder, browser)
         if profile is not None:
             yield profile
 
 
-def _profile(folder: Path, browser: str) -> BrowserProfile | None:
+def _detect_profile(folder: Path, browser: str) -> BrowserProfile | None:
     """Return what is in the folder of a profile; None if it has no cache."""
     name = folder.resolve().name
     if (folder / "cache2" / "entries").is_dir():
-        return BrowserProfile("firefox", name, Kind.FIREFOX, folder)
+        return BrowserProfile("firefox", name, ArchiveKind.FIREFOX, folder)
     if browser != "firefox" and (folder / "Cache").is_dir():
-        return BrowserProfile(browser, name, Kind.CHROMIUM, folder / "Cache")
+        return BrowserProfile(browser, name, ArchiveKind.CHROMIUM, folder / "Cache")
     return None
 
 
-def _bare_cache(folder: Path, browser: str) -> BrowserProfile | None:
+def _detect_cache(folder: Path, browser: str) -> BrowserProfile | None:
     """Return what is in the folder of a cache itself: `cache2`, its `entries`, `Cache` or `Cache_Data`."""
     name = folder.resolve().parent.name
     if (folder / "entries").is_dir() or folder.name == "entries":
-        return BrowserProfile("firefox", name, Kind.FIREFOX, folder)
+        return BrowserProfile("firefox", name, ArchiveKind.FIREFOX, folder)
     try:
         is_chromium = (folder / "Cache_Data").is_dir() or any(
             _CHROMIUM_FILE.fullmatch(each.name) for each in folder.iterdir()
         )
     except OSError:
         return None
-    return BrowserProfile(browser, name, Kind.CHROMIUM, folder) if is_chromium else None
+    return BrowserProfile(browser, name, ArchiveKind.CHROMIUM, folder) if is_chromium else None
 
 
 def _cache_folders(place: Path) -> Iterator[Path]:
@@ -168,7 +168,7 @@ def _cache_folders(place: Path) -> Iterator[Path]:
 def _browser_of(folder: Path) -> str:
     """Return which browser a path suggests, by the last folder that is one's; `chromium` if none is."""
     for part in reversed(folder.absolute().parts):
-        for name, browser in _FOLDERS.items():
+        for name, browser in _BROWSER_BY_FOLDER.items():
             if part.lower().startswith(name):
                 return browser
     return "chromium"

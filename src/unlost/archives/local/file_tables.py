@@ -7,10 +7,10 @@ from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
 from unlost.transactions import transaction
 
-VERSION = 1
+INDEX_VERSION = 1
 """Of the tables: an index of another version is made anew."""
 
-INDEXED, BEGUN, OTHER, UNREADABLE = "indexed", "begun", "other", "unreadable"
+INDEXED, INCOMPLETE, NOT_ARCHIVE, UNREADABLE = "indexed", "begun", "other", "unreadable"
 """What the state of a file can be: its rows are there; some of them are; it is no archive file; it cannot be read."""
 
 _SCHEMA = """
@@ -30,12 +30,12 @@ _COLUMNS = (
     "capture.id, key, datetime, uri, status, mime, digest, length, redirect, revisit, of_uri, of_datetime, member, "
     "offset, skip, path"
 )
-FIND = f"SELECT {_COLUMNS} FROM capture CROSS JOIN file ON file.id = capture.file WHERE state <> 'begun'"  # noqa: S608
+_SELECT_CAPTURES = f"SELECT {_COLUMNS} FROM capture CROSS JOIN file ON file.id = capture.file WHERE state <> 'begun'"  # noqa: S608
 # CROSS JOIN: captures are found first, then their files, whatever SQLite thinks of it.
-_INSERT = f"INSERT INTO capture VALUES ({', '.join('?' * 16)})"  # noqa: S608
+_INSERT_CAPTURE = f"INSERT INTO capture VALUES ({', '.join('?' * 16)})"  # noqa: S608
 
 
-class Found(NamedTuple):
+class IndexedCapture(NamedTuple):
     """A capture and where its record is.
 
     place: its key, date and number: where the next page of a list goes on.
@@ -43,27 +43,27 @@ class Found(NamedTuple):
     """
 
     capture: Capture
-    place: tuple[str, str, int]
+    position: tuple[str, str, int]
     path: bytes
     member: str | None
 
 
-def is_ours(connection: sqlite3.Connection) -> bool:
+def has_index_tables(connection: sqlite3.Connection) -> bool:
     """Return whether a database has these tables."""
-    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == VERSION)
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == INDEX_VERSION)
 
 
-def create(connection: sqlite3.Connection) -> None:
+def create_index_tables(connection: sqlite3.Connection) -> None:
     """Make the tables, in the place of older ones."""
     with transaction(connection):
         for table in ("file", "capture", "problem"):
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in _SCHEMA.split(";"):
             connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute(f"PRAGMA user_version = {INDEX_VERSION}")
 
 
-def forget(connection: sqlite3.Connection, number: int) -> None:
+def delete_file(connection: sqlite3.Connection, number: int) -> None:
     """Remove a file and all its rows."""
     with transaction(connection):
         connection.execute("DELETE FROM file WHERE id = ?", (number,))
@@ -73,7 +73,7 @@ def forget(connection: sqlite3.Connection, number: int) -> None:
 
 def add_file(connection: sqlite3.Connection, path: bytes, size: int, stamp: int) -> int:
     """Add a file that is begun, and return its number."""
-    row = (path, size, stamp, BEGUN)
+    row = (path, size, stamp, INCOMPLETE)
     number = connection.execute("INSERT INTO file (path, size, stamp, state) VALUES (?, ?, ?, ?)", row).lastrowid
     assert number is not None  # noqa: S101  a row was inserted
     return number
@@ -81,16 +81,18 @@ def add_file(connection: sqlite3.Connection, path: bytes, size: int, stamp: int)
 
 def add_captures(connection: sqlite3.Connection, file: int, captures: list[Capture], in_zip: bool) -> None:
     """Add captures of a file. in_zip: whether their `filename` is that of a member of it."""
-    connection.executemany(_INSERT, (_row(file, capture, capture.filename if in_zip else None) for capture in captures))
+    connection.executemany(
+        _INSERT_CAPTURE, (_capture_values(file, capture, capture.filename if in_zip else None) for capture in captures)
+    )
 
 
-def end_file(connection: sqlite3.Connection, file: int, state: str, stamp: int, problems: Problems) -> None:
+def finish_file(connection: sqlite3.Connection, file: int, state: str, stamp: int, problems: Problems) -> None:
     """Say what became of a file, and what could not be read of it."""
     first = problems.first
     connection.executemany(
         "INSERT INTO problem VALUES (?, ?, ?, ?, ?, ?)",
         [
-            (file, kind, count, first[kind].offset, *map(_writable, (first[kind].file, first[kind].message)))
+            (file, kind, count, first[kind].offset, *map(_escape_surrogates, (first[kind].file, first[kind].message)))
             for kind, count in problems.counts.items()
         ],
     )
@@ -106,12 +108,12 @@ def read_problems(connection: sqlite3.Connection) -> Problems:
     return problems
 
 
-def _writable(text: str) -> str:
+def _escape_surrogates(text: str) -> str:
     """Return a text without what is no text, as file names of any bytes become."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _row(file: int, capture: Capture, member: str | None) -> tuple[object, ...]:
+def _capture_values(file: int, capture: Capture, member: str | None) -> tuple[object, ...]:
     original = capture.revisit_of or (None, None)
     return (
         None, file, capture.key, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
@@ -119,7 +121,7 @@ def _row(file: int, capture: Capture, member: str | None) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def found(row: tuple[Any, ...]) -> Found:
+def parse_capture_row(row: tuple[Any, ...]) -> IndexedCapture:
     """Return what a row says that `FIND` found."""
     """Return what a row says that `FIND` found."""
     (number, key, moment, address, status, mime, digest, length, redirect, revisit) = row[:10]
@@ -140,4 +142,4 @@ def found(row: tuple[Any, ...]) -> Found:
         offset=offset,
         skip=skip or None,
     )
-    return Found(capture, (key, moment, number), path, member)
+    return IndexedCapture(capture, (key, moment, number), path, member)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class FoundFile(NamedTuple):
+class FileStat(NamedTuple):
     """A regular file.
 
     path: relative to the folder, as the system has it; a file that was given itself has its name.
@@ -20,7 +20,7 @@ class FoundFile(NamedTuple):
     changed: int
 
 
-def walk(root: Path) -> Iterator[FoundFile]:
+def walk_files(root: Path) -> Iterator[FileStat]:
     """Yield the regular files below a folder, or the one file that was given, in an order that stays the same.
 
     Links are followed, each folder is entered once. Pipes and devices, which could hang, are left out, and so is what
@@ -28,7 +28,7 @@ def walk(root: Path) -> Iterator[FoundFile]:
     """
     top = root.stat()
     if stat.S_ISREG(top.st_mode):
-        yield FoundFile(os.fsencode(root.name), top.st_size, top.st_mtime_ns, top.st_ctime_ns)
+        yield FileStat(os.fsencode(root.name), top.st_size, top.st_mtime_ns, top.st_ctime_ns)
         return
     with os.scandir(root):
         pass  # a root that may not be listed is an error; a folder in it is not
@@ -37,7 +37,7 @@ def walk(root: Path) -> Iterator[FoundFile]:
     while waiting:
         folder = waiting.pop()
         folders = []
-        for path in _listed(folder):
+        for path in _list_folder(folder):
             try:
                 found = os.stat(path)  # noqa: PTH116  bytes, which Path does not take
             except OSError:
@@ -47,11 +47,11 @@ def walk(root: Path) -> Iterator[FoundFile]:
                 folders.append(path)
             elif stat.S_ISREG(found.st_mode):
                 relative = os.path.relpath(path, os.fsencode(root))
-                yield FoundFile(relative, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+                yield FileStat(relative, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         waiting += reversed(folders)
 
 
-def _listed(folder: bytes) -> list[bytes]:
+def _list_folder(folder: bytes) -> list[bytes]:
     try:
         return sorted(os.path.join(folder, name) for name in os.listdir(folder))  # noqa: PTH118, PTH208  bytes
     except OSError:

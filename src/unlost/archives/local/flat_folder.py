@@ -10,31 +10,31 @@ from typing import BinaryIO, ParamSpec, TypeVar
 
 from unlost.archives import closeness
 from unlost.archives.archive import Archive
-from unlost.archives.bodies.body import MAX_BODY_BYTES, TooLargeError, spooled
-from unlost.archives.prefix import Prefix
-from unlost.archives.repository import StoredCopy
+from unlost.archives.bodies.body import MAX_BODY_BYTES, BodyTooLargeError, spool_body
+from unlost.archives.prefix import PrefixQuery
+from unlost.archives.repository import FetchedCapture
 from unlost.errors import ArchiveFileError, FailedError, ListCutError, UriError, UsageError
 from unlost.formats.capture import Capture
-from unlost.formats.contentcoding import Decoder, UndecodableError, codings_of, undone
-from unlost.formats.kept import KeptContent, KeptResponse
+from unlost.formats.contentcoding import ContentDecoder, UndecodableError, parse_content_encoding, decode_chunks
+from unlost.formats.kept import CachedContent, CachedResponse
 from unlost.formats.problems import Problems
 from unlost.uri import key
 
 MAX_ENTRIES = 1_000_000
 """Addresses that are remembered, in some 800 bytes each (measured); browsers keep a hundredth of that."""
 
-Read = Callable[[Path, Problems, Counter[str]], Generator[KeptResponse, None, None]]
-Open = Callable[[Path, KeptResponse], KeptContent | None]
+ReadResponses = Callable[[Path, Problems, Counter[str]], Generator[CachedResponse, None, None]]
+OpenContent = Callable[[Path, CachedResponse], CachedContent | None]
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
-class _StoppedError(Exception):
+class _ScanStoppedError(Exception):
     """Nobody waits any more for what a folder has."""
 
 
-class FlatFolder:
+class CachedResponseArchive:
     """A folder, or a file, whose responses one reader of `unlost.formats` knows: a `Repository`.
 
     It is looked through when it is first asked something, once; whatever it has later is not noticed, and what is gone
@@ -47,10 +47,10 @@ class FlatFolder:
     def __init__(
         self,
         archive: Archive,
-        find: Callable[[Path], Path],
-        read: Read,
-        open_content: Open,
-        holds: str = "responses",
+        find_folder: Callable[[Path], Path],
+        read_responses: ReadResponses,
+        open_content: OpenContent,
+        description: str = "responses",
     ) -> None:
         """Take a reader, and `holds`: what it is that it reads, in a word for messages."""
         if archive.folder is None:
@@ -59,14 +59,19 @@ class FlatFolder:
             )
         self._archive = archive
         self._place = Path(archive.folder).expanduser()
-        self._find, self._read, self._open, self._holds = find, read, open_content, holds
+        self._find_folder, self._read_responses, self._open_content, self._description = (
+            find_folder,
+            read_responses,
+            open_content,
+            description,
+        )
         self._lock = Lock()
-        self._asking = 0
+        self._pending_calls = 0
         self._stop = Event()
-        self._held: dict[str, dict[str, KeptResponse]] | None = None
-        self._is_cut = False
+        self._responses: dict[str, dict[str, CachedResponse]] | None = None
+        self._is_truncated = False
         self.problems = Problems()
-        self.left_out: Counter[str] = Counter()
+        self.excluded_counts: Counter[str] = Counter()
 
     @property
     def archive(self) -> Archive:
@@ -75,90 +80,92 @@ class FlatFolder:
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the copy of an address, then those of the same page by other spellings. Raises FailedError."""
-        for response in await self._beside(self._copies, uri):
+        for response in await self._run_in_thread(self._find_responses, uri):
             yield self._capture(response)
 
-    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+    async def list_prefix(
+        self, prefix: str, first: str | None = None, last: str | None = None
+    ) -> AsyncIterator[Capture]:
         """Yield what was kept below a prefix, in the order of keys.
 
         Raises UriError, DateError, FailedError; ListCutError behind the last if the folder has too many entries.
         """
-        below = Prefix.below(prefix)
-        begin, end = closeness.between(first, last)
-        held = await self._beside(self._holdings)
+        below = PrefixQuery.parse(prefix)
+        begin, end = closeness.pad_range(first, last)
+        held = await self._run_in_thread(self._load_responses)
         for each in sorted(filter(below.covers, held)):
             for response in held[each].values():
                 if begin <= response.datetime <= end:
                     yield self._capture(response)
-        if self._is_cut:
-            raise self._cut()
+        if self._is_truncated:
+            raise self._truncated_error()
 
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
+    async def fetch(self, capture: Capture) -> FetchedCapture | None:
         """Return what is kept now of a capture's address; None if it is gone, or has no body.
 
         Raises FailedError, of kind `malformed` if it is damaged or packed in a way that is not known.
         """
-        for response in await self._beside(self._copies, capture.uri):
+        for response in await self._run_in_thread(self._find_responses, capture.uri):
             if response.uri == capture.uri:
-                return await self._beside(self._copy, response)
+                return await self._run_in_thread(self._read_capture, response)
         return None
 
-    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+    async def get(self, uri: str, date: str | None = None) -> FetchedCapture | None:
         """Return the one copy of an address, else of the same page by another spelling, the closest to a date first.
 
         None if there is none. Raises DateError, and as `fetch`.
         """
-        first, last = closeness.span(date)
-        found = await self._beside(self._copies, uri)
-        for response in sorted(found, key=lambda each: _distance(each, uri, first, last)):
-            copy = await self._beside(self._copy, response)
+        first, last = closeness.date_span(date)
+        found = await self._run_in_thread(self._find_responses, uri)
+        for response in sorted(found, key=lambda each: _rank_for_date(each, uri, first, last)):
+            copy = await self._run_in_thread(self._read_capture, response)
             if copy is not None:
                 return copy
         return None
 
-    async def crawl_date(self, uri: str) -> str | None:
+    async def last_capture_date(self, uri: str) -> str | None:
         """Return when the copy of an address came, 14 digits; None if there is none."""
-        copies = await self._beside(self._copies, uri)
+        copies = await self._run_in_thread(self._find_responses, uri)
         return copies[0].datetime if copies else None
 
-    async def _beside(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def _run_in_thread(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what a call returns that is made in a thread. When the last who waits gives up, the search ends."""
-        self._asking += 1
+        self._pending_calls += 1
         try:
             return await asyncio.to_thread(call, *args, **kwargs)
         finally:
-            self._asking -= 1
-            if not self._asking:
+            self._pending_calls -= 1
+            if not self._pending_calls:
                 self._stop.set()  # the thread cannot be ended, but it can be told
 
-    def _copies(self, uri: str) -> list[KeptResponse]:
+    def _find_responses(self, uri: str) -> list[CachedResponse]:
         """Return what is kept of a page: first as it is spelled, then the others, the last first."""
-        held = self._holdings()
-        found: dict[str, KeptResponse] = {}
+        held = self._load_responses()
+        found: dict[str, CachedResponse] = {}
         with suppress(UriError):  # what is no address is not kept
             found = held.get(key(uri), {})
-        if self._is_cut and not found:
-            raise self._cut()
-        return sorted(found.values(), key=lambda each: (_is_spelled(each, uri), _worth(each)), reverse=True)
+        if self._is_truncated and not found:
+            raise self._truncated_error()
+        return sorted(found.values(), key=lambda each: (_has_spelling(each, uri), _rank_response(each)), reverse=True)
 
-    def _holdings(self) -> dict[str, dict[str, KeptResponse]]:
+    def _load_responses(self) -> dict[str, dict[str, CachedResponse]]:
         """Return what is kept, by key and address; looks for it if nobody has."""
         with self._lock:
-            if self._held is None:
-                self._held = self._scan()
-            return self._held
+            if self._responses is None:
+                self._responses = self._scan()
+            return self._responses
 
-    def _scan(self) -> dict[str, dict[str, KeptResponse]]:
-        held: dict[str, dict[str, KeptResponse]] = {}
+    def _scan(self) -> dict[str, dict[str, CachedResponse]]:
+        held: dict[str, dict[str, CachedResponse]] = {}
         problems, left_out, count = Problems(), Counter[str](), 0
         self._stop.clear()
-        if not self._asking:
-            raise _StoppedError
+        if not self._pending_calls:
+            raise _ScanStoppedError
         try:
-            with closing(self._read(self._find(self._place), problems, left_out)) as responses:
+            with closing(self._read_responses(self._find_folder(self._place), problems, left_out)) as responses:
                 for response in responses:
-                    if self._stop.is_set() and not self._asking:
-                        raise _StoppedError
+                    if self._stop.is_set() and not self._pending_calls:
+                        raise _ScanStoppedError
                     try:
                         copies = held.setdefault(key(response.uri), {})
                     except UriError:
@@ -167,15 +174,15 @@ class FlatFolder:
                     other = copies.get(response.uri)
                     count += other is None
                     if count > MAX_ENTRIES:
-                        self._is_cut = True
+                        self._is_truncated = True
                         break
-                    if other is None or _worth(other) < _worth(response):
+                    if other is None or _rank_response(other) < _rank_response(response):
                         copies[response.uri] = response
         except OSError as error:
             raise FailedError(
                 f"{self._place}: cannot be read: {error.strerror or error}", self._archive.id, "unreachable"
             ) from error
-        self.problems, self.left_out = problems, left_out
+        self.problems, self.excluded_counts = problems, left_out
         if not held and not left_out and problems.total:
             # A text that is no HAR file, a cache that is all damaged: "nothing held" would be a lie.
             first = next(iter(problems.first.values()))
@@ -183,31 +190,31 @@ class FlatFolder:
             raise FailedError(message[:400], self._archive.id, "malformed")
         if not held and not left_out:
             # A folder that is no cache, most likely.
-            raise FailedError(f"{self._place}: expected {self._holds}, found none", self._archive.id, "malformed")
+            raise FailedError(f"{self._place}: expected {self._description}, found none", self._archive.id, "malformed")
         return held
 
-    def _copy(self, response: KeptResponse) -> StoredCopy | None:
+    def _read_capture(self, response: CachedResponse) -> FetchedCapture | None:
         """Return a response with its body, unpacked; None if it is gone."""
         if response.length is None:
             return None
         try:
-            content = self._open(self._find(self._place), response)
+            content = self._open_content(self._find_folder(self._place), response)
             if content is None:
                 return None
             with closing(content.chunks):
-                body = self._unpacked(content)
+                body = self._decode_body(content)
         except FileNotFoundError:
             return None
         except (ArchiveFileError, UndecodableError, OSError) as error:
             kind = "unreachable" if isinstance(error, OSError) else "malformed"
             raise FailedError(f"{response.filename}: {error}", self._archive.id, kind) from None
-        return StoredCopy(self._capture(content.response), content.headers, body)
+        return FetchedCapture(self._capture(content.response), content.headers, body)
 
-    def _unpacked(self, content: KeptContent) -> BinaryIO:
-        decoder = Decoder(codings_of([content.coding]))
+    def _decode_body(self, content: CachedContent) -> BinaryIO:
+        decoder = ContentDecoder(parse_content_encoding([content.coding]))
         try:
-            body = spooled(undone(content.chunks, decoder), MAX_BODY_BYTES)
-        except TooLargeError:
+            body = spool_body(decode_chunks(content.chunks, decoder), MAX_BODY_BYTES)
+        except BodyTooLargeError:
             message = f"{content.response.filename}: a body of more than {MAX_BODY_BYTES} bytes"
             raise FailedError(message, self._archive.id, "too-large") from None
         if decoder.damage is not None:
@@ -216,7 +223,7 @@ class FlatFolder:
             raise ArchiveFileError(f"a body that is damaged: {decoder.damage}")
         return body
 
-    def _capture(self, response: KeptResponse) -> Capture:
+    def _capture(self, response: CachedResponse) -> Capture:
         return Capture(
             uri=response.uri,
             key=key(response.uri),
@@ -231,19 +238,23 @@ class FlatFolder:
             offset=response.offset,
         )
 
-    def _cut(self) -> ListCutError:
+    def _truncated_error(self) -> ListCutError:
         return ListCutError(f"{self._place}: only the first {MAX_ENTRIES} addresses were read", self._archive.id)
 
 
-def _is_spelled(response: KeptResponse, uri: str) -> bool:
+def _has_spelling(response: CachedResponse, uri: str) -> bool:
     return response.uri == uri.partition("#")[0]
 
 
-def _distance(response: KeptResponse, uri: str, first: str, last: str) -> tuple[bool, bool, tuple[float, float]]:
+def _rank_for_date(response: CachedResponse, uri: str, first: str, last: str) -> tuple[bool, bool, tuple[float, float]]:
     """Return what to choose a copy by for a date: its spelling, that it has a body of its own, then its date."""
-    return not _is_spelled(response, uri), not _worth(response)[0], closeness.rank(response.datetime, first, last)
+    return (
+        not _has_spelling(response, uri),
+        not _rank_response(response)[0],
+        closeness.distance_rank(response.datetime, first, last),
+    )
 
 
-def _worth(response: KeptResponse) -> tuple[bool, str]:
+def _rank_response(response: CachedResponse) -> tuple[bool, str]:
     """Return what to choose a copy by: that it has a body of its own, then its date."""
     return response.length is not None and response.status != 304, response.datetime

@@ -8,24 +8,24 @@ from itertools import chain, count
 from os import fsdecode
 from pathlib import Path
 
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, ArchiveKind
 from unlost.archives.local.browser_profiles import BrowserProfile, find_profiles, profile_roots, profiles_at
-from unlost.archives.local.file_walk import walk
+from unlost.archives.local.file_walk import walk_files
 from unlost.errors import ArchiveFileError, InputError
 from unlost.formats import chromium_cache, firefox_cache, har
-from unlost.formats.kept import KeptResponse
+from unlost.formats.kept import CachedResponse
 from unlost.formats.problems import Problems
-from unlost.formats.unread import unread
-from unlost.formats.warcindex import check_readable, is_archive
+from unlost.formats.unread import unreadable_error
+from unlost.formats.warcindex import check_archive_readable, is_archive_file
 
-AUTO = "auto"
+ALL_PROFILES = "auto"
 """Names no profile of a browser, but all that can be found."""
 
 _MAX_NAME = 100  # characters of a file name that become part of an id
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _LocalSource:
     """An archive that has no id yet. profile: of a browser, its name."""
 
     prefix: str
@@ -33,11 +33,11 @@ class _Source:
     profile: str | None = None
 
 
-def local_archives(
+def local_source_archives(
     warc: Iterable[Path] = (),
     har_files: Iterable[Path] = (),
     browser_cache: Iterable[Path | str] = (),
-    tell: Callable[[str], object] = lambda _: None,
+    on_message: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Archive]:
     """Return an archive for each source, by id: `warc:NAME`, `har:NAME`, `BROWSER:PROFILE`.
 
@@ -49,41 +49,41 @@ def local_archives(
 
     Raises InputError for a source that cannot be read, and if there is no profile.
     """
-    found: list[_Source] = []
+    found: list[_LocalSource] = []
     for path in warc:
         check_archive_files(path)
-        found.append(_Source("warc", Archive("", "", Kind.FILES, folder=str(path))))
+        found.append(_LocalSource("warc", Archive("", "", ArchiveKind.FILES, folder=str(path))))
     for path in har_files:
-        archive = Archive("", "", Kind.HAR, folder=str(path), deep=False)
-        check_entries(archive)
-        found.append(_Source("har", archive))
-    profiles = _profiles(browser_cache, tell)
-    found += [_Source(profile.browser, _cache_archive(profile), profile.name) for profile in profiles]
-    return _with_ids(found)
+        archive = Archive("", "", ArchiveKind.HAR, folder=str(path), deep=False)
+        check_has_entries(archive)
+        found.append(_LocalSource("har", archive))
+    profiles = _resolve_profiles(browser_cache, on_message)
+    found += [_LocalSource(profile.browser, _cache_archive(profile), profile.name) for profile in profiles]
+    return _assign_ids(found)
 
 
-def _profiles(places: Iterable[Path | str], tell: Callable[[str], object]) -> list[BrowserProfile]:
+def _resolve_profiles(places: Iterable[Path | str], tell: Callable[[str], object]) -> list[BrowserProfile]:
     profiles: list[BrowserProfile] = []
     for place in places:
-        if place == AUTO:
-            profiles += _found_profiles(tell)
+        if place == ALL_PROFILES:
+            profiles += _usable_profiles(tell)
             continue
         named = profiles_at(Path(place).expanduser())
         if not named:
             raise InputError(f"{place}: expected a browser profile or its cache folder, found neither")
         for profile in named:
-            check_entries(_cache_archive(profile))
+            check_has_entries(_cache_archive(profile))
         profiles += named
     return profiles
 
 
-def _found_profiles(tell: Callable[[str], object]) -> list[BrowserProfile]:
+def _usable_profiles(tell: Callable[[str], object]) -> list[BrowserProfile]:
     """Return the profiles in the standard locations whose caches can be read. Raises InputError if there are none."""
     usable: list[BrowserProfile] = []
     reasons: list[str] = []
     for profile in find_profiles():
         try:
-            check_entries(_cache_archive(profile))
+            check_has_entries(_cache_archive(profile))
         except InputError as error:
             reasons.append(str(error))
             tell(f"browser cache not used: {error}")
@@ -106,36 +106,44 @@ def _cache_archive(profile: BrowserProfile) -> Archive:
 def check_archive_files(path: Path) -> None:
     """Raise InputError for what is no WARC, ARC or WACZ file, and for a folder that has none."""
     if not path.is_dir():
-        check_readable(path)
-        if not is_archive(path):
+        check_archive_readable(path)
+        if not is_archive_file(path):
             raise InputError(f"{path}: expected a WARC, ARC or WACZ file, found something else")
         return
     try:
-        files = [path / fsdecode(each.path) for each in walk(path)]
+        files = [path / fsdecode(each.path) for each in walk_files(path)]
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_error(path, error) from error
     unreadable: InputError | None = None
     for file in files:
         try:
-            if is_archive(file):
+            if is_archive_file(file):
                 return
         except InputError as error:
             unreadable = unreadable or error
     raise unreadable or InputError(f"{path}: expected WARC, ARC or WACZ files in the folder, found none")
 
 
-_Find = Callable[[Path], Path]
-_Read = Callable[[Path, Problems, Counter[str]], Generator[KeptResponse, None, None]]
-_READERS: dict[Kind, tuple[_Find, _Read, str]] = {
-    Kind.HAR: (lambda place: place, har.read_responses, "responses in a HAR file"),
-    Kind.CHROMIUM: (chromium_cache.data_folder, chromium_cache.read_responses, "entries of Chromium's cache"),
-    Kind.FIREFOX: (firefox_cache.data_folder, firefox_cache.read_responses, "entries of Firefox's cache"),
+_FindFolder = Callable[[Path], Path]
+_ReadResponses = Callable[[Path, Problems, Counter[str]], Generator[CachedResponse, None, None]]
+_CACHE_READERS: dict[ArchiveKind, tuple[_FindFolder, _ReadResponses, str]] = {
+    ArchiveKind.HAR: (lambda place: place, har.read_har_responses, "responses in a HAR file"),
+    ArchiveKind.CHROMIUM: (
+        chromium_cache.chromium_data_folder,
+        chromium_cache.read_chromium_responses,
+        "entries of Chromium's cache",
+    ),
+    ArchiveKind.FIREFOX: (
+        firefox_cache.firefox_data_folder,
+        firefox_cache.read_firefox_responses,
+        "entries of Firefox's cache",
+    ),
 }
 
 
-def check_entries(archive: Archive) -> None:
+def check_has_entries(archive: Archive) -> None:
     """Raise InputError for a HAR file or browser cache in which no entry can be read."""
-    find, read, holds = _READERS[archive.kind]
+    find, read, holds = _CACHE_READERS[archive.kind]
     place = Path(archive.folder or "")
     problems, left_out = Problems(), Counter[str]()
     try:
@@ -143,7 +151,7 @@ def check_entries(archive: Archive) -> None:
             if next(responses, None) is not None or left_out:
                 return
     except OSError as error:
-        raise unread(place, error) from error
+        raise unreadable_error(place, error) from error
     except ArchiveFileError as error:
         raise InputError(f"{place}: {error}") from error
     if problems.total:
@@ -152,10 +160,10 @@ def check_entries(archive: Archive) -> None:
     raise InputError(f"{place}: expected {holds}, found none")
 
 
-def _with_ids(found: Iterable[_Source]) -> dict[str, Archive]:
+def _assign_ids(found: Iterable[_LocalSource]) -> dict[str, Archive]:
     """Return archives by id, each place once. Files of one name are told apart by the folders that they are in."""
     once = {(source.archive.kind, Path(source.archive.folder or "").resolve()): source for source in found}
-    sources = [(source.prefix, _names(source, place), source.archive) for (_, place), source in once.items()]
+    sources = [(source.prefix, _source_names(source, place), source.archive) for (_, place), source in once.items()]
     counts = Counter((prefix, short) for prefix, (short, _), _ in sources)
     archives: dict[str, Archive] = {}
     for prefix, (short, long), archive in sources:
@@ -166,7 +174,7 @@ def _with_ids(found: Iterable[_Source]) -> dict[str, Archive]:
     return archives
 
 
-def _names(source: _Source, place: Path) -> tuple[str, str]:
+def _source_names(source: _LocalSource, place: Path) -> tuple[str, str]:
     """Return what to call a source, and what to call it where another one has that name."""
     if source.profile is not None:
         return _printable(source.profile), _printable(source.profile)

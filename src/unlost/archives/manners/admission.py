@@ -5,22 +5,24 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from unlost.archives.archive import Archive, Limit, Work
-from unlost.archives.manners.ledger import Ledger
+from unlost.archives.archive import Archive, RateLimit, RequestKind
+from unlost.archives.manners.ledger import RateLimitState
 from unlost.dates import from_http, to_datetime
 from unlost.errors import DateError
 
-SHARE = 0.8
+DEFAULT_SHARE = 0.8
 """How much of a limit is used: what careful clients of the Wayback Machine use of its limits."""
 
-SHARE_WITHOUT_CONTACT = SHARE / 2
+SHARE_WITHOUT_CONTACT = DEFAULT_SHARE / 2
 """How much is used by somebody whom an archive cannot write to when something goes wrong."""
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
-_BURST = 10  # questions at once; no more would find a connection anyway
-_BURST_PART = 16  # of what a limit allows, a burst is at most a sixteenth: some archives count in shorter spans
-_MARGIN = 0.001  # seconds that are added to each pause, so that rounding never makes room for one question more
+_MAX_BURST = 10  # questions at once; no more would find a connection anyway
+_BURST_FRACTION = 16  # of what a limit allows, a burst is at most a sixteenth: some archives count in shorter spans
+_INTERVAL_MARGIN = (
+    0.001  # seconds that are added to each pause, so that rounding never makes room for one question more
+)
 
 
 class Admission(NamedTuple):
@@ -33,11 +35,11 @@ class Admission(NamedTuple):
 
     at: float
     reason: str | None
-    troubled: bool
+    has_backoff: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
+class _TokenBucket:
     """A token bucket in the form of two times.
 
     interval: seconds until a token comes back.
@@ -48,7 +50,7 @@ class _Pace:
     slack: float
 
 
-def pace(limit: Limit, share: float = SHARE) -> _Pace:
+def token_bucket(limit: RateLimit, share: float = DEFAULT_SHARE) -> _TokenBucket:
     """Return how to keep a limit with a share of it, so that no span of its seconds ever has more.
 
     A bucket of b tokens lets (seconds + (b - 1) intervals) / interval + 1 questions through within the seconds, both
@@ -60,123 +62,127 @@ def pace(limit: Limit, share: float = SHARE) -> _Pace:
     """
     allowed = limit.requests * share
     if allowed < 1:
-        return _Pace(limit.seconds / allowed + _MARGIN, 0.0)
-    burst = min(_BURST, 1 + int(allowed) // _BURST_PART)
-    interval = limit.seconds / (int(allowed) - burst + 1) + _MARGIN
-    return _Pace(interval, (burst - 1) * interval)
+        return _TokenBucket(limit.seconds / allowed + _INTERVAL_MARGIN, 0.0)
+    burst = min(_MAX_BURST, 1 + int(allowed) // _BURST_FRACTION)
+    interval = limit.seconds / (int(allowed) - burst + 1) + _INTERVAL_MARGIN
+    return _TokenBucket(interval, (burst - 1) * interval)
 
 
-def admit(ledger: Ledger, archive: Archive, work: Work, now: float, share: float = SHARE) -> tuple[Ledger, Admission]:
+def admit(
+    state: RateLimitState, archive: Archive, kind: RequestKind, now: float, share: float = DEFAULT_SHARE
+) -> tuple[RateLimitState, Admission]:
     """Count a question if every limit and quota for its kind allows it now, or else say when to ask again.
 
     Nothing is promised for then: who asks first is sent first. So a process that wakes up late never sends in a hurry
     what it should have sent before.
     """
-    if ledger.lost:
-        ledger = _all_used_up(archive, now, share)
-    ledger = _believable(ledger, archive, now)
-    limits = {_name(limit): pace(limit, share) for limit in archive.limits if work in limit.works}
-    quotas = {_name(quota): max(1, int(quota.requests * share)) for quota in archive.quotas if work in quota.works}
-    troubled = bool(ledger.waits or ledger.blocked_for)
+    if state.lost:
+        state = _exhausted_state(archive, now, share)
+    state = _clamp_times(state, archive, now)
+    limits = {_limit_key(limit): token_bucket(limit, share) for limit in archive.limits if kind in limit.works}
+    quotas = {_limit_key(quota): max(1, int(quota.requests * share)) for quota in archive.quotas if kind in quota.works}
+    troubled = bool(state.waits or state.blocked_for)
 
     today = int(now // DAY)
     # By a clock that went back, what was counted tomorrow was counted today: else it would be forgotten tomorrow.
-    used = {name: (day, count) for name, (day, count) in ledger.counted.items() if day >= today}
+    used = {name: (day, count) for name, (day, count) in state.counted.items() if day >= today}
     unused = (today, 0)
-    obstacles = [(ledger.blocked_until, "blocked"), (ledger.wait_until, "told-to-wait")]
+    obstacles = [(state.blocked_until, "blocked"), (state.wait_until, "told-to-wait")]
     obstacles += [((today + 1) * DAY, "quota") for name, most in quotas.items() if used.get(name, unused)[1] >= most]
-    obstacles += [(ledger.due.get(name, 0.0) - each.slack, "rate") for name, each in limits.items()]
+    obstacles += [(state.due.get(name, 0.0) - each.slack, "rate") for name, each in limits.items()]
     at, reason = max(obstacles)
     if at > now:
-        return ledger, Admission(at, reason, troubled)
+        return state, Admission(at, reason, troubled)
 
     # A bucket that is full, and a day that is over, need no entry.
-    due = {name: full for name, full in ledger.due.items() if full > now}
+    due = {name: full for name, full in state.due.items() if full > now}
     due |= {name: max(due.get(name, 0.0), now) + each.interval for name, each in limits.items()}
     counted = used | {name: (day, count + 1) for name in quotas for day, count in [used.get(name, unused)]}
-    return replace(ledger, due=due, counted=counted), Admission(now, None, troubled)
+    return replace(state, due=due, counted=counted), Admission(now, None, troubled)
 
 
-def told_to_wait(ledger: Ledger, now: float, sent: float, wait: float | None) -> Ledger:
+def record_throttling(state: RateLimitState, now: float, sent: float, wait: float | None) -> RateLimitState:
     """Return the account after an archive said 429 or 503.
 
     sent: when the question was admitted. Several that were on their way together are told once.
     wait: how many seconds it asks for; None if it does not say. Then it is a minute, and twice as long each time that
         it says so again, up to an hour. Never more than a day is believed.
     """
-    again = sent >= ledger.wait_until
-    waits = ledger.waits + 1 if again else max(1, ledger.waits)
+    again = sent >= state.wait_until
+    waits = state.waits + 1 if again else max(1, state.waits)
     doubled = 2.0 ** min(waits - 1, 20)
     # Who says "now" and then 429 again is asked at growing distances all the same.
     seconds = min(MINUTE * doubled, HOUR) if wait is None else max(wait, min(doubled, MINUTE))
-    return replace(ledger, waits=waits, wait_until=max(ledger.wait_until, now + min(seconds, DAY)))
+    return replace(state, waits=waits, wait_until=max(state.wait_until, now + min(seconds, DAY)))
 
 
-def refused(ledger: Ledger, now: float, sent: float, *, is_confirmed: bool = True) -> Ledger:
+def record_refusal(state: RateLimitState, now: float, sent: float, *, is_confirmed: bool = True) -> RateLimitState:
     """Return the account after an archive refused a connection: a block of an hour, doubling up to a day.
 
     That is what the Wayback Machine does to clients that ignore its 429. sent: as for `told_to_wait`.
     is_confirmed: whether the network is known to work otherwise. If not, the cause may be a local one, and the block
         begins at a minute and doubles up to an hour.
     """
-    if sent < ledger.blocked_until:
-        return ledger
+    if sent < state.blocked_until:
+        return state
     shortest, longest = (HOUR, DAY) if is_confirmed else (MINUTE, HOUR)
-    seconds = min(max(shortest, 2 * ledger.blocked_for), longest)
-    return replace(ledger, blocked_for=seconds, blocked_until=now + seconds)
+    seconds = min(max(shortest, 2 * state.blocked_for), longest)
+    return replace(state, blocked_for=seconds, blocked_until=now + seconds)
 
 
-def unsent(ledger: Ledger, archive: Archive, work: Work, at: float) -> Ledger:
+def refund_quota(state: RateLimitState, archive: Archive, kind: RequestKind, at: float) -> RateLimitState:
     """Return the account after a request that was admitted `at` a time could not be sent: no quota is charged."""
-    names = {_name(quota) for quota in archive.quotas if work in quota.works}
+    names = {_limit_key(quota) for quota in archive.quotas if kind in quota.works}
     today = int(at // DAY)
     counted = {
         name: (day, count - 1) if name in names and day == today and count else (day, count)
-        for name, (day, count) in ledger.counted.items()
+        for name, (day, count) in state.counted.items()
     }
-    return replace(ledger, counted=counted)
+    return replace(state, counted=counted)
 
 
-def reset(ledger: Ledger) -> Ledger:
+def clear_backoff(state: RateLimitState) -> RateLimitState:
     """Return the account without blocks and waits. Rates and quotas still count what was sent."""
-    return replace(ledger, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
+    return replace(state, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
 
 
-class Hold(NamedTuple):
+class ArchiveBackoff(NamedTuple):
     """Why an archive is not queried at present. reason: as in NotNowError. until: seconds since 1970."""
 
     reason: str
     until: float
 
 
-def hold_of(ledger: Ledger, archive: Archive, now: float, share: float = SHARE) -> Hold | None:
+def current_backoff(
+    state: RateLimitState, archive: Archive, now: float, share: float = DEFAULT_SHARE
+) -> ArchiveBackoff | None:
     """Return the block, wait or used-up quota that holds requests to an archive back; None if there is none.
 
     >>> from unlost.archives.archive import Kind
     >>> hold_of(Ledger(blocked_until=7200.0), Archive("a", "A", Kind.MEMENTO), 0.0)
     Hold(reason='blocked', until=7200.0)
     """
-    if ledger.lost:
-        ledger = _all_used_up(archive, now, share)
-    ledger = _believable(ledger, archive, now)
-    holds = [Hold("blocked", ledger.blocked_until), Hold("told-to-wait", ledger.wait_until)]
+    if state.lost:
+        state = _exhausted_state(archive, now, share)
+    state = _clamp_times(state, archive, now)
+    holds = [ArchiveBackoff("blocked", state.blocked_until), ArchiveBackoff("told-to-wait", state.wait_until)]
     today = int(now // DAY)
     for quota in archive.quotas:
-        day, count = ledger.counted.get(_name(quota), (today, 0))
+        day, count = state.counted.get(_limit_key(quota), (today, 0))
         if day >= today and count >= max(1, int(quota.requests * share)):
-            holds.append(Hold("quota", (today + 1) * DAY))
+            holds.append(ArchiveBackoff("quota", (today + 1) * DAY))
     last = max(holds, key=lambda hold: hold.until)
     return last if last.until > now else None
 
 
-def answered(ledger: Ledger, sent: float) -> Ledger:
+def record_response(state: RateLimitState, sent: float) -> RateLimitState:
     """Return the account after an archive answered: what grew is forgotten, unless it happened after `sent`."""
-    if sent < max(ledger.wait_until, ledger.blocked_until):
-        return ledger
-    return replace(ledger, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
+    if sent < max(state.wait_until, state.blocked_until):
+        return state
+    return replace(state, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
 
 
-def seconds_to_wait(retry_after: str | None, date: str | None, now: float) -> float | None:
+def parse_retry_after(retry_after: str | None, date: str | None, now: float) -> float | None:
     """Return what the field Retry-After says, in seconds from now; None if it says nothing that can be understood.
 
     retry_after: a number of seconds, or an HTTP date, which is compared with that of the answer itself (`date`) if it
@@ -199,32 +205,32 @@ def seconds_to_wait(retry_after: str | None, date: str | None, now: float) -> fl
     return max(0.0, moment - now)
 
 
-def _name(limit: Limit) -> str:
+def _limit_key(limit: RateLimit) -> str:
     return f"{limit.requests}/{limit.seconds:g} {'+'.join(sorted(limit.works))}"
 
 
-def _all_used_up(archive: Archive, now: float, share: float) -> Ledger:
+def _exhausted_state(archive: Archive, now: float, share: float) -> RateLimitState:
     """Return an account of somebody who may just have sent as much as was allowed."""
-    paces = {_name(limit): pace(limit, share) for limit in archive.limits}
-    return Ledger(
+    paces = {_limit_key(limit): token_bucket(limit, share) for limit in archive.limits}
+    return RateLimitState(
         due={name: now + each.slack + each.interval for name, each in paces.items()},
-        counted={_name(quota): (int(now // DAY), quota.requests) for quota in archive.quotas},
+        counted={_limit_key(quota): (int(now // DAY), quota.requests) for quota in archive.quotas},
         wait_until=now + MINUTE,
     )
 
 
-def _believable(ledger: Ledger, archive: Archive, now: float) -> Ledger:
+def _clamp_times(state: RateLimitState, archive: Archive, now: float) -> RateLimitState:
     """Return an account without times that only a clock which was wrong can have written.
 
     Nothing lies further ahead than a day, or than some spans of its limit; what was counted on a day further away than
     tomorrow was counted today.
     """
     today = int(now // DAY)
-    furthest = {_name(limit): now + 10 * limit.seconds for limit in archive.limits}
+    furthest = {_limit_key(limit): now + 10 * limit.seconds for limit in archive.limits}
     return replace(
-        ledger,
-        due={name: min(full, furthest.get(name, full)) for name, full in ledger.due.items()},
-        counted={name: (day if day <= today + 1 else today, count) for name, (day, count) in ledger.counted.items()},
-        wait_until=min(ledger.wait_until, now + DAY),
-        blocked_until=min(ledger.blocked_until, now + DAY),
+        state,
+        due={name: min(full, furthest.get(name, full)) for name, full in state.due.items()},
+        counted={name: (day if day <= today + 1 else today, count) for name, (day, count) in state.counted.items()},
+        wait_until=min(state.wait_until, now + DAY),
+        blocked_until=min(state.blocked_until, now + DAY),
     )

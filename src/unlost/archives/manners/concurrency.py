@@ -5,10 +5,10 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 
-_ROUND = 8  # responses that are needed at least to judge latencies and errors
-_ERRORS = 0.1  # the share of a round above which errors halve the limit
-_RISE = 2.0  # a mean latency of so many times the usual one is a rise
-_SLACK = 0.05  # seconds that are no rise: this process may be what is slow
+_MIN_ROUND = 8  # responses that are needed at least to judge latencies and errors
+_MAX_ERROR_SHARE = 0.1  # the share of a round above which errors halve the limit
+_LATENCY_RISE = 2.0  # a mean latency of so many times the usual one is a rise
+_LATENCY_SLACK = 0.05  # seconds that are no rise: this process may be what is slow
 _HALF, _THREE_QUARTERS = 0.5, 0.75
 _DRIFT, _SETTLE = 0.01, 0.5  # the weight of a round in the usual latency: where it is higher, and lower
 
@@ -46,13 +46,13 @@ class ConcurrencyLimiter:
 
     def __init__(self, options: ConcurrencyOptions) -> None:
         self._options = options
-        self._adapts = options.minimum < options.maximum
+        self._is_adaptive = options.minimum < options.maximum
         self._limit = float(options.initial)
         self._in_use = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_starting = True
         self._decreased_at = float("-inf")
-        self._usual = 0.0
+        self._baseline = 0.0
         self._begin_round()
 
     @property
@@ -77,7 +77,7 @@ class ConcurrencyLimiter:
             if turn.cancelled():
                 with suppress(ValueError):
                     self._waiting.remove(turn)
-                self._give()  # those that came in the meantime queue after it
+                self._grant_slots()  # those that came in the meantime queue after it
             else:
                 self.release()  # the slot was given at the same moment
             raise
@@ -86,60 +86,60 @@ class ConcurrencyLimiter:
     def release(self) -> None:
         """Give a slot back."""
         self._in_use -= 1
-        self._give()
+        self._grant_slots()
 
-    def responded(self, sent_at: float, now: float) -> None:
+    def record_response(self, sent_at: float, now: float) -> None:
         """Record a response. sent_at, now: times of the event loop."""
-        if not self._adapts:
+        if not self._is_adaptive:
             return
         if self._waiting:
             self._limit += 1 if self._is_starting else 1 / self._limit
             self._limit = min(self._limit, self._options.maximum)
-            self._give()
-        self._record(sent_at, now)
+            self._grant_slots()
+        self._record_latency(sent_at, now)
 
-    def delayed(self, sent_at: float, now: float) -> None:
+    def record_abandoned(self, sent_at: float, now: float) -> None:
         """Record a request that was given up, without a response, after that time."""
-        if self._adapts:
-            self._record(sent_at, now)
+        if self._is_adaptive:
+            self._record_latency(sent_at, now)
 
-    def failed(self, sent_at: float, now: float, *, of_page: bool = False) -> None:
+    def record_failure(self, sent_at: float, now: float, *, of_page: bool = False) -> None:
         """Record an error: a timeout, a broken or refused connection, a status of 500 and above.
 
         of_page: whether it may be one of the requested page alone, such as a status.
         """
-        if not self._adapts or sent_at < self._decreased_at:
+        if not self._is_adaptive or sent_at < self._decreased_at:
             return
         self._responses += 1
         self._errors += 1
-        if self._errors >= _ERRORS * self._limit:
+        if self._errors >= _MAX_ERROR_SHARE * self._limit:
             self._decrease(_HALF, self._page_floor() if of_page else self._options.minimum, now)
 
-    def throttled(self, sent_at: float, now: float) -> None:
+    def record_throttling(self, sent_at: float, now: float) -> None:
         """Record a response that says to wait: 429 or 503."""
-        if self._adapts and sent_at >= self._decreased_at:
+        if self._is_adaptive and sent_at >= self._decreased_at:
             self._decrease(_HALF, self._options.minimum, now)
 
-    def _give(self) -> None:
+    def _grant_slots(self) -> None:
         while self._waiting and self._in_use < self.limit:
             turn = self._waiting.popleft()
             if not turn.done():
                 self._in_use += 1
                 turn.set_result(None)
 
-    def _record(self, sent_at: float, now: float) -> None:
+    def _record_latency(self, sent_at: float, now: float) -> None:
         """Add a latency to the round, and judge the round when it is over."""
         if sent_at < self._decreased_at:
             return
         self._responses += 1
-        self._seconds += now - sent_at
+        self._total_latency += now - sent_at
         if self._responses < self._round:
             return
-        mean, is_first = self._seconds / (self._responses - self._errors), self._usual == 0.0
-        if not is_first and mean > _RISE * self._usual + _SLACK:
+        mean, is_first = self._total_latency / (self._responses - self._errors), self._baseline == 0.0
+        if not is_first and mean > _LATENCY_RISE * self._baseline + _LATENCY_SLACK:
             self._decrease(_HALF if self._is_starting else _THREE_QUARTERS, self._page_floor(), now)
-        weight = 1.0 if is_first else _DRIFT if mean > self._usual else _SETTLE
-        self._usual += weight * (mean - self._usual)
+        weight = 1.0 if is_first else _DRIFT if mean > self._baseline else _SETTLE
+        self._baseline += weight * (mean - self._baseline)
         self._begin_round()
 
     def _page_floor(self) -> float:
@@ -153,6 +153,6 @@ class ConcurrencyLimiter:
         self._begin_round()
 
     def _begin_round(self) -> None:
-        self._round = max(_ROUND, self._limit)
+        self._round = max(_MIN_ROUND, self._limit)
         self._responses = self._errors = 0
-        self._seconds = 0.0
+        self._total_latency = 0.0

@@ -11,7 +11,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class RateLimitState:
     """The account of one archive. `admission` has what is done with it. Times are seconds since 1970.
 
     due: for each limit, when its bucket will be full again; a limit that is not there has a full one.
@@ -40,18 +40,20 @@ class Ledger:
         return json.dumps({"unlost-limits": _VERSION, **asdict(self)}, sort_keys=True) + "\n"
 
     @classmethod
-    def from_json(cls, text: str) -> "Ledger":
+    def from_json(cls, text: str) -> "RateLimitState":
         """Return what `to_json` wrote. Raises InputError for everything else."""
         try:
             found = json.loads(text)
             version = found.pop("unlost-limits")
             ledger = cls(
-                due={str(name): _number(value) for name, value in found.pop("due").items()},
-                counted={str(name): (_count(day), _count(n)) for name, (day, n) in found.pop("counted").items()},
-                wait_until=_number(found.pop("wait_until")),
-                waits=_count(found.pop("waits")),
-                blocked_until=_number(found.pop("blocked_until")),
-                blocked_for=_number(found.pop("blocked_for")),
+                due={str(name): _check_seconds(value) for name, value in found.pop("due").items()},
+                counted={
+                    str(name): (_check_count(day), _check_count(n)) for name, (day, n) in found.pop("counted").items()
+                },
+                wait_until=_check_seconds(found.pop("wait_until")),
+                waits=_check_count(found.pop("waits")),
+                blocked_until=_check_seconds(found.pop("blocked_until")),
+                blocked_for=_check_seconds(found.pop("blocked_for")),
                 lost=bool(found.pop("lost")),
             )
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
@@ -61,7 +63,7 @@ class Ledger:
         return ledger
 
 
-def version_of(data: bytes) -> int | None:
+def newer_version(data: bytes) -> int | None:
     """Return by which later version of the format an account was written; None if it is of none."""
     try:
         version = json.loads(data)["unlost-limits"]
@@ -70,13 +72,13 @@ def version_of(data: bytes) -> int | None:
     return version if isinstance(version, int) and version > _VERSION else None
 
 
-def _number(value: object) -> float:
+def _check_seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise ValueError("expected a number of seconds")
     return float(value)
 
 
-def _count(value: object) -> int:
+def _check_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("expected a count")
     return value

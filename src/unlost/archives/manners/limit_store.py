@@ -14,16 +14,16 @@ from threading import Lock
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
-from unlost.archives.manners.ledger import Ledger, version_of
+from unlost.archives.manners.ledger import RateLimitState, newer_version
 from unlost.errors import InputError
 
 T = TypeVar("T")
 
 _MAX_BYTES = 1 << 20  # of a file; an account has some hundred
-_MAX_NAME = 150  # characters of a file's name before its ending; systems take 255 bytes
-_SEEN_SECONDS = 0.25  # for which an account that had no file is thought to have none
-_LOCKED_SECONDS = 30.0  # a change takes a millisecond: whoever holds the lock for so long was stopped
-_EMPTY = Ledger()
+_MAX_NAME_LENGTH = 150  # characters of a file's name before its ending; systems take 255 bytes
+_EMPTY_CACHE_SECONDS = 0.25  # for which an account that had no file is thought to have none
+_LOCK_TIMEOUT = 30.0  # a change takes a millisecond: whoever holds the lock for so long was stopped
+_EMPTY = RateLimitState()
 _log = logging.getLogger(__name__)
 
 
@@ -31,15 +31,15 @@ class LimitStore(Protocol):
     """Keeps an account for each archive. Whoever uses the same store keeps the limits together."""
 
     @property
-    def waits(self) -> bool:
+    def is_blocking(self) -> bool:
         """Whether a change may take a while, for a disk, a network or others: then it is made beside the event loop."""
         ...
 
-    def is_clear(self, archive: str) -> bool:
+    def is_known_empty(self, archive: str) -> bool:
         """Return whether an account is sure to have no entries, without waiting for anything."""
         ...
 
-    def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+    def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
         """Replace an archive's account, and return what the function returned beside it.
 
         Between its call and the end of the change, nobody else sees or changes that account. If it raises, nothing
@@ -51,24 +51,24 @@ class LimitStore(Protocol):
 class MemoryLimitStore:
     """Accounts that end with the process, for tests and for libraries that ask little. It may be used by threads."""
 
-    waits = False
+    is_blocking = False
 
     def __init__(self) -> None:
-        self._ledgers: dict[str, Ledger] = {}
+        self._states: dict[str, RateLimitState] = {}
         self._lock = Lock()
 
-    def is_clear(self, archive: str) -> bool:
+    def is_known_empty(self, archive: str) -> bool:
         """Return whether an account is sure to have no entries."""
-        return archive not in self._ledgers
+        return archive not in self._states
 
-    def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+    def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
         """Replace an archive's account, and return what the function returned beside it."""
         with self._lock:
-            ledger, result = change(self._ledgers.get(archive, _EMPTY))
+            ledger, result = change(self._states.get(archive, _EMPTY))
             if ledger == _EMPTY:
-                self._ledgers.pop(archive, None)
+                self._states.pop(archive, None)
             else:
-                self._ledgers[archive] = ledger
+                self._states[archive] = ledger
             return result
 
 
@@ -83,38 +83,38 @@ class FileLimitStore:
     tell: gets a line for people if a file is damaged; by default the log of this module.
     """
 
-    waits = True
+    is_blocking = True
 
-    def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None] = _log.warning) -> None:
+    def __init__(self, folder: str | os.PathLike[str], warn: Callable[[str], None] = _log.warning) -> None:
         self._folder = Path(folder)
-        self._seen_clear: dict[str, float] = {}
-        self._tell = tell
+        self._empty_since: dict[str, float] = {}
+        self._warn = warn
 
-    def is_clear(self, archive: str) -> bool:
+    def is_known_empty(self, archive: str) -> bool:
         """Return whether an account has no entries: it has no file, in a folder that there is.
 
         Another process may have made one since we last looked, a quarter of a second ago at most.
         """
         now = time.monotonic()
-        if now - self._seen_clear.get(archive, -math.inf) < _SEEN_SECONDS:
+        if now - self._empty_since.get(archive, -math.inf) < _EMPTY_CACHE_SECONDS:
             return True
         # Noted before we look, so that a thread that writes an entry meanwhile takes it away again.
-        self._seen_clear[archive] = now
+        self._empty_since[archive] = now
         is_clear = False
         try:
-            is_clear = self._folder.is_dir() and not self.file(archive).exists()
+            is_clear = self._folder.is_dir() and not self.path_of(archive).exists()
         finally:
             if not is_clear:
-                self._seen_clear.pop(archive, None)
+                self._empty_since.pop(archive, None)
         return is_clear
 
-    def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+    def update(self, archive: str, change: Callable[[RateLimitState], tuple[RateLimitState, T]]) -> T:
         """Replace an archive's account, and return what the function returned beside it.
 
         Raises OSError if the folder cannot be written or another process holds the lock for half a minute, InputError
         if a newer unlost wrote the file: limits that cannot be kept are no reason to send without.
         """
-        file = self.file(archive)
+        file = self.path_of(archive)
         try:
             with _locked(file.with_suffix(".lock")):
                 before = self._read(file)
@@ -122,49 +122,49 @@ class FileLimitStore:
                 if after == _EMPTY:
                     file.unlink(missing_ok=True)
                 elif after != before:
-                    _replace(file, after.to_json().encode())
+                    _replace_file(file, after.to_json().encode())
                 return result
         finally:
-            self._seen_clear.pop(archive, None)
+            self._empty_since.pop(archive, None)
 
-    def read(self, archive: str) -> Ledger:
+    def read(self, archive: str) -> RateLimitState:
         """Return an archive's account without changing or locking anything. Raises OSError.
 
         A damaged account counts as one whose limits are used up.
         """
         try:
-            data = self.file(archive).read_bytes()[:_MAX_BYTES]
+            data = self.path_of(archive).read_bytes()[:_MAX_BYTES]
         except FileNotFoundError:
-            return Ledger()
+            return RateLimitState()
         try:
-            return Ledger.from_json(data.decode())
+            return RateLimitState.from_json(data.decode())
         except (InputError, UnicodeDecodeError):
-            return Ledger(lost=True)
+            return RateLimitState(lost=True)
 
-    def file(self, archive: str) -> Path:
+    def path_of(self, archive: str) -> Path:
         """Return where the account of an archive is, or would be."""
         name = quote(archive, safe="", errors="surrogatepass")
-        if len(name) > _MAX_NAME:
-            name = name[: _MAX_NAME - 65] + "-" + sha256(archive.encode("utf-8", "surrogatepass")).hexdigest()
+        if len(name) > _MAX_NAME_LENGTH:
+            name = name[: _MAX_NAME_LENGTH - 65] + "-" + sha256(archive.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder / f"{name}.json"
 
-    def _read(self, file: Path) -> Ledger:
+    def _read(self, file: Path) -> RateLimitState:
         try:
             with file.open("rb") as opened:
                 data = opened.read(_MAX_BYTES + 1)
         except FileNotFoundError:
-            return Ledger()
+            return RateLimitState()
         try:
-            return Ledger.from_json(data[:_MAX_BYTES].decode())
+            return RateLimitState.from_json(data[:_MAX_BYTES].decode())
         except (InputError, UnicodeDecodeError):
-            if newer := version_of(data):
+            if newer := newer_version(data):
                 raise InputError(f"{file}: of version {newer}: expected 1; use the unlost that wrote it") from None
         # First the copy, then the new file: at no point is there none, which would mean that nothing was counted.
         aside = file.with_suffix(".damaged")
-        _replace(aside, data)
-        lost = Ledger(lost=True)
-        _replace(file, lost.to_json().encode())
-        self._tell(
+        _replace_file(aside, data)
+        lost = RateLimitState(lost=True)
+        _replace_file(file, lost.to_json().encode())
+        self._warn(
             f"{file}: damaged, and set aside as {aside.name}: the archive's limits are thought used up, those of a day "
             "until midnight UTC. To ask it now, delete the file if it was not asked today"
         )
@@ -185,14 +185,14 @@ def _locked(file: Path) -> Iterator[None]:
 
 
 def _lock(descriptor: int, file: Path) -> None:
-    deadline = time.monotonic() + _LOCKED_SECONDS
+    deadline = time.monotonic() + _LOCK_TIMEOUT
     pause = 0.0005
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                reason = f"locked by another process for {_LOCKED_SECONDS:g} s"
+                reason = f"locked by another process for {_LOCK_TIMEOUT:g} s"
                 raise OSError(errno.EAGAIN, reason, str(file)) from None
             time.sleep(pause)
             pause = min(2 * pause, 0.02)
@@ -200,7 +200,7 @@ def _lock(descriptor: int, file: Path) -> None:
             return
 
 
-def _replace(file: Path, data: bytes) -> None:
+def _replace_file(file: Path, data: bytes) -> None:
     """Write a file aside and rename it. Only who holds the lock may: what a killed process left is overwritten."""
     aside = file.with_name(file.name + ".part")
     aside.write_bytes(data)

@@ -5,51 +5,53 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unlost.archives.archive import Archive, Figure, Kind, Limit, Lister, Work
-from unlost.archives.registry.fields import Fields
+from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, RateLimit, PrefixListing, RequestKind
+from unlost.archives.registry.fields import FieldReader
 from unlost.errors import InputError
 
-LOCAL = frozenset({Kind.FILES, Kind.HAR, Kind.CHROMIUM, Kind.FIREFOX})
+LOCAL_KINDS = frozenset({ArchiveKind.FILES, ArchiveKind.HAR, ArchiveKind.CHROMIUM, ArchiveKind.FIREFOX})
 """The kinds of archives that are folders on this machine."""
 
-MATCHES = ("exact", "prefix", "host", "domain")
+MATCH_TYPES = ("exact", "prefix", "host", "domain")
 
-_DEFAULT = "our own choice for an entry without `lister`"
-_WAYBACK_ROWS = Figure(
-    150_000, f"{_DEFAULT}: the documented maximum of a Wayback CDX query; a resume key gets the rest"
+_DEFAULT_SOURCE = "our own choice for an entry without `lister`"
+_WAYBACK_ROWS = SourcedNumber(
+    150_000, f"{_DEFAULT_SOURCE}: the documented maximum of a Wayback CDX query; a resume key gets the rest"
 )
-_PYWB_ROWS = Figure(1_000_000, f"{_DEFAULT}: pywb has no second page, and a longer response is not read")
-_LISTERS = {
-    Kind.WAYBACK: Lister(MATCHES, _WAYBACK_ROWS),
-    Kind.PYWB: Lister(MATCHES, _PYWB_ROWS),
-    Kind.MEMENTO: Lister(MATCHES, _PYWB_ROWS),
-    Kind.COMMON_CRAWL: Lister(MATCHES, Figure(15_000, f"{_DEFAULT}: the page of Common Crawl's index server")),
+_PYWB_ROWS = SourcedNumber(1_000_000, f"{_DEFAULT_SOURCE}: pywb has no second page, and a longer response is not read")
+_DEFAULT_LISTINGS = {
+    ArchiveKind.WAYBACK: PrefixListing(MATCH_TYPES, _WAYBACK_ROWS),
+    ArchiveKind.PYWB: PrefixListing(MATCH_TYPES, _PYWB_ROWS),
+    ArchiveKind.MEMENTO: PrefixListing(MATCH_TYPES, _PYWB_ROWS),
+    ArchiveKind.COMMON_CRAWL: PrefixListing(
+        MATCH_TYPES, SourcedNumber(15_000, f"{_DEFAULT_SOURCE}: the page of Common Crawl's index server")
+    ),
 }
 
-_NEEDED = {
-    Kind.WAYBACK: ("cdx", "replay"),
-    Kind.PYWB: ("cdx", "replay"),
-    Kind.MEMENTO: ("timemap", "timegate"),
-    Kind.COMMON_CRAWL: ("cdx", "replay"),
-    Kind.ARCHIVE_TODAY: ("timemap",),
-} | dict.fromkeys(LOCAL, ("folder",))
-_OF_THE_NETWORK = ("timemap", "timegate", "cdx", "replay", "search", "limits", "quotas")
-_BY_PAGE = ("{datetime}", "{uri}")
-_BY_FILE = ("{filename}",)  # Common Crawl's copies are parts of files, which its index names
+_REQUIRED_FIELDS = {
+    ArchiveKind.WAYBACK: ("cdx", "replay"),
+    ArchiveKind.PYWB: ("cdx", "replay"),
+    ArchiveKind.MEMENTO: ("timemap", "timegate"),
+    ArchiveKind.COMMON_CRAWL: ("cdx", "replay"),
+    ArchiveKind.ARCHIVE_TODAY: ("timemap",),
+} | dict.fromkeys(LOCAL_KINDS, ("folder",))
+_REMOTE_FIELDS = ("timemap", "timegate", "cdx", "replay", "search", "limits", "quotas")
+_PAGE_PLACEHOLDERS = ("{datetime}", "{uri}")
+_FILE_PLACEHOLDERS = ("{filename}",)  # Common Crawl's copies are parts of files, which its index names
 _DAY = 86_400
-_MANY = 10**9  # of anything that is counted here: nobody has more
+_MAX_COUNT = 10**9  # of anything that is counted here: nobody has more
 
 
-def read_entry(fields: Fields, folder: Path) -> dict[str, Any]:
+def parse_entry(fields: FieldReader, folder: Path) -> dict[str, Any]:
     """Return what an entry says, as fields of an `Archive`; what it does not say is not there. Raises InputError.
 
     folder: of the registry's file, from which its relative paths lead.
     """
-    fields.know(tuple(_READERS))
-    return {"id": fields.id()} | {name: _READERS[name](fields, name, folder) for name in fields.names()}
+    fields.reject_unknown(tuple(_FIELD_PARSERS))
+    return {"id": fields.id()} | {name: _FIELD_PARSERS[name](fields, name, folder) for name in fields.names()}
 
 
-def finish(read: dict[str, Any], place: str, default_limits: Sequence[Limit]) -> Archive:
+def build_archive(read: dict[str, Any], place: str, default_limits: Sequence[RateLimit]) -> Archive:
     """Return the archive that an entry describes, with limits for every kind of request. Raises InputError.
 
     An entry with a CDX URL and without `lister` gets the default lister of its kind.
@@ -59,114 +61,119 @@ def finish(read: dict[str, Any], place: str, default_limits: Sequence[Limit]) ->
     for name in ("name", "kind"):
         if name not in read:
             raise InputError(f"{place}: {name}: missing")
-    kind: Kind = read["kind"]
-    missing = [name for name in _NEEDED[kind] if name not in read]
-    if missing and not (kind is Kind.MEMENTO and len(missing) == 1):  # either is enough
-        alternative = ", or a timegate" if kind is Kind.MEMENTO else ""
+    kind: ArchiveKind = read["kind"]
+    missing = [name for name in _REQUIRED_FIELDS[kind] if name not in read]
+    if missing and not (kind is ArchiveKind.MEMENTO and len(missing) == 1):  # either is enough
+        alternative = ", or a timegate" if kind is ArchiveKind.MEMENTO else ""
         raise InputError(f"{place}: {missing[0]}: missing: an archive of the kind {kind} needs it{alternative}")
-    for name in _OF_THE_NETWORK if kind in LOCAL else ("folder",):
+    for name in _REMOTE_FIELDS if kind in LOCAL_KINDS else ("folder",):
         if name in read:
             raise InputError(f"{place}: {name}: an archive of the kind {kind} has none")
-    parts = _BY_FILE if kind is Kind.COMMON_CRAWL else _BY_PAGE
+    parts = _FILE_PLACEHOLDERS if kind is ArchiveKind.COMMON_CRAWL else _PAGE_PLACEHOLDERS
     if any(part not in read.get("replay", " ".join(parts)) for part in parts):
         raise InputError(f"{place}: replay: expected {' and '.join(parts)} in it, for an archive of the kind {kind}")
     both = set(read.get("canonical", ())) & set(read.get("migrated", ()))
     if both:
         raise InputError(f"{place}: migrated: `{min(both)}` is canonical, too: expected one or the other")
-    archive = with_default_lister(Archive(**read))
-    if kind in LOCAL or read.get("limits") == ():
+    archive = with_default_listing(Archive(**read))
+    if kind in LOCAL_KINDS or read.get("limits") == ():
         return archive
-    return replace(archive, limits=(*archive.limits, *_for_the_rest(archive, default_limits)))
+    return replace(archive, limits=(*archive.limits, *_limits_for_uncovered_kinds(archive, default_limits)))
 
 
-def with_default_lister(archive: Archive) -> Archive:
+def with_default_listing(archive: Archive) -> Archive:
     """Return the archive with a lister: an archive with a CDX URL lists captures unless its entry limits that."""
     if archive.cdx is None or archive.lister is not None:
         return archive
-    return replace(archive, lister=_LISTERS.get(archive.kind))
+    return replace(archive, lister=_DEFAULT_LISTINGS.get(archive.kind))
 
 
-def _for_the_rest(archive: Archive, default_limits: Sequence[Limit]) -> list[Limit]:
+def _limits_for_uncovered_kinds(archive: Archive, default_limits: Sequence[RateLimit]) -> list[RateLimit]:
     """Return the default limits, each for what the archive can be asked and no limit of its own is for."""
     covered = {work for limit in archive.limits for work in limit.works}
     if archive.search is None:
-        covered.add(Work.SEARCH)
+        covered.add(RequestKind.SEARCH)
     rest = [(limit, tuple(work for work in limit.works if work not in covered)) for limit in default_limits]
     return [replace(limit, works=works) for limit, works in rest if works]
 
 
-def read_limit(fields: Fields) -> Limit:
+def parse_limit(fields: FieldReader) -> RateLimit:
     """Return a rate. Raises InputError."""
-    fields.know(("requests", "seconds", "works", "source"))
-    return Limit(
-        fields.whole("requests", 1, _MANY), fields.number("seconds", 0.001, 366 * _DAY), _works(fields), _source(fields)
+    fields.reject_unknown(("requests", "seconds", "works", "source"))
+    return RateLimit(
+        fields.integer("requests", 1, _MAX_COUNT),
+        fields.number("seconds", 0.001, 366 * _DAY),
+        _request_kinds(fields),
+        _source(fields),
     )
 
 
-def _read_quota(fields: Fields) -> Limit:
-    fields.know(("requests", "works", "source"))
-    return Limit(fields.whole("requests", 1, _MANY), _DAY, _works(fields), _source(fields))
+def _parse_quota(fields: FieldReader) -> RateLimit:
+    fields.reject_unknown(("requests", "works", "source"))
+    return RateLimit(fields.integer("requests", 1, _MAX_COUNT), _DAY, _request_kinds(fields), _source(fields))
 
 
-def _works(fields: Fields) -> tuple[Work, ...]:
-    return tuple(Work(each) for each in fields.choices("works", tuple(Work)))
+def _request_kinds(fields: FieldReader) -> tuple[RequestKind, ...]:
+    return tuple(RequestKind(each) for each in fields.choices("works", tuple(RequestKind)))
 
 
-def _read_lister(fields: Fields) -> Lister:
-    fields.know(("matches", "rows_per_page", "cap"))
-    matches = fields.choices("matches", MATCHES)
-    rows = _read_figure(fields.inner("rows_per_page"))
-    return Lister(matches, rows, _read_figure(fields.inner("cap")) if "cap" in fields else None)
+def _parse_listing(fields: FieldReader) -> PrefixListing:
+    fields.reject_unknown(("matches", "rows_per_page", "cap"))
+    matches = fields.choices("matches", MATCH_TYPES)
+    rows = _parse_sourced_number(fields.subtable("rows_per_page"))
+    return PrefixListing(matches, rows, _parse_sourced_number(fields.subtable("cap")) if "cap" in fields else None)
 
 
-def _read_figure(fields: Fields, *, share: bool = False) -> Figure:
+def _parse_sourced_number(fields: FieldReader, *, share: bool = False) -> SourcedNumber:
     """Return a count, or a share between 0 and 1, with its source."""
-    fields.know(("value", "source"))
-    value = fields.number("value", 0, 1) if share else fields.whole("value", 1, _MANY)
-    return Figure(float(value), _source(fields))
+    fields.reject_unknown(("value", "source"))
+    value = fields.number("value", 0, 1) if share else fields.integer("value", 1, _MAX_COUNT)
+    return SourcedNumber(float(value), _source(fields))
 
 
-def _source(fields: Fields) -> str:
+def _source(fields: FieldReader) -> str:
     return fields.text("source", "where the number is from, in words")
 
 
-def _read_replay(fields: Fields, name: str, _: Path) -> str:
-    is_by_file = _BY_FILE[0] in str(fields.value(name))
-    return fields.address(name, _BY_FILE if is_by_file else _BY_PAGE)
+def _parse_replay(fields: FieldReader, name: str, _: Path) -> str:
+    is_by_file = _FILE_PLACEHOLDERS[0] in str(fields.value(name))
+    return fields.http_url(name, _FILE_PLACEHOLDERS if is_by_file else _PAGE_PLACEHOLDERS)
 
 
-def _address(fields: Fields, name: str, _: Path) -> str:
-    return fields.address(name)
+def _http_url(fields: FieldReader, name: str, _: Path) -> str:
+    return fields.http_url(name)
 
 
-def _media_types(fields: Fields, name: str, _: Path) -> tuple[str, ...]:
+def _media_types(fields: FieldReader, name: str, _: Path) -> tuple[str, ...]:
     return fields.media_types(name)
 
 
-def _flag(fields: Fields, name: str, _: Path) -> bool:
+def _flag(fields: FieldReader, name: str, _: Path) -> bool:
     return fields.flag(name)
 
 
-_READERS: dict[str, Callable[[Fields, str, Path], object]] = {
+_FIELD_PARSERS: dict[str, Callable[[FieldReader, str, Path], object]] = {
     "id": lambda fields, name, _: fields.id(name),
     "name": lambda fields, name, _: fields.text(name),
-    "kind": lambda fields, name, _: Kind(fields.choice(name, tuple(kind for kind in Kind if kind is not Kind.LIVE))),
-    "timemap": _address,
-    "timegate": _address,
-    "cdx": _address,
-    "replay": _read_replay,
-    "search": lambda fields, name, _: fields.address(name, ("{terms}",)),
+    "kind": lambda fields, name, _: ArchiveKind(
+        fields.choice(name, tuple(kind for kind in ArchiveKind if kind is not ArchiveKind.LIVE))
+    ),
+    "timemap": _http_url,
+    "timegate": _http_url,
+    "cdx": _http_url,
+    "replay": _parse_replay,
+    "search": lambda fields, name, _: fields.http_url(name, ("{terms}",)),
     "folder": lambda fields, name, folder: fields.path(name, folder),
     "deep": _flag,
     "canonical": _media_types,
     "migrated": _media_types,
-    "lister": lambda fields, name, _: _read_lister(fields.inner(name)),
-    "limits": lambda fields, name, _: tuple(read_limit(each) for each in fields.tables(name)),
-    "quotas": lambda fields, name, _: tuple(_read_quota(each) for each in fields.tables(name)),
-    "mementomap": lambda fields, name, folder: fields.path_or_address(name, folder),
-    "filters": lambda fields, name, folder: fields.paths_or_addresses(name, folder),
-    "hit_rate": lambda fields, name, _: _read_figure(fields.inner(name), share=True),
-    "page_bytes": lambda fields, name, _: _read_figure(fields.inner(name)),
+    "lister": lambda fields, name, _: _parse_listing(fields.subtable(name)),
+    "limits": lambda fields, name, _: tuple(parse_limit(each) for each in fields.subtables(name)),
+    "quotas": lambda fields, name, _: tuple(_parse_quota(each) for each in fields.subtables(name)),
+    "mementomap": lambda fields, name, folder: fields.path_or_url(name, folder),
+    "filters": lambda fields, name, folder: fields.paths_or_urls(name, folder),
+    "hit_rate": lambda fields, name, _: _parse_sourced_number(fields.subtable(name), share=True),
+    "page_bytes": lambda fields, name, _: _parse_sourced_number(fields.subtable(name)),
     "enabled": _flag,
 }
 """How each field of an `Archive` is read."""

@@ -9,16 +9,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from unlost.archives.archive import Archive, Limit
-from unlost.archives.registry.entries import finish, read_entry, read_limit
-from unlost.archives.registry.fields import Fields, described, entry, meant
-from unlost.archives.registry.memgator import read_memgator
+from unlost.archives.archive import Archive, RateLimit
+from unlost.archives.registry.entries import build_archive, parse_entry, parse_limit
+from unlost.archives.registry.fields import FieldReader, describe_value, entry_fields, suggest_name
+from unlost.archives.registry.memgator import parse_memgator
 from unlost.errors import InputError, UsageError
-from unlost.formats.unread import unread, unread_as
+from unlost.formats.unread import unreadable_error, unreadable_error_for_errno
 
 _MAX_BYTES = 1 << 18  # ours has a twentieth of it
 _MAX_DOTS = 200  # in a line: the time that a key of a.b.c takes to be read grows with the square of its parts
-_SHIPPED = Path("archives.toml")  # as messages call it
+_SHIPPED_NAME = Path("archives.toml")  # as messages call it
 _JSON = re.compile(rb"\{|\[\s*[\]{]")  # what begins so is no TOML
 
 
@@ -42,7 +42,7 @@ class Registry:
             if archive.id == name.lower():
                 return archive
         ids = [archive.id for archive in self.archives]
-        hint = meant(name.lower(), ids) or "."
+        hint = suggest_name(name.lower(), ids) or "."
         raise UsageError(f"no archive `{name[:100]}` in the registry{hint} There are {', '.join(ids)}")
 
     def only(self, names: Iterable[str] = ()) -> tuple[Archive, ...]:
@@ -63,20 +63,20 @@ def load_registry(path: Path | None = None) -> Registry:
     >>> load_registry().get("arquivo.pt").name
     'Portuguese Web Archive'
     """
-    shipped = _shipped()
+    shipped = _load_shipped()
     if path is None:
-        return shipped.finish(shipped.default_limits or ())
-    data = _read(path)
+        return shipped.build_registry(shipped.default_limits or ())
+    data = _read_file(path)
     if _JSON.match(data.lstrip()):
-        entries, notes = read_memgator(_parse_json(data, path), path, shipped.by_id())
-        return _File(path, entries, notes).finish(shipped.default_limits or ())
-    own = _read_toml(data, path)
+        entries, notes = parse_memgator(_parse_json(data, path), path, shipped.by_id())
+        return _RegistryFile(path, entries, notes).build_registry(shipped.default_limits or ())
+    own = _parse_toml(data, path)
     limits = shipped.default_limits if own.default_limits is None else own.default_limits
-    return (own.onto(shipped) if own.extends else own).finish(limits or ())
+    return (own.extended_from(shipped) if own.extends else own).build_registry(limits or ())
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class _RegistryFile:
     """What a file says, before anything is filled in.
 
     default_limits: None if it says nothing of them.
@@ -85,7 +85,7 @@ class _File:
     path: Path
     entries: list[dict[str, Any]]
     notes: list[str]
-    default_limits: tuple[Limit, ...] | None = None
+    default_limits: tuple[RateLimit, ...] | None = None
     extends: bool = False
 
     def __post_init__(self) -> None:
@@ -100,24 +100,26 @@ class _File:
         """Return the entries by id, in order."""
         return {each["id"]: each for each in self.entries}
 
-    def onto(self, base: "_File") -> "_File":
+    def extended_from(self, base: "_RegistryFile") -> "_RegistryFile":
         """Return the entries of a base, changed field by field where this file has the same id, then the new ones."""
         merged = base.by_id()
         for each in self.entries:
             merged[each["id"]] = merged.get(each["id"], {}) | each
-        return _File(self.path, list(merged.values()), self.notes)
+        return _RegistryFile(self.path, list(merged.values()), self.notes)
 
-    def finish(self, default_limits: tuple[Limit, ...]) -> Registry:
+    def build_registry(self, default_limits: tuple[RateLimit, ...]) -> Registry:
         """Return the archives, whole. Raises InputError."""
         if not self.entries:
             raise InputError(f"{self.path}: no archive in it: expected at least one")
-        archives = [finish(each, f"{self.path}: archive `{each['id']}`", default_limits) for each in self.entries]
+        archives = [
+            build_archive(each, f"{self.path}: archive `{each['id']}`", default_limits) for each in self.entries
+        ]
         return Registry(tuple(archives), tuple(self.notes))
 
 
 @cache
-def _shipped() -> _File:
-    file = _read_toml(files("unlost.archives.registry").joinpath(_SHIPPED.name).read_bytes(), _SHIPPED)
+def _load_shipped() -> _RegistryFile:
+    file = _parse_toml(files("unlost.archives.registry").joinpath(_SHIPPED_NAME.name).read_bytes(), _SHIPPED_NAME)
     return replace(file, default_limits=tuple(replace(each, is_default=True) for each in file.default_limits or ()))
 
 
@@ -130,20 +132,20 @@ def without_default_limits(archive: Archive) -> Archive:
     return archive if len(own) == len(archive.limits) else replace(archive, limits=own)
 
 
-def _read(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_error(path, error) from error
     except ValueError as error:  # a NUL in a name
-        raise unread_as(path, ENOENT) from error
+        raise unreadable_error_for_errno(path, ENOENT) from error
     if len(data) > _MAX_BYTES:
         raise InputError(f"{path}: more than {_MAX_BYTES} bytes: not a registry of archives")
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _read_toml(data: bytes, path: Path) -> _File:
+def _parse_toml(data: bytes, path: Path) -> _RegistryFile:
     import tomllib  # noqa: PLC0415  start-up
 
     if any(line.count(b".") > _MAX_DOTS for line in data.splitlines()):
@@ -154,18 +156,20 @@ def _read_toml(data: bytes, path: Path) -> _File:
         raise InputError(f"{path}: neither TOML nor MemGator's JSON: it is no text in UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: neither TOML nor MemGator's JSON: {str(error)[:200]}") from error
-    fields = Fields(table, str(path))
-    fields.know(("extends", "archive", "default_limits"))
+    fields = FieldReader(table, str(path))
+    fields.reject_unknown(("extends", "archive", "default_limits"))
     if "extends" in fields:
         fields.choice("extends", ("default",))
     limits = None
     if "default_limits" in fields:
-        limits = tuple(read_limit(each) for each in fields.tables("default_limits"))
+        limits = tuple(parse_limit(each) for each in fields.subtables("default_limits"))
     tables = table.get("archive", [])
     if not isinstance(tables, list):
-        raise InputError(f"{path}: archive: expected tables that begin with [[archive]], found {described(tables)}")
-    entries = [read_entry(entry(each, number, path), path.parent) for number, each in enumerate(tables, 1)]
-    return _File(path, entries, [], limits, "extends" in fields)
+        raise InputError(
+            f"{path}: archive: expected tables that begin with [[archive]], found {describe_value(tables)}"
+        )
+    entries = [parse_entry(entry_fields(each, number, path), path.parent) for number, each in enumerate(tables, 1)]
+    return _RegistryFile(path, entries, [], limits, "extends" in fields)
 
 
 def _parse_json(data: bytes, path: Path) -> object:

@@ -12,7 +12,7 @@ from unlost.errors import InputError, UsageError
 from unlost.transactions import transaction
 
 
-def statements(schema: str) -> tuple[str, ...]:
+def split_statements(schema: str) -> tuple[str, ...]:
     """Return the statements of a schema, each as the database will keep it."""
     return tuple(statement.strip() for statement in schema.split(";") if statement.strip())
 
@@ -33,40 +33,40 @@ class ProgressFile:
         self._version = version
         self._schema = schema
         try:
-            self._data = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
             try:
                 self._open()
             except BaseException:
-                self._data.close()
+                self._connection.close()
                 raise
         except sqlite3.Error as error:
-            raise self._unusable(error) from error
+            raise self._unusable_file_error(error) from error
 
     def _open(self) -> None:
         # The lock is the file's only protection from a second process, which would ask everything twice.
-        self._data.execute("PRAGMA locking_mode = EXCLUSIVE")
-        self._data.execute("PRAGMA synchronous = NORMAL")
-        self._data.execute("BEGIN EXCLUSIVE")
-        found = self._data.execute("PRAGMA user_version").fetchone()[0]
-        made = self._data.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL LIMIT 100").fetchall()
-        self._data.execute("COMMIT")
+        self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        self._connection.execute("BEGIN EXCLUSIVE")
+        found = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        made = self._connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL LIMIT 100").fetchall()
+        self._connection.execute("COMMIT")
         # Exactly these tables: a view or a trigger in somebody's file would run with every question to it.
         if (found, sorted(sql for (sql,) in made)) not in ((0, []), (self._version, sorted(self._schema))):
-            raise self._foreign()
+            raise self._foreign_file_error()
 
-    def _foreign(self) -> InputError:
+    def _foreign_file_error(self) -> InputError:
         return InputError(
             f"{self._path}: not the state of {_article(self._what)}: give another name by --state, or delete it"
         )
 
-    def _unusable(self, error: sqlite3.Error) -> InputError:
+    def _unusable_file_error(self, error: sqlite3.Error) -> InputError:
         code = getattr(error, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_FULL:
             return InputError(f"{self._path}: no room on the disk: make some, and the same command goes on")
         if code == sqlite3.SQLITE_CANTOPEN:
             return InputError(f"{self._path}: cannot be written: expected a file in a folder that can be")
         if code == sqlite3.SQLITE_NOTADB:
-            return self._foreign()
+            return self._foreign_file_error()
         if code == sqlite3.SQLITE_BUSY:
             return InputError(f"{self._path}: another process works on this {self._what}: wait for it, or end it")
         return InputError(
@@ -84,20 +84,20 @@ class ProgressFile:
             is_empty = is_empty and not self._has_begun()
         except sqlite3.Error:
             is_empty = False
-        self._data.close()
+        self._connection.close()
         if is_empty:
             self._path.unlink(missing_ok=True)
         if isinstance(error, sqlite3.Error):
-            raise self._unusable(error) from error
+            raise self._unusable_file_error(error) from error
 
     def _has_begun(self) -> bool:
-        return bool(self._data.execute("PRAGMA user_version").fetchone()[0])
+        return bool(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Make changes that are there all together or not at all."""
-        with transaction(self._data):
-            yield self._data
+        with transaction(self._connection):
+            yield self._connection
 
     def plan(self) -> dict[str, object] | None:
         """Return what the work is about, as it was told when it began; None if it has not."""
@@ -108,39 +108,39 @@ class ProgressFile:
         except (ValueError, RecursionError):
             plan = None
         if not isinstance(plan, dict):
-            raise self._foreign()
+            raise self._foreign_file_error()
         return plan
 
-    def require(self, plan: Mapping[str, object]) -> None:
+    def check_plan(self, plan: Mapping[str, object]) -> None:
         """Raise UsageError if the work was begun with another plan."""
         before = self.plan() or {}
         for name in sorted({*before, *plan}):
             if before.get(name) != plan.get(name):
                 raise UsageError(
-                    f"{self._path}: begun with other options or inputs: {name} was {_shown(before.get(name))} and is "
-                    f"{_shown(plan.get(name))}. Give the same as before, or --restart to ask everything anew"
+                    f"{self._path}: begun with other options or inputs: {name} was {_excerpt(before.get(name))} and is "
+                    f"{_excerpt(plan.get(name))}. Give the same as before, or --restart to ask everything anew"
                 )
 
     @contextmanager
-    def _beginning(self, plan: Callable[[], Mapping[str, object]]) -> Iterator[sqlite3.Connection]:
+    def _initialize(self, plan: Callable[[], Mapping[str, object]]) -> Iterator[sqlite3.Connection]:
         """Make the tables, then what the block adds, then the plan, which is asked for last: all of it or nothing."""
-        with self._change() as data:
+        with self._transaction() as data:
             for statement in self._schema:
                 data.execute(statement)
             yield data
             data.execute("INSERT INTO fact VALUES ('plan', ?)", (json.dumps(plan()),))
             data.execute(f"PRAGMA user_version = {self._version}")
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Begin anew, with nothing asked."""
-        with self._change() as data:
+        with self._transaction() as data:
             tables = [name for (name,) in data.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             for table in tables:
                 data.execute(f"DROP TABLE {table}")
             data.execute("PRAGMA user_version = 0")
 
     def _fact(self, name: str) -> str | None:
-        row = self._data.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+        row = self._connection.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
 
@@ -148,5 +148,5 @@ def _article(what: str) -> str:
     return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     return ascii(value)[:60]

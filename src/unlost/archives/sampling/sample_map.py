@@ -4,20 +4,20 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from unlost.archives.sampling.state import ANSWERS, SampleState
-from unlost.archives.spelling import asked
-from unlost.formats.output import whole_file
-from unlost.formats.ukvs import Header, Row, write_ukvs
-from unlost.formats.upstream import Answer, answer_line
-from unlost.formats.upstream import Outcome as Told
-from unlost.holdings.build import CONTEXT
-from unlost.holdings.map_file import FORMAT_VERSION, map_file, with_row_bytes
+from unlost.archives.sampling.state import ANSWERED_OUTCOMES, SampleState
+from unlost.archives.spelling import normalize_input_url
+from unlost.formats.output import atomic_file
+from unlost.formats.ukvs import UkvsHeader, UkvsRow, write_ukvs
+from unlost.formats.upstream import UpstreamLogEntry, format_log_entry
+from unlost.formats.upstream import UpstreamOutcome as Told
+from unlost.holdings.build import MAP_CONTEXT
+from unlost.holdings.map_file import FORMAT_VERSION, atomic_map_file, with_row_bytes
 from unlost.uri import DEFAULT_RULES
 
 FIELDS = {"year": "datetime", "mime": "mime", "language": "language"}
 """By what rows can be told apart, and the key field that each adds, in their order."""
 
-_TOLD: dict[str, Told] = {
+_LOGGED_OUTCOMES: dict[str, Told] = {
     "hit": "hit",
     "miss": "miss",
     "excluded": "http-4xx",
@@ -53,9 +53,9 @@ def write_sample_map(
     by: of `FIELDS`. urir: whether pages are counted, too. limit: only of the first so many pages of the list.
     """
     fields = [field for field in FIELDS if field in set(by)]
-    outcomes = state.outcomes(limit)
+    outcomes = state.count_outcomes(limit)
     size = (
-        {"asked": sum(outcomes.get(outcome, 0) for outcome in ANSWERS)}
+        {"asked": sum(outcomes.get(outcome, 0) for outcome in ANSWERED_OUTCOMES)}
         if kind == "uris"
         else {"requests": state.requests}
     )
@@ -64,35 +64,35 @@ def write_sample_map(
         "version": FORMAT_VERSION,
         "rules": DEFAULT_RULES,
         **({"name": name} if name else {}),
-        "sample": {"by": kind, **size, "found": state.copies(limit)[1]},
+        "sample": {"by": kind, **size, "found": state.count_mementos(limit)[1]},
     }
     keys = ("surt", *(FIELDS[field] for field in fields))
-    header = Header(CONTEXT, {"uri": id} if id else {}, keys, ("frequency",), meta)
+    header = UkvsHeader(MAP_CONTEXT, {"uri": id} if id else {}, keys, ("frequency",), meta)
     lines = 0
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[UkvsRow]:
         nonlocal lines
-        for *found, mementos, pages in state.rows(fields, limit):
+        for *found, mementos, pages in state.iter_map_rows(fields, limit):
             lines += found[0] != "*"
-            yield Row(tuple(found), (f"{mementos}+/{pages}+" if urir else f"{mementos}+",))
+            yield UkvsRow(tuple(found), (f"{mementos}+/{pages}+" if urir else f"{mementos}+",))
 
-    with map_file(output) as file:
+    with atomic_map_file(output) as file:
         write_ukvs(file, with_row_bytes(header), rows())
     return lines
 
 
 def write_sample_log(state: SampleState, output: Path, archive: str, limit: int | None = None) -> None:
     """Write the last answer for every page that was asked for, as `unlost.formats.upstream` has it."""
-    with whole_file(output) as file:
-        for page, outcome in state.answered(limit):
+    with atomic_file(output) as file:
+        for page, outcome in state.iter_outcomes(limit):
             file.write(
-                answer_line(
-                    Answer(
+                format_log_entry(
+                    UpstreamLogEntry(
                         outcome.time,
                         archive,
-                        asked(page.uri),
+                        normalize_input_url(page.uri),
                         "timemap",
-                        _TOLD.get(outcome.outcome, "malformed"),
+                        _LOGGED_OUTCOMES.get(outcome.outcome, "malformed"),
                         "requested",
                         key=page.key,
                         mementos=outcome.mementos,

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from hashlib import sha256
 
-from unlost.archives.sampling.fulltext import FullText, Results
-from unlost.archives.sampling.sampler import MAX_FAILURES, Stop
-from unlost.archives.sampling.state import SampleState, Term
+from unlost.archives.sampling.fulltext import FullTextSearch, SearchResultPage
+from unlost.archives.sampling.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
+from unlost.archives.sampling.state import SampleState, SearchTerm
 from unlost.errors import ExcludedError, FailedError, NotNowError
 
 
-class Searcher:
+class SearchSampler:
     """Searches for the terms of a state that have not had their turn yet, one page of results after the other.
 
     pages: how many pages of results of one search are asked for at most.
@@ -20,7 +20,7 @@ class Searcher:
     def __init__(
         self,
         state: SampleState,
-        search: FullText,
+        search: FullTextSearch,
         *,
         pages: int,
         seed: int | None = None,
@@ -32,7 +32,7 @@ class Searcher:
         self._seed = seed
         self._on_answer = on_answer
 
-    async def run(self, requests: int) -> Stop | None:
+    async def run(self, requests: int) -> EarlyStop | None:
         """Search until so many requests were sent, over all runs, or nothing is left; return why it ended early.
 
         A search that fails is passed over; the next run goes on with it. Whoever is killed and goes on comes to what
@@ -42,31 +42,31 @@ class Searcher:
         failures = 0
         while self._state.requests < requests and (term := self._state.next_term()) is not None:
             try:
-                results = await self._search.page(term.term, term.offset)
+                results = await self._search.search(term.term, term.offset)
             except NotNowError as error:
-                return Stop(error)
+                return EarlyStop(error)
             except (FailedError, ExcludedError) as error:
-                self._state.search_failed(term, error.kind if isinstance(error, FailedError) else "excluded")
+                self._state.record_search_failure(term, error.kind if isinstance(error, FailedError) else "excluded")
                 failures += 1
-                if failures >= MAX_FAILURES:
-                    return Stop(error, failures)
+                if failures >= MAX_CONSECUTIVE_FAILURES:
+                    return EarlyStop(error, failures)
             else:
                 failures = 0
-                self._keep(term, results)
+                self._record_results(term, results)
             self._on_answer()
         return None
 
-    def _keep(self, term: Term, results: Results) -> None:
+    def _record_results(self, term: SearchTerm, results: SearchResultPage) -> None:
         repeats = results.digest == term.last_page
-        done = repeats or not results.more or term.pages + 1 >= self._pages
-        words = [] if self._seed is None else [(word, rank(word, self._seed)) for word in results.words()]
-        found = ((result.key, result.uri, result.held) for result in results.results)
-        self._state.search_answered(
+        done = repeats or not results.has_more or term.pages + 1 >= self._pages
+        words = [] if self._seed is None else [(word, word_rank(word, self._seed)) for word in results.words()]
+        found = ((result.key, result.uri, result.mementos) for result in results.hits)
+        self._state.record_search(
             term, found, offset=term.offset + results.count, digest=results.digest, done=done, words=words
         )
 
 
-def rank(word: str, seed: int) -> bytes:
+def word_rank(word: str, seed: int) -> bytes:
     """Return the place of a word in an order that is the same for everybody with the same seed, and else at random.
 
     Taking the lowest of those that are known is choosing among them at random, without a generator whose state would

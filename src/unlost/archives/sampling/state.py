@@ -6,17 +6,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from unlost.archives.sampling.progress_file import ProgressFile, statements
+from unlost.archives.sampling.progress_file import ProgressFile, split_statements
 
 VERSION = 1
 
-ANSWERS = ("hit", "miss", "excluded")
+ANSWERED_OUTCOMES = ("hit", "miss", "excluded")
 """Outcomes that are answers. Any other is a kind of failure: such a page is asked for again by the next run."""
 
 UNKNOWN = "-"
 """What stands in a key field for what nobody tells, as `map build` writes a year that is none."""
 
-_AT_ONCE = 200  # pages that are looked up at a time
+_BATCH_PAGES = 200  # pages that are looked up at a time
 _SCHEMA = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE page (
@@ -34,10 +34,10 @@ CREATE TABLE term (
 );
 CREATE INDEX term_turn ON term (done, followed, rank);
 """
-_STATEMENTS = statements(_SCHEMA)
+_STATEMENTS = split_statements(_SCHEMA)
 
 
-class Page(NamedTuple):
+class SampledPage(NamedTuple):
     """A page of the sample. number: from 1, in the order of the list. key: with its query."""
 
     number: int
@@ -45,7 +45,7 @@ class Page(NamedTuple):
     uri: str
 
 
-class Term(NamedTuple):
+class SearchTerm(NamedTuple):
     """A search. offset: of the results that have not been seen yet. pages: of results so far. last_page: a digest."""
 
     number: int
@@ -56,7 +56,7 @@ class Term(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SampledMementos:
     """So many mementos of a page. datetime: 14 digits, or only a year. All but the number may be `UNKNOWN`."""
 
     datetime: str
@@ -66,7 +66,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SampleOutcome:
     """What came of asking for a page.
 
     outcome: one of `ANSWERS`, or how it failed.
@@ -100,7 +100,7 @@ class SampleState(ProgressFile):
         plan: what must be the same when the sample is gone on with; it is asked for when the pages have been read.
         pages: keys and addresses; of those with one key, the first is asked for.
         """
-        with self._beginning(plan) as data:
+        with self._initialize(plan) as data:
             data.executemany("INSERT OR IGNORE INTO page (key, uri) VALUES (?, ?)", pages)
             data.executemany(
                 "INSERT OR IGNORE INTO term (term, followed, rank) VALUES (?, 0, ?)",
@@ -110,28 +110,30 @@ class SampleState(ProgressFile):
 
     # ---------------------------------------------------------------- pages of a list
 
-    def size(self, limit: int | None = None) -> int:
+    def count_pages(self, limit: int | None = None) -> int:
         """Return how many pages there are, of the first `limit`."""
-        return int(self._data.execute("SELECT count(*) FROM page WHERE number <= ?", (_up_to(limit),)).fetchone()[0])
+        return int(
+            self._connection.execute("SELECT count(*) FROM page WHERE number <= ?", (_max_number(limit),)).fetchone()[0]
+        )
 
-    def unanswered(self, limit: int | None = None) -> Iterator[Page]:
+    def iter_unanswered(self, limit: int | None = None) -> Iterator[SampledPage]:
         """Yield the pages that were not answered yet, each once, while answers may be added."""
         last = 0
         while True:
-            rows = self._data.execute(
+            rows = self._connection.execute(
                 "SELECT number, key, CAST(uri AS BLOB) FROM page WHERE number > ? AND number <= ? "
                 "AND (outcome IS NULL OR outcome NOT IN (?, ?, ?)) ORDER BY number LIMIT ?",
-                (last, _up_to(limit), *ANSWERS, _AT_ONCE),
+                (last, _max_number(limit), *ANSWERED_OUTCOMES, _BATCH_PAGES),
             ).fetchall()
             if not rows:
                 return
             for number, key, uri in rows:
-                yield Page(number, key, uri.decode("utf-8", "surrogateescape"))
+                yield SampledPage(number, key, uri.decode("utf-8", "surrogateescape"))
             last = rows[-1][0]
 
-    def answer(self, page: Page, outcome: Outcome, held: Iterable[Held] = ()) -> None:
+    def record_outcome(self, page: SampledPage, outcome: SampleOutcome, held: Iterable[SampledMementos] = ()) -> None:
         """Keep what came of asking for a page."""
-        with self._change() as data:
+        with self._transaction() as data:
             data.execute(
                 "UPDATE page SET outcome = ?, time = ?, duration_ms = ?, mementos = ?, first = ?, last = ? "
                 "WHERE number = ?",
@@ -144,23 +146,23 @@ class SampleState(ProgressFile):
             rows = ((page.number, each.datetime, each.mime, each.language, each.mementos) for each in held)
             data.executemany("INSERT INTO held VALUES (?, ?, ?, ?, ?)", rows)
 
-    def outcomes(self, limit: int | None = None) -> dict[str, int]:
+    def count_outcomes(self, limit: int | None = None) -> dict[str, int]:
         """Return how many pages have which outcome; `""` for those that were not asked for yet."""
-        rows = self._data.execute(
+        rows = self._connection.execute(
             "SELECT coalesce(outcome, ''), count(*) FROM page WHERE number <= ? GROUP BY 1 ORDER BY 1",
-            (_up_to(limit),),
+            (_max_number(limit),),
         )
         return dict(rows.fetchall())
 
-    def answered(self, limit: int | None = None) -> Iterator[tuple[Page, Outcome]]:
+    def iter_outcomes(self, limit: int | None = None) -> Iterator[tuple[SampledPage, SampleOutcome]]:
         """Yield the pages that were asked for, with what came of it, in their order."""
-        rows = self._data.execute(
+        rows = self._connection.execute(
             "SELECT number, key, CAST(uri AS BLOB), outcome, time, duration_ms, mementos, first, last FROM page "
             "WHERE number <= ? AND outcome IS NOT NULL ORDER BY number",
-            (_up_to(limit),),
+            (_max_number(limit),),
         )
         for number, key, uri, *outcome in rows:
-            yield Page(number, key, uri.decode("utf-8", "surrogateescape")), Outcome(*outcome)
+            yield SampledPage(number, key, uri.decode("utf-8", "surrogateescape")), SampleOutcome(*outcome)
 
     # ---------------------------------------------------------------- searches
 
@@ -171,35 +173,37 @@ class SampleState(ProgressFile):
 
     def retry_failed(self) -> None:
         """Let searches that failed have their turn again."""
-        with self._change() as data:
+        with self._transaction() as data:
             data.execute("UPDATE term SET failed = NULL")
 
-    def next_term(self) -> Term | None:
+    def next_term(self) -> SearchTerm | None:
         """Return the search whose turn it is: those that were given first, then the words that were found."""
-        row = self._data.execute(
+        row = self._connection.execute(
             "SELECT number, term, offset, pages, last_page FROM term WHERE done = 0 AND failed IS NULL "
             "ORDER BY followed, rank LIMIT 1"
         ).fetchone()
-        return None if row is None else Term(*row)
+        return None if row is None else SearchTerm(*row)
 
-    def terms(self) -> tuple[int, int, dict[str, int]]:
+    def count_terms(self) -> tuple[int, int, dict[str, int]]:
         """Return how many searches are done, how many wait, and how many failed, by kind."""
-        done, waiting = self._data.execute(
+        done, waiting = self._connection.execute(
             "SELECT total(done), total(done = 0 AND failed IS NULL) FROM term"
         ).fetchone()
-        failed = self._data.execute("SELECT failed, count(*) FROM term WHERE failed IS NOT NULL GROUP BY 1 ORDER BY 1")
+        failed = self._connection.execute(
+            "SELECT failed, count(*) FROM term WHERE failed IS NOT NULL GROUP BY 1 ORDER BY 1"
+        )
         return int(done), int(waiting), dict(failed.fetchall())
 
-    def search_failed(self, term: Term, kind: str) -> None:
+    def record_search_failure(self, term: SearchTerm, kind: str) -> None:
         """Keep that a search failed, which was a request all the same."""
-        with self._change() as data:
+        with self._transaction() as data:
             data.execute("UPDATE term SET failed = ? WHERE number = ?", (kind, term.number))
             self._count_request()
 
-    def search_answered(
+    def record_search(
         self,
-        term: Term,
-        found: Iterable[tuple[str, bytes, Held]],
+        term: SearchTerm,
+        found: Iterable[tuple[str, bytes, SampledMementos]],
         *,
         offset: int,
         digest: str,
@@ -212,7 +216,7 @@ class SampleState(ProgressFile):
         offset, digest: where the next page begins, and what this one was like.
         words: that may be searched for, too, with the rank by which they get their turn.
         """
-        with self._change() as data:
+        with self._transaction() as data:
             for key, uri, held in found:
                 data.execute("INSERT OR IGNORE INTO page (key, uri, outcome) VALUES (?, ?, 'hit')", (key, uri))
                 data.execute(
@@ -228,11 +232,11 @@ class SampleState(ProgressFile):
             self._count_request()
 
     def _count_request(self) -> None:
-        self._data.execute("UPDATE fact SET value = value + 1 WHERE name = 'requests'")
+        self._connection.execute("UPDATE fact SET value = value + 1 WHERE name = 'requests'")
 
     # ---------------------------------------------------------------- the map
 
-    def rows(self, fields: Sequence[str], limit: int | None = None) -> Iterator[tuple[str, ...]]:
+    def iter_map_rows(self, fields: Sequence[str], limit: int | None = None) -> Iterator[tuple[str, ...]]:
         """Yield key, fields, mementos and pages of everything that is held, with the totals, in the order of bytes.
 
         fields: of `year`, `mime` and `language`. Keys have no query. Sorting is on the disk where it has to be.
@@ -249,25 +253,25 @@ class SampleState(ProgressFile):
             )
 
         whole = "substr(key, 1, instr(key || '?', '?') - 1)"
-        query = f"{counted(quoted('*'))} UNION ALL {counted(whole)} ORDER BY {places}"
-        for row in self._data.execute(query, {"limit": _up_to(limit)}):
+        query = f"{counted(quote_sql('*'))} UNION ALL {counted(whole)} ORDER BY {places}"
+        for row in self._connection.execute(query, {"limit": _max_number(limit)}):
             yield tuple(str(value) for value in row)
 
-    def copies(self, limit: int | None = None) -> tuple[int, int]:
+    def count_mementos(self, limit: int | None = None) -> tuple[int, int]:
         """Return how many mementos of how many pages are known."""
-        row = self._data.execute(
+        row = self._connection.execute(
             "SELECT total(held.mementos), count(DISTINCT page) FROM held JOIN page ON number = page WHERE number <= ?",
-            (_up_to(limit),),
+            (_max_number(limit),),
         ).fetchone()
         return int(row[0]), int(row[1])
 
 
-def quoted(text: str) -> str:
+def quote_sql(text: str) -> str:
     """Return a text as SQL has it."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def digest_of(lines: Iterable[str]) -> str:
+def digest_lines(lines: Iterable[str]) -> str:
     """Return what tells one list from another."""
     whole = sha256()
     for line in lines:
@@ -275,5 +279,5 @@ def digest_of(lines: Iterable[str]) -> str:
     return whole.hexdigest()
 
 
-def _up_to(limit: int | None) -> int:
+def _max_number(limit: int | None) -> int:
     return 2**62 if limit is None else limit

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 
-def sha1_digest(hashed: "_Hash") -> str:
+def format_sha1(hashed: "_Hash") -> str:
     """Return a SHA-1 with its name in front, in base 32."""
     return f"sha1:{base64.b32encode(hashed.digest()).decode()}"
 
 
-def digests_of(head: bytes, pieces: Iterable[bytes]) -> tuple[str, str]:
+def payload_and_block_digests(head: bytes, pieces: Iterable[bytes]) -> tuple[str, str]:
     """Return the digest of all pieces together, and that of a head with them behind it.
 
     >>> digests_of(b"", [])[0]
@@ -24,4 +24,4 @@ def digests_of(head: bytes, pieces: Iterable[bytes]) -> tuple[str, str]:
     for piece in pieces:
         payload.update(piece)
         block.update(piece)
-    return sha1_digest(payload), sha1_digest(block)
+    return format_sha1(payload), format_sha1(block)

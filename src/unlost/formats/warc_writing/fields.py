@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 from unlost.errors import UriError
 
-MAX_TEXT = 1 << 16
+MAX_VALUE_CHARS = 1 << 16
 """The longest value, in characters, and of an address in bytes: tools that read WARCs give up at longer lines."""
 
-_PLAIN = re.compile(r"[!#-~](?:[ -~]*[!-~])?")
-_UNFIT = re.compile(r"[\x00-\x20<>\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000\ud800-\udfff\ufeff]")
+_PLAIN_VALUE = re.compile(r"[!#-~](?:[ -~]*[!-~])?")
+_UNSAFE_URI_CHARS = re.compile(r"[\x00-\x20<>\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f\u3000\ud800-\udfff\ufeff]")
 
-Fields = Iterable[tuple[str, str | None]]
+WarcFields = Iterable[tuple[str, str | None]]
 
 
-def written(fields: Fields) -> bytes:
+def format_fields(fields: WarcFields) -> bytes:
     r"""Return fields as lines; those without a value are left out. Values must be of one line.
 
     >>> written([("WARC-Type", "response"), ("WARC-Truncated", None)])
@@ -24,7 +24,7 @@ def written(fields: Fields) -> bytes:
     return "".join([f"{name}: {value}\r\n" for name, value in fields if value is not None]).encode()
 
 
-def read(text: bytes) -> dict[str, str]:
+def parse_fields(text: bytes) -> dict[str, str]:
     """Return the values of fields by their names. Raises ValueError for what was not written so."""
     fields: dict[str, str] = {}
     for line in text.decode().split("\r\n"):
@@ -36,7 +36,7 @@ def read(text: bytes) -> dict[str, str]:
     return fields
 
 
-def plain(value: str) -> str:
+def encode_value(value: str) -> str:
     r"""Return a text so that it is one line of ASCII: as it is if it can be, else as a string of JSON.
 
     Raises UriError for one of more than MAX_TEXT characters: only addresses come near that.
@@ -44,12 +44,12 @@ def plain(value: str) -> str:
     >>> plain("text/html"), plain("a\r\nb"), plain("")
     ('text/html', '"a\\r\\nb"', '""')
     """
-    if len(value) > MAX_TEXT:
-        raise _too_long(len(value))
-    return value if _PLAIN.fullmatch(value) else json.dumps(value)
+    if len(value) > MAX_VALUE_CHARS:
+        raise _too_long_error(len(value))
+    return value if _PLAIN_VALUE.fullmatch(value) else json.dumps(value)
 
 
-def from_plain(value: str) -> str:
+def decode_value(value: str) -> str:
     """Return the text again. Raises ValueError if it is no such line."""
     text = json.loads(value) if value.startswith('"') else value
     if not isinstance(text, str):
@@ -57,7 +57,7 @@ def from_plain(value: str) -> str:
     return text
 
 
-def address(uri: str) -> str:
+def escape_target_uri(uri: str) -> str:
     """Return an address as a field of a record may have it: spaces, brackets and control characters are escaped.
 
     Raises UriError for one that is empty or has more than MAX_TEXT bytes.
@@ -67,16 +67,16 @@ def address(uri: str) -> str:
     """
     if not uri:
         raise UriError("expected an address, found none", "empty")
-    escaped = _UNFIT.sub(_escaped, uri) if len(uri) <= MAX_TEXT else uri
+    escaped = _UNSAFE_URI_CHARS.sub(_percent_encode, uri) if len(uri) <= MAX_VALUE_CHARS else uri
     size = len(escaped) if escaped.isascii() else len(escaped.encode("utf-8", "replace"))
-    if size > MAX_TEXT:
-        raise _too_long(size)
+    if size > MAX_VALUE_CHARS:
+        raise _too_long_error(size)
     return escaped
 
 
-def _too_long(size: int) -> UriError:
-    return UriError(f"expected an address of at most {MAX_TEXT} bytes, found {size}", "too-long")
+def _too_long_error(size: int) -> UriError:
+    return UriError(f"expected an address of at most {MAX_VALUE_CHARS} bytes, found {size}", "too-long")
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _percent_encode(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
-MAX_HEADERS = 1 << 16
+MAX_HEADER_BYTES = 1 << 16
 """Bytes of headers that are kept; a header that does not fit is left out."""
 
-ORIGINAL = "X-Archive-Orig-"
+ORIGINAL_HEADER_PREFIX = "X-Archive-Orig-"
 """What stands before the name of a header that is true of what was sent, and not of the body that is kept."""
 
 # Codings, lengths and sums of what was sent: a body is kept without codings. Whoever serves it would believe them.
-_OF_THE_SENT = {
+_TRANSFER_HEADERS = {
     "content-encoding",
     "transfer-encoding",
     "content-length",
@@ -23,12 +23,12 @@ _OF_THE_SENT = {
     "trailer",
 }
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_BAD = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
+_CONTROL_CHARS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]+")
 
-Headers = tuple[tuple[str, str], ...]
+HttpHeaders = tuple[tuple[str, str], ...]
 
 
-def http_head(
+def format_http_head(
     status: int | None, headers: Sequence[tuple[str, str]], length: int | None, mime: str | None, redirect: str | None
 ) -> tuple[bytes, int]:
     r"""Return the head of an answer, with the empty line at its end, and how many headers had to be left out.
@@ -44,9 +44,9 @@ def http_head(
     """
     lines: list[bytes] = []
     names: set[str] = set()
-    room, left_out = MAX_HEADERS, 0
+    room, left_out = MAX_HEADER_BYTES, 0
     for name, value in headers:
-        line = _line(name, value)
+        line = _header_line(name, value)
         if line is None or len(line) > room:
             left_out += 1
             continue
@@ -58,7 +58,7 @@ def http_head(
         lines.append(b"Content-Length: %d\r\n" % length)
     for name, known in (("Content-Type", mime), ("Location", redirect)):
         if known and name.lower() not in names:
-            lines.append(_line(name, known[:MAX_HEADERS]) or b"")
+            lines.append(_header_line(name, known[:MAX_HEADER_BYTES]) or b"")
     return b"".join([_status_line(status), *lines, b"\r\n"]), left_out
 
 
@@ -72,12 +72,12 @@ def _status_line(status: int | None) -> bytes:
     return f"HTTP/1.1 {status} {reason}\r\n".encode()
 
 
-def _line(name: str, value: str) -> bytes | None:
+def _header_line(name: str, value: str) -> bytes | None:
     if not _TOKEN.fullmatch(name):
         return None
-    if _bare(name) in _OF_THE_SENT:
-        name = ORIGINAL + name
-    value = _BAD.sub(" ", value).strip(" \t")
+    if _strip_original_prefix(name) in _TRANSFER_HEADERS:
+        name = ORIGINAL_HEADER_PREFIX + name
+    value = _CONTROL_CHARS.sub(" ", value).strip(" \t")
     try:
         said = value.encode("latin-1")  # what came from a wire, byte for byte
     except UnicodeEncodeError:
@@ -85,24 +85,24 @@ def _line(name: str, value: str) -> bytes | None:
     return b"%b: %b\r\n" % (name.encode(), said)
 
 
-def _bare(name: str) -> str:
+def _strip_original_prefix(name: str) -> str:
     """Return a name in lower case without what stands before names here, however often it does."""
     name = name.lower()
-    while name.startswith(ORIGINAL.lower()):
-        name = name[len(ORIGINAL) :]
+    while name.startswith(ORIGINAL_HEADER_PREFIX.lower()):
+        name = name[len(ORIGINAL_HEADER_PREFIX) :]
     return name
 
 
-def headers_of(head: bytes) -> Headers:
+def parse_http_head(head: bytes) -> HttpHeaders:
     """Return the headers that a head was made of: under their own names, without those that were added.
 
     >>> headers_of(http_head(301, [("content-length", "9")], 5, "text/html", "http://example.com/")[0])
     (('content-length', '9'),)
     """
-    return tuple(_original(_came(head.decode("latin-1").split("\r\n")[1:])))
+    return tuple(_restore_names(_received_headers(head.decode("latin-1").split("\r\n")[1:])))
 
 
-def _came(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+def _received_headers(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
     for line in lines:
         name, colon, value = line.partition(": ")
         if not colon or name == "Content-Length":
@@ -110,7 +110,7 @@ def _came(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
         yield name, value
 
 
-def _original(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+def _restore_names(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     for name, value in headers:
-        is_renamed = name.startswith(ORIGINAL) and _bare(name) in _OF_THE_SENT
-        yield (name[len(ORIGINAL) :] if is_renamed else name), value
+        is_renamed = name.startswith(ORIGINAL_HEADER_PREFIX) and _strip_original_prefix(name) in _TRANSFER_HEADERS
+        yield (name[len(ORIGINAL_HEADER_PREFIX) :] if is_renamed else name), value

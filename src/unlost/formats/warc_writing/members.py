@@ -4,21 +4,21 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 
-LEVEL = 6
+TEXT_COMPRESSION_LEVEL = 6
 """For texts: of a page of 10 KB, level 1 leaves 17 % more and saves 0.08 ms, level 9 takes 0.14 ms for 2 % less."""
-AS_IT_IS = 0
+NO_COMPRESSION_LEVEL = 0
 """For what is compressed already: level 1 takes 0.2 ms for 10 KB and leaves as much."""
 
-_PIECE = 1 << 16
+_READ_BYTES = 1 << 16
 _GZIP = 16  # what zlib wants added to the size of the window for a header of gzip, with no time and no name in it
 _WINDOWS = range(10, 16)  # sizes of windows, as powers of two
 
 
-class TornError(Exception):
+class TruncatedRecordError(Exception):
     """A member, or a record in it, that is not whole. Never seen by users: whoever reads says what that means."""
 
 
-def packed(pieces: Iterable[bytes], size: int, level: int = LEVEL) -> Iterator[bytes]:
+def compress_member(pieces: Iterable[bytes], size: int, level: int = TEXT_COMPRESSION_LEVEL) -> Iterator[bytes]:
     r"""Yield a text as one gzip member, the same one for the same pieces.
 
     size: bytes of the text, about: with a window that is no larger, a page of 10 KB takes two thirds of the time.
@@ -34,7 +34,7 @@ def packed(pieces: Iterable[bytes], size: int, level: int = LEVEL) -> Iterator[b
     yield packer.flush()
 
 
-class Member:
+class GzipMember:
     """The text of the member at an offset of an open file, read piece by piece, in bounded memory.
 
     It may be read while the file grows: what lies behind the member is not looked at.
@@ -42,22 +42,22 @@ class Member:
 
     def __init__(self, file: int, offset: int) -> None:
         self._file = file
-        self._place = offset
-        self._unpacker = zlib.decompressobj(_GZIP + _WINDOWS[-1])
+        self._position = offset
+        self._decompressor = zlib.decompressobj(_GZIP + _WINDOWS[-1])
 
     def read(self) -> bytes:
         """Return some more of the text; nothing at its end. Raises TornError if the member breaks off, or is none."""
-        while not self._unpacker.eof:
-            data = self._unpacker.unconsumed_tail
+        while not self._decompressor.eof:
+            data = self._decompressor.unconsumed_tail
             if not data:
-                data = os.pread(self._file, _PIECE, self._place)
-                self._place += len(data)
+                data = os.pread(self._file, _READ_BYTES, self._position)
+                self._position += len(data)
                 if not data:
-                    raise TornError
+                    raise TruncatedRecordError
             try:
-                text = self._unpacker.decompress(data, _PIECE)
+                text = self._decompressor.decompress(data, _READ_BYTES)
             except zlib.error:
-                raise TornError from None
+                raise TruncatedRecordError from None
             if text:
                 return text
         return b""
@@ -65,4 +65,4 @@ class Member:
     @property
     def end(self) -> int:
         """Where the next member begins, in bytes: once the text was read to its end."""
-        return self._place - len(self._unpacker.unused_data)
+        return self._position - len(self._decompressor.unused_data)

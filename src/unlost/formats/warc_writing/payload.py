@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from unlost.formats.warc_writing.members import AS_IT_IS, LEVEL
+from unlost.formats.warc_writing.members import NO_COMPRESSION_LEVEL, TEXT_COMPRESSION_LEVEL
 
-_IN_MEMORY = 1 << 20  # bytes of a body that is read once; a larger one is read from its file twice
-_PIECE = 1 << 16
+_MAX_MEMORY_BYTES = 1 << 20  # bytes of a body that is read once; a larger one is read from its file twice
+_PAYLOAD_READ_BYTES = 1 << 16
 
 # Types that are compressed by themselves: to do it again takes time and saves nothing.
-_COMPRESSED = (
+_COMPRESSED_TYPES = (
     "image/avif", "image/gif", "image/jp", "image/pjpeg", "image/png", "image/webp", "audio/aac", "audio/mp",
     "audio/ogg", "audio/webm", "video/", "font/woff", "application/font-woff", "application/x-font-woff",
     "application/zip", "application/x-zip", "application/gzip", "application/x-gzip", "application/x-7z",
@@ -27,9 +27,9 @@ class Payload:
 
     def __init__(self, body: BinaryIO) -> None:
         body.seek(0)
-        self._body: bytes | BinaryIO = body.read(_IN_MEMORY)
+        self._body: bytes | BinaryIO = body.read(_MAX_MEMORY_BYTES)
         self.length = len(self._body)
-        if self.length == _IN_MEMORY:
+        if self.length == _MAX_MEMORY_BYTES:
             self._body, self.length = body, body.seek(0, os.SEEK_END)
 
     def pieces(self) -> Iterator[bytes]:
@@ -38,10 +38,10 @@ class Payload:
             yield self._body
             return
         self._body.seek(0)
-        while piece := self._body.read(_PIECE):
+        while piece := self._body.read(_PAYLOAD_READ_BYTES):
             yield piece
 
 
-def level_for(mime: str | None) -> int:
+def compression_level(mime: str | None) -> int:
     """Return how hard to try to make a body of this type smaller."""
-    return AS_IT_IS if mime is not None and mime.startswith(_COMPRESSED) else LEVEL
+    return NO_COMPRESSION_LEVEL if mime is not None and mime.startswith(_COMPRESSED_TYPES) else TEXT_COMPRESSION_LEVEL

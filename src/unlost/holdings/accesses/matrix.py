@@ -11,96 +11,101 @@ from unlost.errors import UriError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.holdings.profile import ProfileHeader, build_profiles
-from unlost.holdings.work import Watch
+from unlost.holdings.work import ProgressCallback
 from unlost.uri import DEFAULT_RULES, key
 
-GROUPS = ("Zero", "Ones", "Tens", "Hundreds", "Thousands", "Ten thousands", "More")
+MAGNITUDES = ("Zero", "Ones", "Tens", "Hundreds", "Thousands", "Ten thousands", "More")
 """Of mementos and of requests: none, 1 to 9, 10 to 99 and so on."""
 
 _BATCH = 10_000
 
-Matrix = tuple[tuple[int, ...], ...]
+AccessMatrix = tuple[tuple[int, ...], ...]
 """URI-Rs by group of mementos (rows) and of requests (columns). The first of all is 0: nobody knows of these."""
 
 
-def group_of(number: int) -> int:
+def magnitude_of(number: int) -> int:
     """Return the place of a number in `GROUPS`.
 
     >>> [group_of(number) for number in (0, 1, 9, 10, 99, 100, 10**9)]
     [0, 1, 1, 2, 2, 3, 6]
     """
-    return min(len(str(number)), len(GROUPS) - 1) if number else 0
+    return min(len(str(number)), len(MAGNITUDES) - 1) if number else 0
 
 
-class Requests:
+class RequestCounter:
     """How often each URI-R was asked for, on disk: as many as there are."""
 
     def __init__(self, file: Path, rules: str = DEFAULT_RULES) -> None:
         self._rules = rules
-        self._waiting: list[tuple[str]] = []
+        self._batch: list[tuple[str]] = []
         # Nobody but this process needs it, and not after a crash.
-        self._base = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
-        self._base.executescript(
+        self._database = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        self._database.executescript(
             "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
             "CREATE TABLE asked (key TEXT PRIMARY KEY, times INTEGER, held INTEGER DEFAULT 0) WITHOUT ROWID;"
         )
 
-    def see(self, uri: str) -> None:
+    def add(self, uri: str) -> None:
         """Count a request. What has no key is left out."""
         try:
-            self._waiting.append((key(uri, self._rules),))
+            self._batch.append((key(uri, self._rules),))
         except UriError:
             return
-        if len(self._waiting) >= _BATCH:
+        if len(self._batch) >= _BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        self._base.execute("BEGIN")
-        self._base.executemany(
-            "INSERT INTO asked (key, times) VALUES (?, 1) ON CONFLICT DO UPDATE SET times = times + 1", self._waiting
+        self._database.execute("BEGIN")
+        self._database.executemany(
+            "INSERT INTO asked (key, times) VALUES (?, 1) ON CONFLICT DO UPDATE SET times = times + 1", self._batch
         )
-        self._base.execute("COMMIT")
-        self._waiting.clear()
+        self._database.execute("COMMIT")
+        self._batch.clear()
 
-    def against(self, held: Iterator[tuple[str, int]]) -> Matrix:
+    def cross_tabulate(self, held: Iterator[tuple[str, int]]) -> AccessMatrix:
         """Return the matrix of these requests and of URI-Rs with their mementos, each URI-R once."""
         self._flush()
-        rows = [[0] * len(GROUPS) for _ in GROUPS]
-        self._base.execute("BEGIN")
+        rows = [[0] * len(MAGNITUDES) for _ in MAGNITUDES]
+        self._database.execute("BEGIN")
         for name, mementos in held:
-            found = self._base.execute("UPDATE asked SET held = 1 WHERE key = ? RETURNING times", (name,)).fetchall()
-            rows[group_of(mementos)][group_of(found[0][0] if found else 0)] += 1
-        self._base.execute("COMMIT")
-        for times, count in self._base.execute("SELECT times, count(*) FROM asked WHERE held = 0 GROUP BY times"):
-            rows[0][group_of(times)] += count
+            found = self._database.execute(
+                "UPDATE asked SET held = 1 WHERE key = ? RETURNING times", (name,)
+            ).fetchall()
+            rows[magnitude_of(mementos)][magnitude_of(found[0][0] if found else 0)] += 1
+        self._database.execute("COMMIT")
+        for times, count in self._database.execute("SELECT times, count(*) FROM asked WHERE held = 0 GROUP BY times"):
+            rows[0][magnitude_of(times)] += count
         return tuple(tuple(row) for row in rows)
 
     def close(self) -> None:
         """Forget everything."""
-        self._base.close()
+        self._database.close()
 
 
 @contextmanager
-def counted_requests(rules: str = DEFAULT_RULES) -> Iterator[Requests]:
+def open_request_counter(rules: str = DEFAULT_RULES) -> Iterator[RequestCounter]:
     """Give what counts requests, in a temporary file."""
-    with TemporaryDirectory(prefix="unlost-") as folder, closing(Requests(Path(folder, "requests"), rules)) as requests:
+    with (
+        TemporaryDirectory(prefix="unlost-") as folder,
+        closing(RequestCounter(Path(folder, "requests"), rules)) as requests,
+    ):
         yield requests
 
 
-def held_by(
+def tabulate_holdings(
     indexes: Sequence[str | PathLike[str]],
     problems: Problems,
-    take: Callable[[Iterator[tuple[str, int]]], Matrix],
-    watch: Watch | None = None,
-) -> Matrix:
+    tabulate: Callable[[Iterator[tuple[str, int]]], AccessMatrix],
+    on_progress: ProgressCallback | None = None,
+) -> AccessMatrix:
     """Return what `take` makes of all URI-Rs of indexes, each once with its mementos. Raises InputError."""
     with TemporaryDirectory(prefix="unlost-") as folder:
         profile = Path(folder, "uris.cdxj")
-        build_profiles(indexes, {"URIR": profile}, ProfileHeader("URIR"), problems, watch=watch)
-        return take(_read(profile))
+        build_profiles(indexes, {"URIR": profile}, ProfileHeader("URIR"), problems, on_progress=on_progress)
+        return tabulate(_read_profile(profile))
 
 
-def _read(profile: Path) -> Iterator[tuple[str, int]]:
+def _read_profile(profile: Path) -> Iterator[tuple[str, int]]:
     for line in read_lines(profile, Problems()):
         if line.text[:1] in (b"@", b"!"):
             continue

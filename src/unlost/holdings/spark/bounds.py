@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Literal
 
-Level = Literal["page", "host", "domain"]
+CutLevel = Literal["page", "host", "domain"]
 
 _HOST = re.compile(rb"([a-z0-9._:,-]+)\)")
 _DOMAIN = re.compile(rb"[a-z0-9-]+,[a-z0-9._:-]+(?=[,)])")
@@ -16,10 +16,10 @@ _DOMAIN = re.compile(rb"[a-z0-9-]+,[a-z0-9._:-]+(?=[,)])")
 PART_BYTES = 64 << 20
 """Of counted lines, for each part: some seconds of work, and what has to be done again if a machine is lost."""
 
-MOST_PARTS = 20_000
+MAX_PARTS = 20_000
 
 
-def parts_for(size: int, at_least: int) -> int:
+def choose_part_count(size: int, at_least: int) -> int:
     """Return how many parts so many bytes are cut into: enough for all processors, unless there is next to nothing.
 
     >>> parts_for(100, 8), parts_for(10_000_000, 8), parts_for(1 << 40, 8)
@@ -27,11 +27,11 @@ def parts_for(size: int, at_least: int) -> int:
     """
     if size < 1 << 20:
         return 1
-    return min(max(size // PART_BYTES, at_least), MOST_PARTS)
+    return min(max(size // PART_BYTES, at_least), MAX_PARTS)
 
 
 def choose_bounds(
-    samples: Sequence[tuple[bytes, int]], parts: int, level: Level, whole: Collection[bytes] = ()
+    samples: Sequence[tuple[bytes, int]], parts: int, level: CutLevel, whole: Collection[bytes] = ()
 ) -> list[bytes]:
     r"""Return keys at which parts begin, in order: at most one fewer than parts are wanted.
 
@@ -51,7 +51,7 @@ def choose_bounds(
     done = 0
     for key, weight in sorted(samples):
         if done * parts >= (len(bounds) + 1) * total:
-            bound = _beginning(key, level)
+            bound = _unit_start(key, level)
             is_new = bound is not None and (not bounds or bound > bounds[-1])
             if bound is not None and is_new and bound.partition(b",")[0] not in whole:
                 bounds.append(bound)
@@ -59,7 +59,7 @@ def choose_bounds(
     return bounds[: max(parts - 1, 0)]
 
 
-def _beginning(key: bytes, level: Level) -> bytes | None:
+def _unit_start(key: bytes, level: CutLevel) -> bytes | None:
     """Return where the page, host or domain of a key begins.
 
     None where that is not sure: of names with other bytes, what lies below may stand apart.

@@ -15,39 +15,47 @@ from typing import TYPE_CHECKING, Any, Protocol
 from unlost import _core
 from unlost.errors import ClusterError, InputError, UsageError
 from unlost.formats.problems import Problem
-from unlost.holdings.report import Report
-from unlost.holdings.spark.bounds import Level, choose_bounds, parts_for
-from unlost.holdings.spark.failures import explained, raise_failures
-from unlost.holdings.spark.files import folder
-from unlost.holdings.spark.keeping import Keeper
-from unlost.holdings.spark.pieces import Files, Piece, pieces_in
-from unlost.holdings.spark.rows import REPORT, SCHEMA, Note, Row, batches_of, guarded, rows_in
+from unlost.holdings.report import InputReport
+from unlost.holdings.spark.bounds import CutLevel, choose_bounds, choose_part_count
+from unlost.holdings.spark.failures import translate_spark_errors, raise_task_failures
+from unlost.holdings.spark.files import task_directory
+from unlost.holdings.spark.keeping import CheckpointStore
+from unlost.holdings.spark.pieces import SparkFiles, Split, read_splits
+from unlost.holdings.spark.rows import (
+    REPORT_PART,
+    ROW_SCHEMA,
+    TaskReport,
+    PartialRow,
+    write_batches,
+    report_errors,
+    read_batches,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_TASKS = 1 << 22
+_TASKS_PER_RANGE = 1 << 22
 """More tasks than one leg of the reading has."""
 
 
-class PieceWork(Protocol):
+class SplitTask(Protocol):
     """What is done with the pieces of files that one task reads."""
 
-    def __call__(self, pieces: Iterator[Piece], task: int) -> Iterator[Row]:
+    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
         """Yield partial results, and a note."""
 
 
-class PartWork(Protocol):
+class PartTask(Protocol):
     """What is done with everything that belongs to one part of the result."""
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         """Yield the part's rows, in order, and a note."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    work: PieceWork
+class _ReadTask:
+    work: SplitTask
     files: Any  # a broadcast Files, without its frame
     first: int  # the number of the first task
 
@@ -56,152 +64,162 @@ class _Reading:
 
         context = TaskContext.get()
         task = self.first + (context.partitionId() if context else 0)
-        with folder() as place:
-            pieces = pieces_in(batches, self.files.value, place)
-            yield from batches_of(guarded(self.work(pieces, task)))
+        with task_directory() as place:
+            pieces = read_splits(batches, self.files.value, place)
+            yield from write_batches(report_errors(self.work(pieces, task)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Cutting:
-    cut: Callable[[Row], Iterator[Row]]
+class _CutTask:
+    cut: Callable[[PartialRow], Iterator[PartialRow]]
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        return batches_of(row for whole in rows_in(batches) for row in self.cut(whole))
+        return write_batches(row for whole in read_batches(batches) for row in self.cut(whole))
 
 
 @dataclass(frozen=True, slots=True)
-class _Merging:
-    work: PartWork
+class _MergeTask:
+    work: PartTask
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        def done() -> Iterator[Row]:
-            for part, rows in groupby(rows_in(batches), lambda row: row.part):
-                yield from guarded(self.work(part, rows))
+        def done() -> Iterator[PartialRow]:
+            for part, rows in groupby(read_batches(batches), lambda row: row.part):
+                yield from report_errors(self.work(part, rows))
 
-        return batches_of(done())
+        return write_batches(done())
 
 
 @dataclass(frozen=True, slots=True)
-class CutLines:
+class LineCutter:
     """Cuts lines at bounds; of pages with `pages`, whatever their queries are."""
 
     bounds: Sequence[bytes]
     pages: bool = False
 
-    def __call__(self, row: Row) -> Iterator[Row]:
+    def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
         """Yield what of a row belongs to each part."""
         for part, lines in _core.cut_lines(row.data, self.bounds, self.pages):
-            yield Row(part, row.source, row.place, lines)
+            yield PartialRow(part, row.source, row.place, lines)
 
 
 @dataclass(slots=True)
-class Stage:
+class SparkStage:
     """What a stage of the work came to: rows that stay on the cluster's disks, and notes of all tasks.
 
     is_kept: the rows are where a `Keeper` keeps them, in no order.
     """
 
     frame: "DataFrame"
-    notes: list[Note]
-    is_kept: bool = False
+    reports: list[TaskReport]
+    is_checkpointed: bool = False
 
-    def bounds(self, parts: int | None, at_least: int, level: Level, whole: Sequence[bytes] = ()) -> list[bytes]:
+    def choose_bounds(
+        self, parts: int | None, at_least: int, level: CutLevel, whole: Sequence[bytes] = ()
+    ) -> list[bytes]:
         """Return where the result is cut, by the samples that tasks took."""
-        samples = [sample for note in self.notes for sample in note.samples]
-        wanted = parts or parts_for(sum(weight for _, weight in samples), at_least)
+        samples = [sample for note in self.reports for sample in note.samples]
+        wanted = parts or choose_part_count(sum(weight for _, weight in samples), at_least)
         return choose_bounds(samples, wanted, level, whole)
 
-    def rows(self, source: int | None = None) -> Iterator[Row]:
+    def rows(self, source: int | None = None) -> Iterator[PartialRow]:
         """Yield all rows, or those of one source, part by part, in order. Raises ClusterError."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
-        last = (REPORT, REPORT)
-        with explained():
-            wanted = self.frame.where(f.col("part") != REPORT)
+        last = (REPORT_PART, REPORT_PART)
+        with translate_spark_errors():
+            wanted = self.frame.where(f.col("part") != REPORT_PART)
             if source is not None:
                 wanted = wanted.where(f.col("source") == source)
-            if self.is_kept:
+            if self.is_checkpointed:
                 wanted = wanted.orderBy("part", "place")
             for found in wanted.toLocalIterator(prefetchPartitions=True):
-                row = Row(found["part"], found["source"], found["place"], bytes(found["data"]))
+                row = PartialRow(found["part"], found["source"], found["place"], bytes(found["data"]))
                 if (row.part, row.place) <= last:
                     raise ClusterError("parts came out of order from the cluster: nothing was written")
                 last = (row.part, row.place)
                 yield row
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Let the cluster's disks go."""
-        with explained():
+        with translate_spark_errors():
             self.frame.unpersist()
 
 
-class Engine:
+class SparkEngine:
     """Work on a cluster.
 
     session: of Spark. parts: how many a result is cut into; as many as its size asks for if None. keeper: of what was
     read, for a run that ends before it is done. Nothing of it shows in the result.
     """
 
-    def __init__(self, session: "SparkSession", parts: int | None = None, keeper: Keeper | None = None) -> None:
+    def __init__(
+        self, session: "SparkSession", parts: int | None = None, checkpoints: CheckpointStore | None = None
+    ) -> None:
         self.session = session
         self.parts = parts
-        self.keeper = keeper
+        self.checkpoints = checkpoints
 
     @property
-    def at_once(self) -> int:
+    def parallelism(self) -> int:
         """How many tasks run at a time, as far as Spark tells."""
         return self.session.sparkContext.defaultParallelism
 
-    def read(self, files: Files, work: PieceWork) -> Stage:
+    def read(self, files: SparkFiles, work: SplitTask) -> SparkStage:
         """Return what the pieces of files come to. Raises InputError for what cannot be read."""
         from dataclasses import replace  # noqa: PLC0415  start-up
 
         shared = self.session.sparkContext.broadcast(replace(files, rows=None))  # type: ignore[arg-type]
-        with explained():
-            if self.keeper is None:
-                return self._kept(files.rows.mapInArrow(_Reading(work, shared, 0), SCHEMA))
-            notes: list[Note] = []
+        with translate_spark_errors():
+            if self.checkpoints is None:
+                return self._persist(files.rows.mapInArrow(_ReadTask(work, shared, 0), ROW_SCHEMA))
+            notes: list[TaskReport] = []
             frames = []
-            for number, leg in enumerate(self.keeper.legs(files, work)):
-                reading = _Reading(work, shared, number * _TASKS)
-                frames.append(self.keeper.kept(leg.rows(files.rows).mapInArrow(reading, SCHEMA), leg))
+            for number, leg in enumerate(self.checkpoints.split_into_ranges(files, work)):
+                reading = _ReadTask(work, shared, number * _TASKS_PER_RANGE)
+                frames.append(
+                    self.checkpoints.load_or_compute(leg.filter_rows(files.rows).mapInArrow(reading, ROW_SCHEMA), leg)
+                )
                 try:
-                    notes += self._notes(frames[-1])
+                    notes += self._collect_reports(frames[-1])
                 except (InputError, UsageError):
                     # What is wrong with the input is no work that was done.
-                    self.keeper.forget()
+                    self.checkpoints.delete()
                     raise
-            return Stage(reduce(lambda one, other: one.unionAll(other), frames), notes, is_kept=True)
+            return SparkStage(reduce(lambda one, other: one.unionAll(other), frames), notes, is_checkpointed=True)
 
-    def merge(self, stage: Stage, cut: Callable[[Row], Iterator[Row]], parts: int, work: PartWork) -> Stage:
+    def merge(
+        self, stage: SparkStage, cut: Callable[[PartialRow], Iterator[PartialRow]], parts: int, work: PartTask
+    ) -> SparkStage:
         """Return the parts of a result: rows are cut, those of a part brought together, in order, and merged."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
-        with explained():
-            frame = stage.frame.where(f.col("part") != REPORT).mapInArrow(_Cutting(cut), SCHEMA)
+        with translate_spark_errors():
+            frame = stage.frame.where(f.col("part") != REPORT_PART).mapInArrow(_CutTask(cut), ROW_SCHEMA)
             frame = frame.repartitionById(parts, f.col("part")).sortWithinPartitions("part", "source", "place")
-            return self._kept(frame.mapInArrow(_Merging(work), SCHEMA))
+            return self._persist(frame.mapInArrow(_MergeTask(work), ROW_SCHEMA))
 
-    def _kept(self, frame: "DataFrame") -> Stage:
+    def _persist(self, frame: "DataFrame") -> SparkStage:
         """Do the work, once, and keep what it comes to; a machine that is lost has its share done again by others."""
         from pyspark import StorageLevel  # noqa: PLC0415  an extra
 
         kept = frame.persist(StorageLevel.DISK_ONLY)
-        return Stage(kept, self._notes(kept))
+        return SparkStage(kept, self._collect_reports(kept))
 
     @staticmethod
-    def _notes(frame: "DataFrame") -> list[Note]:
+    def _collect_reports(frame: "DataFrame") -> list[TaskReport]:
         """Return the notes of all tasks. Raises what one of them found wrong with the input."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
-        notes = [Note.of(bytes(row["data"])) for row in frame.where(f.col("part") == REPORT).collect()]
-        raise_failures(notes)
+        notes = [
+            TaskReport.from_bytes(bytes(row["data"])) for row in frame.where(f.col("part") == REPORT_PART).collect()
+        ]
+        raise_task_failures(notes)
         return notes
 
 
-def add_tallies(notes: Sequence[Note], files: Files, report: Report) -> None:
+def add_line_stats(notes: Sequence[TaskReport], files: SparkFiles, report: InputReport) -> None:
     """Add what became of lines to a report, files in their order. Lines have no numbers in a piece of a file."""
-    from unlost.holdings.report import MESSAGES  # noqa: PLC0415
+    from unlost.holdings.report import LINE_PROBLEM_MESSAGES  # noqa: PLC0415
 
     every = sorted((tally for note in notes for tally in note.tallies), key=lambda each: each[:2])
     for source, start, added, added_lines, tally in every:
@@ -213,19 +231,21 @@ def add_tallies(notes: Sequence[Note], files: Files, report: Report) -> None:
         report.repaired += repaired
         for kind, count, line, offset, example in problems:
             found = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
-            message = f"{MESSAGES.get(kind, 'no key can be made of it')}: `{found}`"
+            message = f"{LINE_PROBLEM_MESSAGES.get(kind, 'no key can be made of it')}: `{found}`"
             number = line - added_lines if start == 0 else None
-            report.problems.add(Problem(kind, files.shown(source), number, start + offset - added, message), count)
+            report.problems.add(
+                Problem(kind, files.display_name(source), number, start + offset - added, message), count
+            )
 
 
-def check_order(notes: Sequence[Note], files: Files, *, strictly: bool) -> None:
+def check_split_order(notes: Sequence[TaskReport], files: SparkFiles, *, strictly: bool) -> None:
     """Raise InputError if the pieces of a file do not follow each other in order."""
     before: tuple[int, bytes] | None = None
     for edge in sorted(edge for note in notes for edge in note.edges):
         if before and before[0] == edge.source and (edge.first < before[1] or (strictly and edge.first == before[1])):
             found = edge.first[:60].decode(errors="replace")
             raise InputError(
-                f"{files.shown(edge.source)}: not in order at byte {edge.start}, before {found!a}: its parts are not "
+                f"{files.display_name(edge.source)}: not in order at byte {edge.start}, before {found!a}: its parts are not "
                 "sorted, or not all of them"
             )
         before = (edge.source, edge.last)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from unlost.holdings.spark.rows import CHUNK
+from unlost.holdings.spark.rows import CHUNK_BYTES
 
-SAMPLES = 64
+MAX_TASK_SAMPLES = 64
 """Keys that a task tells of what it counted."""
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
+def task_directory() -> Iterator[Path]:
     """Give a folder that goes with its contents, in TMPDIR of the machine that works."""
     path = Path(tempfile.mkdtemp(prefix="unlost-spark-"))
     try:
@@ -22,26 +22,26 @@ def folder() -> Iterator[Path]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def empty(path: Path) -> Path:
+def create_empty_file(path: Path) -> Path:
     """Make an empty file and return it: the core writes into files that are there."""
     path.write_bytes(b"")
     return path
 
 
-def chunks(path: Path, start: int = 0) -> Iterator[bytes]:
+def read_line_chunks(path: Path, start: int = 0) -> Iterator[bytes]:
     """Yield a file's text from a place on, in whole lines."""
     with path.open("rb") as file:
         file.seek(start)
-        while text := file.read(CHUNK):
+        while text := file.read(CHUNK_BYTES):
             if not text.endswith(b"\n"):
                 text += file.readline()
             yield text
 
 
-def samples(path: Path, most: int = SAMPLES) -> list[tuple[bytes, int]]:
+def sample_keys(path: Path, max_samples: int = MAX_TASK_SAMPLES) -> list[tuple[bytes, int]]:
     """Return keys at even distances in a file of lines, each with how many bytes it stands for."""
     size = path.stat().st_size
-    count = min(most, size // 1024 + 1)
+    count = min(max_samples, size // 1024 + 1)
     found: list[tuple[bytes, int]] = []
     with path.open("rb") as file:
         for number in range(count):
@@ -54,7 +54,7 @@ def samples(path: Path, most: int = SAMPLES) -> list[tuple[bytes, int]]:
     return found
 
 
-def with_totals(totals: bytes, texts: Iterable[bytes]) -> Iterator[bytes]:
+def insert_totals(totals: bytes, texts: Iterable[bytes]) -> Iterator[bytes]:
     """Yield texts of lines in order, with the `*` lines where they sort."""
     for text in texts:
         rest = text
@@ -70,7 +70,7 @@ def with_totals(totals: bytes, texts: Iterable[bytes]) -> Iterator[bytes]:
     yield totals
 
 
-def without_totals(path: Path) -> tuple[bytes, Iterator[bytes]]:
+def split_totals(path: Path) -> tuple[bytes, Iterator[bytes]]:
     """Return the `*` lines of a map without header, and all its others in chunks.
 
     Nearly always they come first; keys that sort before `*` are few.
@@ -90,6 +90,6 @@ def without_totals(path: Path) -> tuple[bytes, Iterator[bytes]]:
     def others() -> Iterator[bytes]:
         if before:
             yield b"".join(before)
-        yield from chunks(path, place)
+        yield from read_line_chunks(path, place)
 
     return b"".join(totals), others()

@@ -9,136 +9,148 @@ from pathlib import Path
 
 from unlost import _core
 from unlost._core import Progress
-from unlost.formats.output import whole_path
-from unlost.formats.ukvs import Header
-from unlost.holdings.filtering import FilterOptions, FilterReport, choices, filter_builder, filter_date
-from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs, refuse_partial
-from unlost.holdings.spark.engine import Engine, add_tallies
-from unlost.holdings.spark.files import empty, folder
-from unlost.holdings.spark.pieces import Piece
-from unlost.holdings.spark.rows import CHUNK, PLACES, REPORT, Note, Row
+from unlost.formats.output import atomic_path
+from unlost.formats.ukvs import UkvsHeader
+from unlost.holdings.filtering import (
+    FilterOptions,
+    FilterReport,
+    row_selectors,
+    create_filter_builder,
+    filter_build_date,
+)
+from unlost.holdings.spark.counting import (
+    count_split,
+    collect_map_headers,
+    merge_capture_dates,
+    read_inputs,
+    refuse_partial,
+)
+from unlost.holdings.spark.engine import SparkEngine, add_line_stats
+from unlost.holdings.spark.files import create_empty_file, task_directory
+from unlost.holdings.spark.pieces import Split
+from unlost.holdings.spark.rows import CHUNK_BYTES, PLACES_PER_TASK, REPORT_PART, TaskReport, PartialRow
 
 _GROUP_KEYS = 1 << 20
 """Hashes that are sorted at a time: 8 megabytes."""
 
-_MOST_GROUPS = 1 << 15
-_BITS = 64
+_MAX_GROUPS = 1 << 15
+_HASH_BITS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class HashPieces:
+class HashSplits:
     """Hashes the keys of pieces: partial results are hashes in order, each once."""
 
     options: FilterOptions
     is_only: bool
 
-    def __call__(self, pieces: Iterator[Piece], task: int) -> Iterator[Row]:
+    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
         """Yield hashes, and a note with dates."""
-        note = Note()
-        builder = filter_builder(replace(self.options, threads=1))
-        like = Header(keys=("surt",), meta={"rules": self.options.rules})
+        note = TaskReport()
+        builder = create_filter_builder(replace(self.options, threads=1))
+        like = UkvsHeader(keys=("surt",), meta={"rules": self.options.rules})
         for piece in pieces:
-            tally = count_piece(piece, builder, like, self.options, is_only=self.is_only, maps=note.maps)
-            note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
-        with folder() as place:
-            path = empty(Path(place, "hashes"))
+            tally = count_split(piece, builder, like, self.options, is_only=self.is_only, map_headers=note.maps)
+            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
+        with task_directory() as place:
+            path = create_empty_file(Path(place, "hashes"))
             note.counts["keys"], note.dates = builder.write_hashes(path, Progress())
             with path.open("rb") as file:
-                number = task * PLACES
-                while hashes := file.read(CHUNK):
-                    yield Row(0, 0, number, hashes)
+                number = task * PLACES_PER_TASK
+                while hashes := file.read(CHUNK_BYTES):
+                    yield PartialRow(0, 0, number, hashes)
                     number += 1
-        yield note.row()
+        yield note.to_row()
 
 
 @dataclass(frozen=True, slots=True)
-class CutHashes:
+class HashCutter:
     """Puts hashes apart by their first bits, so many of them."""
 
     bits: int
 
-    def __call__(self, row: Row) -> Iterator[Row]:
+    def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
         """Yield what of a row, which is in order, belongs to each group."""
         hashes = memoryview(row.data).cast("Q")
         first = 0
         while first < len(hashes):
-            group = hashes[first] >> (_BITS - self.bits) if self.bits else 0
-            end = bisect_left(hashes, (group + 1) << (_BITS - self.bits), first)
-            yield Row(group, row.source, row.place, bytes(hashes[first:end].cast("B")))
+            group = hashes[first] >> (_HASH_BITS - self.bits) if self.bits else 0
+            end = bisect_left(hashes, (group + 1) << (_HASH_BITS - self.bits), first)
+            yield PartialRow(group, row.source, row.place, bytes(hashes[first:end].cast("B")))
             first = end
 
 
 @dataclass(frozen=True, slots=True)
-class UniteHashes:
+class MergeHashes:
     """Brings the hashes of one group into order, each once."""
 
     options: FilterOptions
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         """Yield the group's hashes, and a note with their number."""
-        builder = filter_builder(replace(self.options, threads=1))
+        builder = create_filter_builder(replace(self.options, threads=1))
         for row in rows:
             builder.add_hashes(row.data)
-        with folder() as place:
-            path = empty(Path(place, "hashes"))
+        with task_directory() as place:
+            path = create_empty_file(Path(place, "hashes"))
             keys, _ = builder.write_hashes(path, Progress())
             with path.open("rb") as file:
                 number = 0
-                while hashes := file.read(CHUNK):
-                    yield Row(part, 0, number, hashes)
+                while hashes := file.read(CHUNK_BYTES):
+                    yield PartialRow(part, 0, number, hashes)
                     number += 1
-        yield Note(counts={"keys": keys}).row()
+        yield TaskReport(counts={"keys": keys}).to_row()
 
 
 @dataclass(frozen=True, slots=True)
-class Regroup:
+class HashRegrouper:
     """Brings groups together that make one partition."""
 
     shift: int
 
-    def __call__(self, row: Row) -> Iterator[Row]:
+    def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
         """Yield the row as one of its new group, behind those of the groups before it."""
-        yield Row(row.part >> self.shift, 0, row.part * PLACES + row.place, row.data)
+        yield PartialRow(row.part >> self.shift, 0, row.part * PLACES_PER_TASK + row.place, row.data)
 
 
 @dataclass(frozen=True, slots=True)
-class MakePartitions:
+class BuildFilterPartitions:
     """Makes the partitions of one group."""
 
     partitions: int
     groups: int
     bits: int
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         """Yield the entries of the directory (source 0), then the bytes (source 1)."""
         hashes = b"".join(row.data for row in rows)
         each = self.partitions // self.groups
         directory, body = _core.make_filter_partitions(
             hashes, part * each, (part + 1) * each, self.partitions, self.bits
         )
-        yield Row(part, 0, 0, directory)
-        for number, start in enumerate(range(0, len(body), CHUNK), 1):
-            yield Row(part, 1, number, body[start : start + CHUNK])
-        yield Note().row()
+        yield PartialRow(part, 0, 0, directory)
+        for number, start in enumerate(range(0, len(body), CHUNK_BYTES), 1):
+            yield PartialRow(part, 1, number, body[start : start + CHUNK_BYTES])
+        yield TaskReport().to_row()
 
 
-def _whole(rows: Iterator[Row], groups: int, work: MakePartitions) -> Iterator[Row]:
+def _fill_empty_groups(rows: Iterator[PartialRow], groups: int, work: BuildFilterPartitions) -> Iterator[PartialRow]:
     """Yield the rows of all groups: one without a hash nobody made, and its partitions are empty."""
     made = 0
     for part, some in groupby(rows, lambda row: row.part):
-        yield from _without_hashes(range(made, part), work)
+        yield from _empty_groups(range(made, part), work)
         yield from some
         made = part + 1
-    yield from _without_hashes(range(made, groups), work)
+    yield from _empty_groups(range(made, groups), work)
 
 
-def _without_hashes(groups: range, work: MakePartitions) -> Iterator[Row]:
+def _empty_groups(groups: range, work: BuildFilterPartitions) -> Iterator[PartialRow]:
     for group in groups:
-        yield from (row for row in work(group, iter(())) if row.part != REPORT)
+        yield from (row for row in work(group, iter(())) if row.part != REPORT_PART)
 
 
 def build_filter(
-    engine: Engine,
+    engine: SparkEngine,
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
     options: FilterOptions | None = None,
@@ -149,33 +161,33 @@ def build_filter(
     columns: of Parquet files. Raises InputError for an input that cannot be read, ClusterError if the cluster gives up.
     """
     wanted = options or FilterOptions()
-    wanted.check()
+    wanted.validate()
     refuse_partial(wanted)
     report = FilterReport()
-    with whole_path(output) as aside:
+    with atomic_path(output) as aside:
         files = read_inputs(engine, inputs, wanted.kind, columns)
-        hashed = engine.read(files, HashPieces(wanted, len(files.names) == 1))
-        add_tallies(hashed.notes, files, report)
+        hashed = engine.read(files, HashSplits(wanted, len(files.names) == 1))
+        add_line_stats(hashed.reports, files, report)
         report.refuse_damage(allow_partial=False)
         report.refuse_empty(inputs)
         report.refuse_bad(wanted.max_bad)
-        most = sum(note.counts["keys"] for note in hashed.notes)
-        bits = min((engine.parts or -(-most // _GROUP_KEYS) or 1).bit_length() - 1, _MOST_GROUPS.bit_length() - 1)
-        united = engine.merge(hashed, CutHashes(bits), 1 << bits, UniteHashes(wanted))
-        hashed.forget()
-        report.keys = sum(note.counts["keys"] for note in united.notes)
+        most = sum(note.counts["keys"] for note in hashed.reports)
+        bits = min((engine.parts or -(-most // _GROUP_KEYS) or 1).bit_length() - 1, _MAX_GROUPS.bit_length() - 1)
+        united = engine.merge(hashed, HashCutter(bits), 1 << bits, MergeHashes(wanted))
+        hashed.release()
+        report.keys = sum(note.counts["keys"] for note in united.reports)
         partitions = _core.filter_partitions_of(report.keys)
         groups = min(partitions, 1 << bits)
-        regroup = Regroup(bits - groups.bit_length() + 1)
-        work = MakePartitions(partitions, groups, wanted.wanted_bits())
+        regroup = HashRegrouper(bits - groups.bit_length() + 1)
+        work = BuildFilterPartitions(partitions, groups, wanted.effective_bits())
         made = engine.merge(united, regroup, groups, work)
-        united.forget()
-        with folder() as place:
+        united.release()
+        with task_directory() as place:
             # The directory stands before what comes behind it, and is known last.
             body = Path(place, "body")
             directory = []
             with body.open("wb") as file:
-                for row in _whole(made.rows(), groups, work):
+                for row in _fill_empty_groups(made.rows(), groups, work):
                     if row.source:
                         file.write(row.data)
                     else:
@@ -184,18 +196,18 @@ def build_filter(
             head = _core.filter_head(
                 wanted.rules,
                 wanted.key == "urir",
-                wanted.wanted_bits(),
+                wanted.effective_bits(),
                 report.keys,
-                joined_dates(hashed.notes),
-                filter_date(wanted, headers_of(hashed.notes)),
-                choices(wanted),
+                merge_capture_dates(hashed.reports),
+                filter_build_date(wanted, collect_map_headers(hashed.reports)),
+                row_selectors(wanted),
                 b"".join(directory),
                 size,
             )
             with aside.open("wb") as out, body.open("rb") as file:
                 out.write(head)
-                while text := file.read(CHUNK):
+                while text := file.read(CHUNK_BYTES):
                     out.write(text)
-        made.forget()
+        made.release()
         report.bytes = len(head) + size
     return report

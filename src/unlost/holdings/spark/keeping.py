@@ -11,47 +11,47 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unlost._core import VERSION
-from unlost.holdings.spark.failures import explained
-from unlost.holdings.spark.pieces import Files, is_address, literally
+from unlost.holdings.spark.failures import translate_spark_errors
+from unlost.holdings.spark.pieces import SparkFiles, has_url_scheme, escape_glob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_ASKED_AT_ONCE = 16
+_STAT_CONCURRENCY = 16
 
-LEG_BYTES = 64 << 30
+RANGE_BYTES = 64 << 30
 """Of files, at least: some hundred tasks, so that few machines wait for the last of a leg. It does not depend on the
 cluster, or another one could not go on."""
 
-MOST_LEGS = 16
+MAX_RANGES = 16
 
 _SLASHES = r"^(\w+):/+"
 """Rows know a file as `file:/x` that Spark lists as `file:///x`: all would be behind the last range."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class CheckpointRange:
     """A part of the reading that is kept by itself: all files whose names are in a range.
 
     least, below: where the range begins and where the next does; None where it has no end. place: where it is kept.
     """
 
-    least: str | None
-    below: str | None
-    place: str
+    start: str | None
+    end: str | None
+    url: str
 
-    def rows(self, rows: "DataFrame") -> "DataFrame":
+    def filter_rows(self, rows: "DataFrame") -> "DataFrame":
         """Return the rows of its files. Every row is of one leg, whatever names look like."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
         name = f.regexp_replace("name", _SLASHES, "$1:/")
-        if self.least is not None:
-            rows = rows.where(name >= self.least)
-        return rows if self.below is None else rows.where(name < self.below)
+        if self.start is not None:
+            rows = rows.where(name >= self.start)
+        return rows if self.end is None else rows.where(name < self.end)
 
 
 @dataclass(slots=True)
-class Keeper:
+class CheckpointStore:
     """Keeps what stages came to.
 
     address: a folder that all machines reach. Within it each leg has a name by what was read (names, sizes and dates of
@@ -60,16 +60,16 @@ class Keeper:
     """
 
     session: "SparkSession"
-    address: str
-    leg_bytes: int = LEG_BYTES
+    url: str
+    range_bytes: int = RANGE_BYTES
     _used: list[str] = field(default_factory=list)
 
-    def legs(self, files: Files, work: object) -> list[Leg]:
+    def split_into_ranges(self, files: SparkFiles, work: object) -> list[CheckpointRange]:
         """Return the legs in which files are read, in the order of their names."""
-        with ThreadPoolExecutor(_ASKED_AT_ONCE) as threads:
-            states = list(threads.map(self._state, sorted(files.names, key=_in_rows)))
-        size = max(self.leg_bytes, sum(state.size for state in states) // MOST_LEGS)
-        groups: list[list[_State]] = [[]]
+        with ThreadPoolExecutor(_STAT_CONCURRENCY) as threads:
+            states = list(threads.map(self._file_version, sorted(files.names, key=_normalize_slashes)))
+        size = max(self.range_bytes, sum(state.size for state in states) // MAX_RANGES)
+        groups: list[list[_FileVersion]] = [[]]
         taken = 0
         for state in states:
             if taken >= size:
@@ -77,48 +77,48 @@ class Keeper:
                 taken = 0
             groups[-1].append(state)
             taken += state.size
-        folder = self.address if is_address(self.address) else f"file:{Path(self.address).absolute()}"
+        folder = self.url if has_url_scheme(self.url) else f"file:{Path(self.url).absolute()}"
         # Rows know their files by their places among all names. All states count for all legs: should Spark escape a
         # name otherwise in rows, they are of another leg, which must not outlive a change of the file either.
-        whole = _digest([VERSION, list(files.names), states, files.kind, files.about, _plain(work)])
-        ends = [None, *(_in_rows(group[0].name) for group in groups[1:]), None]
+        whole = _digest([VERSION, list(files.names), states, files.kind, files.read_settings, _canonical_value(work)])
+        ends = [None, *(_normalize_slashes(group[0].name) for group in groups[1:]), None]
         return [
-            Leg(least, below, f"{folder.rstrip('/')}/unlost-{_digest([whole, least, below])}")
+            CheckpointRange(least, below, f"{folder.rstrip('/')}/unlost-{_digest([whole, least, below])}")
             for least, below in pairwise(ends)
         ]
 
-    def kept(self, frame: "DataFrame", leg: Leg) -> "DataFrame":
+    def load_or_compute(self, frame: "DataFrame", checkpoint: CheckpointRange) -> "DataFrame":
         """Return what a frame comes to, from where it is kept; done and kept first if it is not there whole."""
-        self._used.append(leg.place)
-        with explained():
+        self._used.append(checkpoint.url)
+        with translate_spark_errors():
             # Spark writes this last, when all machines are done.
-            if not self._system(leg.place).exists(self._path(f"{leg.place}/_SUCCESS")):
-                frame.write.mode("overwrite").parquet(leg.place)
-            return self.session.read.parquet(literally(leg.place))
+            if not self._file_system(checkpoint.url).exists(self._path(f"{checkpoint.url}/_SUCCESS")):
+                frame.write.mode("overwrite").parquet(checkpoint.url)
+            return self.session.read.parquet(escape_glob(checkpoint.url))
 
-    def forget(self) -> None:
+    def delete(self) -> None:
         """Remove what was kept for a run that is done."""
-        with explained():
+        with translate_spark_errors():
             for place in self._used:
-                self._system(place).delete(self._path(place), True)
+                self._file_system(place).delete(self._path(place), True)
         self._used.clear()
 
-    def _state(self, name: str) -> "_State":
+    def _file_version(self, name: str) -> "_FileVersion":
         jvm: Any = self.session.sparkContext._jvm  # noqa: SLF001  there is no other way to Spark's file systems
-        with explained():
-            status = self._system(name).getFileStatus(jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name)))
-            return _State(name, status.getLen(), status.getModificationTime())
+        with translate_spark_errors():
+            status = self._file_system(name).getFileStatus(jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name)))
+            return _FileVersion(name, status.getLen(), status.getModificationTime())
 
     def _path(self, place: str) -> Any:  # noqa: ANN401  Java's
         jvm: Any = self.session.sparkContext._jvm  # noqa: SLF001
         return jvm.org.apache.hadoop.fs.Path(place)
 
-    def _system(self, place: str) -> Any:  # noqa: ANN401  Java's
+    def _file_system(self, place: str) -> Any:  # noqa: ANN401  Java's
         conf = self.session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
         return self._path(place).getFileSystem(conf)
 
 
-class _State(NamedTuple):
+class _FileVersion(NamedTuple):
     """By what a file is known."""
 
     name: str
@@ -126,7 +126,7 @@ class _State(NamedTuple):
     changed: int
 
 
-def _in_rows(name: str) -> str:
+def _normalize_slashes(name: str) -> str:
     return re.sub(_SLASHES, r"\1:/", name)
 
 
@@ -134,14 +134,17 @@ def _digest(about: object) -> str:
     return blake2b(dumps(about).encode(), digest_size=16).hexdigest()
 
 
-def _plain(value: object) -> object:
+def _canonical_value(value: object) -> object:
     """Return what work is, the same in every process: sets have no order of their own."""
     if is_dataclass(value) and not isinstance(value, type):
-        return [type(value).__name__, {each.name: _plain(getattr(value, each.name)) for each in fields(value)}]
+        return [
+            type(value).__name__,
+            {each.name: _canonical_value(getattr(value, each.name)) for each in fields(value)},
+        ]
     if isinstance(value, frozenset | set):
         return sorted(map(str, value))
     if isinstance(value, Mapping):
-        return [[str(key), _plain(each)] for key, each in value.items()]
+        return [[str(key), _canonical_value(each)] for key, each in value.items()]
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_plain(each) for each in value]
+        return [_canonical_value(each) for each in value]
     return repr(value)

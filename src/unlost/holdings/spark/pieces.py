@@ -13,22 +13,22 @@ from urllib.parse import unquote
 from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
-from unlost.formats.ukvs import ROW_BYTES, UkvsReader
-from unlost.holdings.inputs import Kind, kind_of, refuse_mixed_kinds
-from unlost.holdings.spark.failures import explained
-from unlost.holdings.spark.files import folder
+from unlost.formats.ukvs import ROW_BYTES_FIELD, UkvsReader
+from unlost.holdings.inputs import InputKind, detect_input_kind, refuse_mixed_kinds
+from unlost.holdings.spark.failures import translate_spark_errors
+from unlost.holdings.spark.files import task_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_HEAD = 1 << 16
+_HEAD_BYTES = 1 << 16
 """Bytes of a file that are looked at to tell what it is."""
 
-_OPENED_AT_ONCE = 16
+_OPEN_CONCURRENCY = 16
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-_LINES: tuple[Kind, ...] = ("index", "urls", "map")
+_LINE_KINDS: tuple[InputKind, ...] = ("index", "urls", "map")
 
-COMMON_CRAWL = {
+COMMON_CRAWL_COLUMNS = {
     "key": "url_surtkey",
     "url": "url",
     "date": "fetch_time",
@@ -41,23 +41,23 @@ COMMON_CRAWL = {
 _CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s", "length": "S"}
 _CDX_HEADER = b" CDX N b a m s S\n"
 
-HINT_SCHEME = "dns"
+LAYOUT_HINT_SCHEME = "dns"
 
-HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
+LAYOUT_HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
 """Stands before pieces of a CDXJ, whose first line may be anything: it tells the layout, sorts first, is no page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class FileLayout:
     """What a file is, as its first lines tell: its kind, what has to stand before every piece of it, and its bytes."""
 
-    kind: Kind
+    kind: InputKind
     header: bytes
     size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class SparkFiles:
     """Files of lines.
 
     names: of all of them, as Spark has them, in a fixed order; a piece's source is a place in it.
@@ -67,18 +67,18 @@ class Files:
     """
 
     names: Sequence[str]
-    openings: Mapping[str, Opening]
-    kind: Kind | None
+    layouts: Mapping[str, FileLayout]
+    kind: InputKind | None
     rows: "DataFrame"
-    about: str = ""
+    read_settings: str = ""
 
-    def shown(self, source: int) -> str:
+    def display_name(self, source: int) -> str:
         """Return the name of a file for people."""
-        return shown(self.names[source])
+        return display_file_name(self.names[source])
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Split:
     """A piece of a file's text, in a file of its own on the machine that works.
 
     source, start: which file, and where in it, in bytes; 0 is its beginning. kind: what it is.
@@ -89,24 +89,24 @@ class Piece:
     source: int
     name: str
     start: int
-    kind: Kind
+    kind: InputKind
     path: Path
-    added: int
-    added_lines: int
+    prefix_bytes: int
+    prefix_lines: int
     has_hint: bool
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """Return a name by which a file is known: Spark writes `file:/x` and `file:///x`, and escapes more or less."""
     return re.sub(r"^(\w+):/+", r"\1:/", unquote(name))
 
 
-def shown(name: str) -> str:
+def display_file_name(name: str) -> str:
     """Return a file's name for people."""
     return re.sub(r"^file:/+", "/", unquote(name))
 
 
-def literally(path: str) -> str:
+def escape_glob(path: str) -> str:
     r"""Return what Spark takes for this very path, whatever it would take its brackets for.
 
     >>> print(literally("/data/[old]/a*"))
@@ -115,7 +115,7 @@ def literally(path: str) -> str:
     return re.sub(r"([\\{}\[\]*?^])", r"\\\1", path)
 
 
-def is_address(name: str) -> bool:
+def has_url_scheme(name: str) -> bool:
     """Return whether a name says in what file system it is; those that do not are of this machine."""
     return _SCHEME.match(name) is not None
 
@@ -127,23 +127,23 @@ def spark_path(name: str | PathLike[str]) -> str:
     ('s3a://bucket/cdx-*.gz', 'file:/data/*.cdxj')
     """
     text = fspath(name)
-    if is_address(text):
+    if has_url_scheme(text):
         return text
     path = Path(text).absolute()
     whole = fspath(path)
     if path.exists():
         # It has its name, whatever Spark would take its brackets for.
-        whole = literally(whole)
+        whole = escape_glob(whole)
     return f"file:{whole}"
 
 
 def read_files(
     session: "SparkSession",
     names: Sequence[str | PathLike[str]],
-    kind: Kind | None = None,
+    kind: InputKind | None = None,
     *,
     in_order: bool = False,
-) -> Files:
+) -> SparkFiles:
     """Return files of lines: names may be those of folders, patterns, and whatever Spark has addresses for.
 
     in_order: keep the order of the names; that of files within a folder or a pattern is by name in any case.
@@ -152,7 +152,7 @@ def read_files(
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
     paths = [spark_path(name) for name in names]
-    with explained():
+    with translate_spark_errors():
         # Without looking into folders of folders Spark would leave out what is there, and say nothing.
         read = session.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
         frame = read.text(paths)
@@ -162,21 +162,21 @@ def read_files(
             raise InputError(f"{fspath(names[0])}: no files there")
         is_mixed = kind == "mixed"
         kind = None if is_mixed else kind
-        openings = dict(_openings(session, files, kind))
+        openings = dict(_detect_layouts(session, files, kind))
         if kind is None and not is_mixed:
-            refuse_mixed_kinds({shown(name): opening.kind for name, opening in openings.items()})
+            refuse_mixed_kinds({display_file_name(name): opening.kind for name, opening in openings.items()})
         refuse_truncated_maps(files, openings)
         rows = frame.select(
             f.col("value").cast("binary").alias("data"),
             f.col("_metadata.file_path").alias("name"),
             f.col("_metadata.file_block_start").alias("start"),
         )
-    return Files(files, openings, kind, rows)
+    return SparkFiles(files, openings, kind, rows)
 
 
 def read_parquet(
-    session: "SparkSession", names: Sequence[str | PathLike[str]], columns: Mapping[str, str] = COMMON_CRAWL
-) -> Files:
+    session: "SparkSession", names: Sequence[str | PathLike[str]], columns: Mapping[str, str] = COMMON_CRAWL_COLUMNS
+) -> SparkFiles:
     """Return the rows of Parquet files as lines of a CDX.
 
     columns: for `key`, `url`, `date`, `mime`, `status` and `length` the name of the column; `url` there must be, and
@@ -186,7 +186,7 @@ def read_parquet(
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
     is_list = set(columns) == {"url"}
-    with explained():
+    with translate_spark_errors():
         frame = session.read.option("recursiveFileLookup", "true").parquet(*[spark_path(name) for name in names])
         files = sorted(frame.inputFiles())
         types = dict(frame.dtypes)
@@ -208,13 +208,15 @@ def read_parquet(
             f.col("_metadata.file_path").alias("name"),
             f.col("_metadata.file_block_start").alias("start"),
         )
-    opening = Opening("urls", b"") if is_list else Opening("index", _CDX_HEADER)
-    return Files(files, dict.fromkeys(map(_plain, files), opening), opening.kind, rows, str(sorted(columns.items())))
+    opening = FileLayout("urls", b"") if is_list else FileLayout("index", _CDX_HEADER)
+    return SparkFiles(
+        files, dict.fromkeys(map(_normalize_name, files), opening), opening.kind, rows, str(sorted(columns.items()))
+    )
 
 
-def read_head(session: "SparkSession", name: str, size: int = _HEAD) -> bytes:
+def read_head(session: "SparkSession", name: str, size: int = _HEAD_BYTES) -> bytes:
     """Return the first bytes of a file's text, by Spark's own file systems. Raises InputError if it cannot be read."""
-    with explained():
+    with translate_spark_errors():
         return _read_head(session, name, size)[0]
 
 
@@ -234,27 +236,29 @@ def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, in
     return head, system.getFileStatus(path).getLen() if codec is None else None
 
 
-def _openings(session: "SparkSession", names: Sequence[str], kind: Kind | None) -> Iterable[tuple[str, Opening]]:
+def _detect_layouts(
+    session: "SparkSession", names: Sequence[str], kind: InputKind | None
+) -> Iterable[tuple[str, FileLayout]]:
     """Return what files are that may be read in several pieces."""
 
-    def opening(name: str) -> tuple[str, Opening] | None:
-        head, size = _read_head(session, name, _HEAD)
+    def opening(name: str) -> tuple[str, FileLayout] | None:
+        head, size = _read_head(session, name, _HEAD_BYTES)
         if size is None or not head:
             return None
-        return _plain(name), replace(told(shown(name), head, kind), size=size)
+        return _normalize_name(name), replace(detect_layout(display_file_name(name), head, kind), size=size)
 
-    with ThreadPoolExecutor(_OPENED_AT_ONCE) as threads:
+    with ThreadPoolExecutor(_OPEN_CONCURRENCY) as threads:
         yield from filter(None, threads.map(opening, names))
 
 
-def refuse_truncated_maps(names: Sequence[str], openings: Mapping[str, Opening]) -> None:
+def refuse_truncated_maps(names: Sequence[str], layouts: Mapping[str, FileLayout]) -> None:
     """Raise InputError for a map that is truncated.
 
     Files without a header that follow a map in its folder may be parts of it: the map is sound by itself or with them.
     """
-    maps: list[list[tuple[str, Opening]]] = []
+    maps: list[list[tuple[str, FileLayout]]] = []
     for name in names:
-        opening = openings.get(_plain(name))
+        opening = layouts.get(_normalize_name(name))
         if opening is None or opening.kind != "map":
             continue
         is_part = maps and not opening.header and maps[-1][0][0].rpartition("/")[0] == name.rpartition("/")[0]
@@ -263,22 +267,22 @@ def refuse_truncated_maps(names: Sequence[str], openings: Mapping[str, Opening])
         else:
             maps.append([(name, opening)])
     for (name, first), *parts in maps:
-        declared = UkvsReader(BytesIO(first.header), Problems(), name).header.meta.get(ROW_BYTES)
+        declared = UkvsReader(BytesIO(first.header), Problems(), name).header.meta.get(ROW_BYTES_FIELD)
         own = first.size - len(first.header)
         if isinstance(declared, int) and declared not in (own, own + sum(part.size for _, part in parts)):
-            raise InputError(f"{shown(name)}: {_core.wrong_row_bytes(declared, own)}")
+            raise InputError(f"{display_file_name(name)}: {_core.wrong_row_bytes(declared, own)}")
 
 
-def told(name: str, head: bytes, kind: Kind | None) -> Opening:
+def detect_layout(name: str, head: bytes, kind: InputKind | None) -> FileLayout:
     """Return what a file is whose text begins so. Raises InputError if it is nothing that has lines."""
     found = kind
     if found is None:
-        with folder() as place:
+        with task_directory() as place:
             text = Path(place, "head")
             # The last line may be cut, and lines are what is looked at.
             text.write_bytes(head[: head.rfind(b"\n") + 1] or head)
-            found = "zipnum" if name.endswith(".idx") else kind_of(text, name)
-    if found not in _LINES:
+            found = "zipnum" if name.endswith(".idx") else detect_input_kind(text, name)
+    if found not in _LINE_KINDS:
         raise InputError(
             f"{name}: {found}: on a cluster only CDX, CDXJ, lists of addresses, maps and Parquet are read: make an "
             "index of it first (`unlost index`), or give the parts of a ZipNum"
@@ -292,30 +296,30 @@ def told(name: str, head: bytes, kind: Kind | None) -> Opening:
     if found == "index" and not any(line[1:4] == b"CDX" for line in header):
         rows = [line for line in lines[len(header) :] if line.strip()]
         objects = sum(b" {" in line for line in rows)
-        return Opening(found, HINT if objects and objects * 2 >= len(rows) else b"")
-    return Opening(found, b"".join(header) if found in ("index", "map") else b"")
+        return FileLayout(found, LAYOUT_HINT if objects and objects * 2 >= len(rows) else b"")
+    return FileLayout(found, b"".join(header) if found in ("index", "map") else b"")
 
 
-def pieces_in(batches: Iterable[Any], files: Files, place: Path) -> Iterator[Piece]:
+def read_splits(batches: Iterable[Any], files: SparkFiles, place: Path) -> Iterator[Split]:
     """Yield the pieces of Arrow batches with text, name and start, each in a file until the next is asked for."""
-    sources = {_plain(name): number for number, name in enumerate(files.names)}
+    sources = {_normalize_name(name): number for number, name in enumerate(files.names)}
     path = Path(place, "piece")
     current: tuple[str, int] | None = None
     file: BinaryIO | None = None
 
-    def finish() -> Iterator[Piece]:
+    def finish() -> Iterator[Split]:
         if file is None or current is None:
             return
         file.close()
-        yield _piece(current, files, sources, path)
+        yield _make_split(current, files, sources, path)
         path.unlink(missing_ok=True)
 
     for batch in batches:
-        for key, text in _runs(batch):
+        for key, text in _row_runs(batch):
             if key != current:
                 yield from finish()
                 current, file = key, path.open("wb")
-                known = files.openings.get(_plain(key[0]))
+                known = files.layouts.get(_normalize_name(key[0]))
                 if known is not None and (key[1] > 0 or known.header == _CDX_HEADER):
                     file.write(known.header)
             if file is not None:
@@ -323,20 +327,29 @@ def pieces_in(batches: Iterable[Any], files: Files, place: Path) -> Iterator[Pie
     yield from finish()
 
 
-def _piece(current: tuple[str, int], files: Files, sources: Mapping[str, int], path: Path) -> Piece:
+def _make_split(current: tuple[str, int], files: SparkFiles, sources: Mapping[str, int], path: Path) -> Split:
     name, start = current
-    known = files.openings.get(_plain(name))
+    known = files.layouts.get(_normalize_name(name))
     header = b""
     if known is None:
         with path.open("rb") as file:
-            known = told(shown(name), file.read(_HEAD), files.kind)
+            known = detect_layout(display_file_name(name), file.read(_HEAD_BYTES), files.kind)
     elif start > 0 or known.header == _CDX_HEADER:
         header = known.header
-    number = sources[_plain(name)]
-    return Piece(number, shown(name), start, known.kind, path, len(header), header.count(b"\n"), header == HINT)
+    number = sources[_normalize_name(name)]
+    return Split(
+        number,
+        display_file_name(name),
+        start,
+        known.kind,
+        path,
+        len(header),
+        header.count(b"\n"),
+        header == LAYOUT_HINT,
+    )
 
 
-def _runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: ANN401  pyarrow has no types
+def _row_runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: ANN401  pyarrow has no types
     """Yield the name and start of rows that follow each other, with their lines as one text."""
     names, starts = batch.column("name"), batch.column("start")
     rows = batch.num_rows
@@ -354,11 +367,11 @@ def _runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: ANN40
                 else:
                     high = middle
             end = high
-        yield key, _joined(batch.column("data").slice(first, end - first))
+        yield key, _join_lines(batch.column("data").slice(first, end - first))
         first = end
 
 
-def _joined(lines: Any) -> bytes:  # noqa: ANN401
+def _join_lines(lines: Any) -> bytes:  # noqa: ANN401
     """Return lines with their ends, as one text, without looking at each in Python."""
     import pyarrow as pa  # noqa: PLC0415  an extra
     from pyarrow import compute  # noqa: PLC0415

@@ -15,19 +15,25 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.errors import UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import whole_files
+from unlost.formats.output import atomic_files
 from unlost.formats.problems import Problems
 from unlost.holdings.build import MapOptions
-from unlost.holdings.profile import ProfileHeader, counter
-from unlost.holdings.report import Report
-from unlost.holdings.spark.counting import count_piece, read_inputs
-from unlost.holdings.spark.engine import CutLines, Engine, add_tallies
-from unlost.holdings.spark.files import SAMPLES, chunks, empty, folder, samples
-from unlost.holdings.spark.pieces import Piece
-from unlost.holdings.spark.rows import PLACES, Note, Row
+from unlost.holdings.profile import ProfileHeader, create_profile_counter
+from unlost.holdings.report import InputReport
+from unlost.holdings.spark.counting import count_split, read_inputs
+from unlost.holdings.spark.engine import LineCutter, SparkEngine, add_line_stats
+from unlost.holdings.spark.files import (
+    MAX_TASK_SAMPLES,
+    read_line_chunks,
+    create_empty_file,
+    task_directory,
+    sample_keys,
+)
+from unlost.holdings.spark.pieces import Split
+from unlost.holdings.spark.rows import PLACES_PER_TASK, TaskReport, PartialRow
 from unlost.uri import SuffixList
 
-_AT_ONCE = 60
+_MERGE_FAN_IN = 60
 """Profiles that are merged at a time: of many more, the core would read what it merged before again and again."""
 
 _SPREAD = re.compile(rb' "spread": \d+')
@@ -35,7 +41,7 @@ _SPREAD = re.compile(rb' "spread": \d+')
 
 
 @dataclass(frozen=True, slots=True)
-class ProfilePieces:
+class ProfileSplits:
     """Counts pieces under the keys of each policy. A row's source is the place of its policy."""
 
     policies: Sequence[str]
@@ -44,64 +50,64 @@ class ProfilePieces:
     section: str
     is_only: bool
 
-    def __call__(self, pieces: Iterator[Piece], task: int) -> Iterator[Row]:
+    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
         """Yield the lines of each policy's profile of what is here, and a note."""
-        note = Note()
+        note = TaskReport()
         options = MapOptions(rules=self.rules, urir=True)
-        builder = counter(self.rules, threads=1)
+        builder = create_profile_counter(self.rules, threads=1)
         for piece in pieces:
-            tally = count_piece(piece, builder, options.header(), options, is_only=self.is_only)
-            note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
-        numbers = count(task * PLACES)
-        with folder() as place:
-            paths = [empty(Path(place, policy)) for policy in self.policies]
+            tally = count_split(piece, builder, options.header(), options, is_only=self.is_only)
+            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
+        numbers = count(task * PLACES_PER_TASK)
+        with task_directory() as place:
+            paths = [create_empty_file(Path(place, policy)) for policy in self.policies]
             plan = [(policy, str(path), b"") for policy, path in zip(self.policies, paths, strict=True)]
             _core.write_profiles(builder, plan, SuffixList(self.suffixes, self.section), False, Progress())
             for source, path in enumerate(paths):
-                note.samples += samples(path, SAMPLES // len(paths) + 1)
-                for text in chunks(path):
-                    yield Row(0, source, next(numbers), text)
-        yield note.row()
+                note.samples += sample_keys(path, MAX_TASK_SAMPLES // len(paths) + 1)
+                for text in read_line_chunks(path):
+                    yield PartialRow(0, source, next(numbers), text)
+        yield note.to_row()
 
 
 @dataclass(frozen=True, slots=True)
-class ProfilePart:
+class MergeProfilePart:
     """Adds up what tasks counted under the keys of one part, policy by policy."""
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         """Yield the lines of each policy, and a note."""
         numbers = count()
         for source, some in groupby(rows, lambda row: row.source):
-            with folder() as place:
-                for text in chunks(_merged(place, some)):
+            with task_directory() as place:
+                for text in read_line_chunks(_merge_rows(place, some)):
                     # The core counts how many profiles it merged; these are of one.
-                    yield Row(part, source, next(numbers), _SPREAD.sub(b' "spread": 1', text))
-        yield Note().row()
+                    yield PartialRow(part, source, next(numbers), _SPREAD.sub(b' "spread": 1', text))
+        yield TaskReport().to_row()
 
 
-def _merged(place: Path, rows: Iterator[Row]) -> Path:
+def _merge_rows(place: Path, rows: Iterator[PartialRow]) -> Path:
     """Return a file of the lines of one policy, in order, those of a key added: each task's were in order already."""
     names = (Path(place, str(number)) for number in count())
     paths: list[Path] = []
-    for _, some in groupby(rows, lambda row: row.place // PLACES):
+    for _, some in groupby(rows, lambda row: row.place // PLACES_PER_TASK):
         paths.append(next(names))
         with paths[-1].open("wb") as file:
             file.writelines(row.data for row in some)
     while len(paths) > 1:
-        few = [paths[start : start + _AT_ONCE] for start in range(0, len(paths), _AT_ONCE)]
-        paths = [_merged_few(some, next(names)) for some in few]
+        few = [paths[start : start + _MERGE_FAN_IN] for start in range(0, len(paths), _MERGE_FAN_IN)]
+        paths = [_merge_files(some, next(names)) for some in few]
     return paths[0]
 
 
-def _merged_few(paths: Sequence[Path], target: Path) -> Path:
-    _core.merge_profiles([str(path) for path in paths], MAX_LINE_BYTES, str(empty(target)), b"", Progress())
+def _merge_files(paths: Sequence[Path], target: Path) -> Path:
+    _core.merge_profiles([str(path) for path in paths], MAX_LINE_BYTES, str(create_empty_file(target)), b"", Progress())
     for path in paths:
         path.unlink()
     return target
 
 
 def build_profiles(
-    engine: Engine,
+    engine: SparkEngine,
     inputs: Iterable[str | PathLike[str]],
     outputs: Mapping[str, str | PathLike[str]],
     header: ProfileHeader,
@@ -118,18 +124,18 @@ def build_profiles(
     policies = list(outputs)
     if not policies:
         raise UsageError("no policies: nothing to count")
-    report = Report(problems=problems)
-    with whole_files(list(outputs.values())) as opened:
+    report = InputReport(problems=problems)
+    with atomic_files(list(outputs.values())) as opened:
         files = read_inputs(engine, list(inputs), None, columns)
-        work = ProfilePieces(policies, header.rules, suffixes, header.suffixes, len(files.names) == 1)
+        work = ProfileSplits(policies, header.rules, suffixes, header.suffixes, len(files.names) == 1)
         counted = engine.read(files, work)
-        add_tallies(counted.notes, files, report)
-        bounds = counted.bounds(engine.parts, engine.at_once, "page")
-        stage = engine.merge(counted, CutLines(bounds), len(bounds) + 1, ProfilePart())
+        add_line_stats(counted.reports, files, report)
+        bounds = counted.choose_bounds(engine.parts, engine.parallelism, "page")
+        stage = engine.merge(counted, LineCutter(bounds), len(bounds) + 1, MergeProfilePart())
         for policy, file in zip(policies, opened, strict=True):
-            file.write(replace(header, policy=policy).lines())
+            file.write(replace(header, policy=policy).to_lines())
         for row in stage.rows():
             opened[row.source].write(row.data)
-        counted.forget()
-        stage.forget()
+        counted.release()
+        stage.release()
     return report.counted

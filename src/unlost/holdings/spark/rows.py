@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
     from unlost._core import Tally
 
-SCHEMA = "part int, source int, place long, data binary"
+ROW_SCHEMA = "part int, source int, place long, data binary"
 """Of every frame but those that are read from files."""
 
-REPORT = -1
+REPORT_PART = -1
 """The part of rows that are about the work."""
 
-PLACES = 1 << 32
+PLACES_PER_TASK = 1 << 32
 """More rows than a task can make."""
 
-CHUNK = 1 << 20
+CHUNK_BYTES = 1 << 20
 """Bytes of a row, about."""
 
-_BATCH = 4 << 20
+_BATCH_BYTES = 4 << 20
 """Bytes of a batch, about."""
 
-_FOREIGN = "what was kept (--keep) is not ours, or damaged: name another folder, and begin again"
+_INVALID_REPORT = "what was kept (--keep) is not ours, or damaged: name another folder, and begin again"
 
 
-class Row(NamedTuple):
+class PartialRow(NamedTuple):
     """Some bytes of a result.
 
     part: which part of the result they belong to; `REPORT` for what is about the work.
@@ -45,7 +45,7 @@ class Row(NamedTuple):
     data: bytes
 
 
-class Edges(NamedTuple):
+class SplitEdges(NamedTuple):
     """Where a piece of a file begins, and its first and last key: whether pieces follow each other in order."""
 
     source: int
@@ -55,7 +55,7 @@ class Edges(NamedTuple):
 
 
 @dataclass(slots=True)
-class Note:
+class TaskReport:
     """What one task says about its work.
 
     tallies: for each piece of a file its source, where it begins, how many lines and bytes were put before it, and what
@@ -72,81 +72,81 @@ class Note:
 
     tallies: "list[tuple[int, int, int, int, Tally]]" = field(default_factory=list)
     samples: list[tuple[bytes, int]] = field(default_factory=list)
-    edges: list[Edges] = field(default_factory=list)
+    edges: list[SplitEdges] = field(default_factory=list)
     stated: dict[int, bytes] = field(default_factory=dict)
     summed: dict[int, bytes] = field(default_factory=dict)
-    apart: dict[int, bytes] = field(default_factory=dict)
+    shared_lines: dict[int, bytes] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     dates: tuple[str, str] | None = None
     maps: list[str] = field(default_factory=list)
     failure: tuple[str, str] | None = None
 
-    def row(self) -> Row:
+    def to_row(self) -> PartialRow:
         """Return it as what travels."""
-        return Row(REPORT, 0, 0, pickle.dumps(self))
+        return PartialRow(REPORT_PART, 0, 0, pickle.dumps(self))
 
     @staticmethod
-    def of(data: bytes) -> "Note":
+    def from_bytes(data: bytes) -> "TaskReport":
         """Return what a row has. Raises InputError for what is no note.
 
         Whoever can write to where it was kept could have written it, so nothing is run.
         """
         try:
-            note = _NoteReader(BytesIO(data)).load()
+            note = _TaskReportUnpickler(BytesIO(data)).load()
         except Exception as error:  # whatever reading rubbish comes to
-            raise InputError(_FOREIGN) from error
-        if not isinstance(note, Note):
-            raise InputError(_FOREIGN)
+            raise InputError(_INVALID_REPORT) from error
+        if not isinstance(note, TaskReport):
+            raise InputError(_INVALID_REPORT)
         return note
 
 
-class _NoteReader(pickle.Unpickler):
+class _TaskReportUnpickler(pickle.Unpickler):
     """Makes notes and edges, and nothing else."""
 
     def find_class(self, module: str, name: str) -> object:
         """Return one of the two classes. Raises TypeError for whatever else."""
-        if (module, name) in ((Note.__module__, "Note"), (Note.__module__, "Edges")):
-            return {"Note": Note, "Edges": Edges}[name]
+        if (module, name) in ((TaskReport.__module__, "TaskReport"), (TaskReport.__module__, "SplitEdges")):
+            return {"TaskReport": TaskReport, "SplitEdges": SplitEdges}[name]
         raise TypeError("expected a note")
 
 
-Work = Callable[[Iterator[Row]], Iterator[Row]]
+RowTransform = Callable[[Iterator[PartialRow]], Iterator[PartialRow]]
 """What a task does. It must give the same rows whenever it is done again."""
 
 
-def guarded(rows: Iterator[Row]) -> Iterator[Row]:
+def report_errors(rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
     """Yield rows; what is wrong with the input becomes a note, so that Spark does not try it again."""
     try:
         yield from rows
     except UnlostError as error:
-        yield Note(failure=(type(error).__name__, str(error))).row()
+        yield TaskReport(failure=(type(error).__name__, str(error))).to_row()
 
 
-def rows_in(batches: Iterable[Any]) -> Iterator[Row]:
+def read_batches(batches: Iterable[Any]) -> Iterator[PartialRow]:
     """Yield the rows of Arrow batches of `SCHEMA`."""
     for batch in batches:
-        columns = [batch.column(name).to_pylist() for name in Row._fields]
-        yield from map(Row._make, zip(*columns, strict=True))
+        columns = [batch.column(name).to_pylist() for name in PartialRow._fields]
+        yield from map(PartialRow._make, zip(*columns, strict=True))
 
 
-def batches_of(rows: Iterable[Row]) -> Iterator[Any]:
+def write_batches(rows: Iterable[PartialRow]) -> Iterator[Any]:
     """Yield Arrow batches of rows, none of which is much larger than it must be."""
     import pyarrow as pa  # noqa: PLC0415  an extra
 
     schema = pa.schema([("part", pa.int32()), ("source", pa.int32()), ("place", pa.int64()), ("data", pa.binary())])
 
-    def batch(some: list[Row]) -> Any:  # noqa: ANN401  pyarrow has no types
+    def batch(some: list[PartialRow]) -> Any:  # noqa: ANN401  pyarrow has no types
         columns = [
             pa.array(list(column), kind) for column, kind in zip(zip(*some, strict=True), schema.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    some: list[Row] = []
+    some: list[PartialRow] = []
     size = 0
     for row in rows:
         some.append(row)
         size += len(row.data)
-        if size >= _BATCH:
+        if size >= _BATCH_BYTES:
             yield batch(some)
             some, size = [], 0
     if some:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from unlost.errors import ClusterError, UsageError
-from unlost.holdings.spark.failures import explained
+from unlost.holdings.spark.failures import translate_spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +22,7 @@ _CONNECT_SECONDS = 5
 _EXECUTOR_SECONDS = 120
 """Clusters that start machines on demand take a minute."""
 
-_LOCAL = re.compile(r"local(-cluster)?(\[.*\])?")
+_LOCAL_MASTER = re.compile(r"local(-cluster)?(\[.*\])?")
 
 _CONF = {
     "spark.app.name": "unlost",
@@ -52,8 +52,8 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
         from pyspark.sql import SparkSession  # noqa: PLC0415  an extra
     except ImportError:
         raise UsageError("--engine spark needs PySpark: pip install 'unlost[spark]'") from None
-    _refuse_dead(master)
-    is_local = _LOCAL.fullmatch(master) is not None
+    _check_master(master)
+    is_local = _LOCAL_MASTER.fullmatch(master) is not None
     if is_local:
         # The same Python, and nobody else listens.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -61,14 +61,14 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
     builder = SparkSession.builder.master(master)
     for name, value in {**_CONF, **(conf or {})}.items():
         builder = builder.config(name, value)
-    with explained():
+    with translate_spark_errors():
         try:
             session = builder.getOrCreate()
         except Exception as error:  # whatever a Java that is not there makes of itself
             if type(error).__name__ in ("PySparkRuntimeError", "FileNotFoundError"):
-                raise ClusterError(_why_not_begun()) from error
+                raise ClusterError(_start_failure_message()) from error
             if "Could not parse Master URL" in str(error):
-                raise UsageError(_unknown(master)) from error
+                raise UsageError(_unknown_master_message(master)) from error
             raise
     try:
         _wait_for_executor(session, master)
@@ -78,23 +78,23 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
             session.stop()
 
 
-def _unknown(master: str) -> str:
+def _unknown_master_message(master: str) -> str:
     return f"{master[:60]}: expected a master such as spark://host:7077, yarn, k8s://… or local[*]"
 
 
-def _why_not_begun() -> str:
+def _start_failure_message() -> str:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         return "Java is missing: Spark needs Java 17 or newer (Debian: apt-get install default-jre-headless)"
     return "Spark did not start: above stands what it said; it needs Java 17 or newer, and for yarn HADOOP_CONF_DIR"
 
 
-def _refuse_dead(master: str) -> None:
+def _check_master(master: str) -> None:
     """Raise ClusterError if none of the hosts of `spark://host:port,host:port` takes a connection.
 
     Raises UsageError for what is no master at all, before Java begins and says so in its own way.
     """
-    if not (_LOCAL.fullmatch(master) or master == "yarn" or master.startswith(("spark://", "k8s://"))):
-        raise UsageError(_unknown(master))
+    if not (_LOCAL_MASTER.fullmatch(master) or master == "yarn" or master.startswith(("spark://", "k8s://"))):
+        raise UsageError(_unknown_master_message(master))
     if not master.startswith("spark://"):
         return
     hosts = master.removeprefix("spark://").split(",")
@@ -102,7 +102,7 @@ def _refuse_dead(master: str) -> None:
     for host in hosts:
         name, _, port = host.rpartition(":")
         if not name or not port.isdigit():
-            raise UsageError(_unknown(master))
+            raise UsageError(_unknown_master_message(master))
         try:
             socket.create_connection((name.strip("[]"), int(port)), _CONNECT_SECONDS).close()
         except OSError as error:
@@ -133,5 +133,5 @@ def _wait_for_executor(session: "SparkSession", master: str) -> None:
             "memory and processors (spark.executor.memory, spark.executor.cores)?"
         )
     if failures:
-        with explained():
+        with translate_spark_errors():
             raise failures[0]

@@ -13,21 +13,21 @@ from typing import Any
 from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.holdings.report import Report
-from unlost.holdings.spark.bounds import Level
-from unlost.holdings.spark.counting import count_rows, hint_is_foreign, read_inputs
-from unlost.holdings.spark.engine import CutLines, Engine, Stage, add_tallies
-from unlost.holdings.spark.files import chunks, empty, folder, samples
-from unlost.holdings.spark.pieces import HINT_SCHEME, Piece
-from unlost.holdings.spark.rows import PLACES, Note, Row
-from unlost.holdings.statistics.gathering import GatherOptions, exact_partial
-from unlost.holdings.statistics.partial import Partial, merged
+from unlost.holdings.report import InputReport
+from unlost.holdings.spark.bounds import CutLevel
+from unlost.holdings.spark.counting import count_split_rows, hint_is_foreign, read_inputs
+from unlost.holdings.spark.engine import LineCutter, SparkEngine, SparkStage, add_line_stats
+from unlost.holdings.spark.files import read_line_chunks, create_empty_file, task_directory, sample_keys
+from unlost.holdings.spark.pieces import LAYOUT_HINT_SCHEME, Split
+from unlost.holdings.spark.rows import PLACES_PER_TASK, TaskReport, PartialRow
+from unlost.holdings.statistics.gathering import IndexCountOptions, exact_counts
+from unlost.holdings.statistics.partial import IndexCounts, merge_counts
 
-_LINES, _COUNTED = 0, 1
+_LINES_SOURCE, _COUNTS_SOURCE = 0, 1
 """Sources of rows: lines that are brought together, and what was counted already."""
 
 
-def _part(options: GatherOptions) -> "_core.StatisticsPart":
+def _create_counter(options: IndexCountOptions) -> "_core.StatisticsPart":
     return _core.StatisticsPart(
         rules=options.rules,
         line_limit=MAX_LINE_BYTES,
@@ -38,125 +38,127 @@ def _part(options: GatherOptions) -> "_core.StatisticsPart":
     )
 
 
-def _counted(part: int, place: int, found: Mapping[str, Any], **other: object) -> Row:
+def _counts_row(part: int, place: int, found: Mapping[str, Any], **other: object) -> PartialRow:
     """Return what was counted as what travels."""
-    counted = replace(exact_partial(dict(found)), **other)  # type: ignore[arg-type]
-    return Row(part, _COUNTED, place, counted.to_json().encode())
+    counted = replace(exact_counts(dict(found)), **other)  # type: ignore[arg-type]
+    return PartialRow(part, _COUNTS_SOURCE, place, counted.to_json().encode())
 
 
 @dataclass(frozen=True, slots=True)
-class CountRows:
+class CountIndexRows:
     """Counts the rows of pieces: partial results are URI-Rs in order, each with what is known of its captures."""
 
-    options: GatherOptions
+    options: IndexCountOptions
 
-    def __call__(self, pieces: Iterator[Piece], task: int) -> Iterator[Row]:
+    def __call__(self, pieces: Iterator[Split], task: int) -> Iterator[PartialRow]:
         """Yield lines of URI-Rs, what was counted by row, and a note."""
-        note = Note()
-        part = _part(self.options)
+        note = TaskReport()
+        part = _create_counter(self.options)
         added = hints = 0
         for piece in pieces:
             if piece.kind == "map":
                 raise InputError(f"{piece.name}: a map, not an index: `unlost map check` says what is in it")
-            tally = count_rows(piece, part, self.options)
-            note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
-            added += piece.added
+            tally = count_split_rows(piece, part, self.options)
+            note.tallies.append((piece.source, piece.start, piece.prefix_bytes, piece.prefix_lines, tally))
+            added += piece.prefix_bytes
             hints += piece.has_hint and hint_is_foreign(self.options)
-        with folder() as place:
-            path = empty(Path(place, "uris"))
+        with task_directory() as place:
+            path = create_empty_file(Path(place, "uris"))
             found = part.write(path)
-            note.samples = samples(path)
-            for number, text in enumerate(chunks(path)):
-                yield Row(0, _LINES, task * PLACES + number, text)
-        foreign = {scheme: count - hints * (scheme == HINT_SCHEME) for scheme, count in found["schemes"]}
+            note.samples = sample_keys(path)
+            for number, text in enumerate(read_line_chunks(path)):
+                yield PartialRow(0, _LINES_SOURCE, task * PLACES_PER_TASK + number, text)
+        foreign = {scheme: count - hints * (scheme == LAYOUT_HINT_SCHEME) for scheme, count in found["schemes"]}
         found["schemes"] = [(scheme, count) for scheme, count in foreign.items() if count]
-        yield _counted(0, task * PLACES, found, text_bytes=found["text_bytes"] - added)
-        yield note.row()
+        yield _counts_row(0, task * PLACES_PER_TASK, found, text_bytes=found["text_bytes"] - added)
+        yield note.to_row()
 
 
 @dataclass(frozen=True, slots=True)
-class GatherHosts:
+class CountHostPaths:
     """Counts what is told of the paths of hosts, all of whose URI-Rs are here."""
 
-    options: GatherOptions
+    options: IndexCountOptions
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         """Yield a line for each host, what was counted, and a note."""
-        counter = _part(self.options)
+        counter = _create_counter(self.options)
         for row in rows:
             counter.add_runs(row.data)
-        with folder() as place:
-            path = empty(Path(place, "hosts"))
+        with task_directory() as place:
+            path = create_empty_file(Path(place, "hosts"))
             found = counter.gather(path)
-            note = Note(samples=samples(path))
-            for number, text in enumerate(chunks(path)):
+            note = TaskReport(samples=sample_keys(path))
+            for number, text in enumerate(read_line_chunks(path)):
                 # Parts follow each other where they are cut again.
-                yield Row(part, _LINES, part * PLACES + number, text)
-        yield _counted(part, part * PLACES, found)
-        yield note.row()
+                yield PartialRow(part, _LINES_SOURCE, part * PLACES_PER_TASK + number, text)
+        yield _counts_row(part, part * PLACES_PER_TASK, found)
+        yield note.to_row()
 
 
 @dataclass(frozen=True, slots=True)
-class CountHosts:
+class CountDomainHosts:
     """Counts what is told of the hosts of domains, all of which are here."""
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+    def __call__(self, part: int, rows: Iterator[PartialRow]) -> Iterator[PartialRow]:
         """Yield what was counted, and a note."""
         counter = _core.StatisticsHosts()
         for row in rows:
             counter.add_hosts(row.data)
-        yield _counted(part, 0, counter.finish())
-        yield Note().row()
+        yield _counts_row(part, 0, counter.finish())
+        yield TaskReport().to_row()
 
 
 @dataclass(frozen=True, slots=True)
-class _CutOnlyLines:
+class _LinesOnlyCutter:
     """Cuts lines, and leaves out what was counted already."""
 
-    cut: CutLines
+    cut: LineCutter
 
-    def __call__(self, row: Row) -> Iterator[Row]:
-        return self.cut(row) if row.source == _LINES else iter(())
+    def __call__(self, row: PartialRow) -> Iterator[PartialRow]:
+        return self.cut(row) if row.source == _LINES_SOURCE else iter(())
 
 
-def gather(
-    engine: Engine,
+def count_index(
+    engine: SparkEngine,
     inputs: Sequence[str | PathLike[str]],
-    options: GatherOptions | None = None,
+    options: IndexCountOptions | None = None,
     columns: Mapping[str, str] | None = None,
-) -> tuple[Partial, Report]:
+) -> tuple[IndexCounts, InputReport]:
     """Return what the inputs hold, in numbers, and what became of their lines.
 
     The numbers are those of `unlost.holdings.statistics.gathering.gather` of the same files in order. Only a host whose
     URI-Rs take more memory than `options` allow is counted in parts, as there, and perhaps in others.
     Raises InputError for an input that cannot be read, ClusterError if the cluster gives up.
     """
-    wanted = options or GatherOptions()
-    report = Report()
+    wanted = options or IndexCountOptions()
+    report = InputReport()
     files = read_inputs(engine, inputs, wanted.kind, columns)
-    read = engine.read(files, CountRows(wanted))
-    add_tallies(read.notes, files, report)
-    hosts = _brought_together(engine, read, "host", GatherHosts(wanted))
-    total = merged(_partials(read))
-    read.forget()
-    ends = _brought_together(engine, hosts, "domain", CountHosts())
+    read = engine.read(files, CountIndexRows(wanted))
+    add_line_stats(read.reports, files, report)
+    hosts = _merge_at(engine, read, "host", CountHostPaths(wanted))
+    total = merge_counts(_stage_counts(read))
+    read.release()
+    ends = _merge_at(engine, hosts, "domain", CountDomainHosts())
     for stage in (hosts, ends):
-        total = merged([total, *_partials(stage)])
-        stage.forget()
-    about = Partial(
+        total = merge_counts([total, *_stage_counts(stage)])
+        stage.release()
+    about = IndexCounts(
         files=len(files.names),
         lines=report.lines,
         filtered=report.filtered,
         problems=dict(report.problems.counts),
     )
-    return total.merge(about).in_order(), report
+    return total.merge(about).sorted_by_name(), report
 
 
-def _brought_together(engine: Engine, stage: Stage, level: Level, work: "GatherHosts | CountHosts") -> Stage:
-    bounds = stage.bounds(engine.parts, engine.at_once, level)
-    return engine.merge(stage, _CutOnlyLines(CutLines(bounds)), len(bounds) + 1, work)
+def _merge_at(
+    engine: SparkEngine, stage: SparkStage, level: CutLevel, work: "CountHostPaths | CountDomainHosts"
+) -> SparkStage:
+    bounds = stage.choose_bounds(engine.parts, engine.parallelism, level)
+    return engine.merge(stage, _LinesOnlyCutter(LineCutter(bounds)), len(bounds) + 1, work)
 
 
-def _partials(stage: Stage) -> Iterator[Partial]:
+def _stage_counts(stage: SparkStage) -> Iterator[IndexCounts]:
     """Yield what was counted, one after the other, so that memory is that of one."""
-    return (Partial.from_json(row.data.decode()) for row in stage.rows(_COUNTED))
+    return (IndexCounts.from_json(row.data.decode()) for row in stage.rows(_COUNTS_SOURCE))

@@ -2,22 +2,22 @@
 
 from dataclasses import dataclass
 
-from unlost.holdings.statistics.figures import Figures, reduction_curve
-from unlost.holdings.statistics.fits import lorenz
-from unlost.shown.charts import Axis, Series, bar_chart, line_chart
+from unlost.holdings.statistics.figures import IndexMetrics, reduction_curve
+from unlost.holdings.statistics.fits import lorenz_curve
+from unlost.shown.charts import ChartAxis, ChartSeries, bar_chart, line_chart
 
-_MOST_POINTS = 300  # of a curve: more cannot be seen
+_MAX_POINTS = 300  # of a curve: more cannot be seen
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class IndexChart:
     """A chart, and a sentence on how to read it."""
 
     svg: str
     caption: str
 
 
-def drawings(figures: Figures) -> dict[str, Drawing]:
+def draw_index_charts(figures: IndexMetrics) -> dict[str, IndexChart]:
     """Return all charts that have anything to show, by name."""
     made = {
         "growth": _growth(figures), "heaps": _heaps(figures), "years": _years(figures),
@@ -29,113 +29,115 @@ def drawings(figures: Figures) -> dict[str, Drawing]:
     return {name: drawing for name, drawing in made.items() if drawing.svg}
 
 
-def _growth(figures: Figures) -> Drawing:
+def _growth(figures: IndexMetrics) -> IndexChart:
     points = [(int(month[:4]) + (int(month[4:])) / 12, captures, uris) for month, captures, uris in figures.growth]
     series = [
-        Series("mementos", [(at, captures) for at, captures, _ in points]),
-        Series("URI-Rs", [(at, uris) for at, _, uris in points]),
+        ChartSeries("mementos", [(at, captures) for at, captures, _ in points]),
+        ChartSeries("URI-Rs", [(at, uris) for at, _, uris in points]),
     ]
     first = min((at for at, _, _ in points), default=0.0)
-    shifted = [Series(each.name, [(at - int(first), value) for at, value in each.points]) for each in series]
+    shifted = [ChartSeries(each.name, [(at - int(first), value) for at, value in each.points]) for each in series]
     svg = line_chart(
         "Growth: mementos and URI-Rs, month by month",
         shifted,
-        Axis(f"years since the beginning of {int(first)}"),
-        Axis(""),
+        ChartAxis(f"years since the beginning of {int(first)}"),
+        ChartAxis(""),
     )
-    return Drawing(svg, "Mementos and different URI-Rs that were there at the end of each month.")
+    return IndexChart(svg, "Mementos and different URI-Rs that were there at the end of each month.")
 
 
-def _heaps(figures: Figures) -> Drawing:
+def _heaps(figures: IndexMetrics) -> IndexChart:
     measured = [(float(captures), float(uris)) for _, captures, uris in figures.growth]
-    series = [Series("measured", measured)]
+    series = [ChartSeries("measured", measured)]
     caption = "URI-Rs against mementos as the archive grew."
     if figures.heaps and measured:
         law = figures.heaps
         fitted = [(x, law.a * x**law.b) for x, _ in (measured[0], measured[-1])]
-        series.append(Series(f"{law.a:.3g} · x^{law.b:.3f}", fitted, is_dashed=True))
+        series.append(ChartSeries(f"{law.a:.3g} · x^{law.b:.3f}", fitted, is_dashed=True))
         caption += f" Heaps' law fits with K = {law.a:.3g} and β = {law.b:.3f} (R² {law.r_squared:.3f})."
-    svg = line_chart("Heaps' law", series, Axis("mementos", log=True), Axis("URI-Rs", log=True))
-    return Drawing(svg, caption)
+    svg = line_chart("Heaps' law", series, ChartAxis("mementos", log=True), ChartAxis("URI-Rs", log=True))
+    return IndexChart(svg, caption)
 
 
-def _years(figures: Figures) -> Drawing:
+def _years(figures: IndexMetrics) -> IndexChart:
     bars = [(year.year, float(year.captures)) for year in figures.years]
-    return Drawing(bar_chart("Mementos by year", bars, Axis("mementos")), "Mementos of each year.")
+    return IndexChart(bar_chart("Mementos by year", bars, ChartAxis("mementos")), "Mementos of each year.")
 
 
-def _popularity(figures: Figures) -> Drawing:
-    points = lorenz(figures.counted.captures_by_uri) if figures.counted.captures_by_uri else []
+def _popularity(figures: IndexMetrics) -> IndexChart:
+    points = lorenz_curve(figures.counts.captures_by_uri) if figures.counts.captures_by_uri else []
     popular = [(1 - people, 1 - wealth) for people, wealth in reversed(points)]
     series = [
-        Series("most archived first", _thinned(popular)),
-        Series("least archived first (Lorenz)", _thinned(points)),
-        Series("if all were equal", [(0.0, 0.0), (1.0, 1.0)] if points else [], is_dashed=True),
+        ChartSeries("most archived first", _downsample(popular)),
+        ChartSeries("least archived first (Lorenz)", _downsample(points)),
+        ChartSeries("if all were equal", [(0.0, 0.0), (1.0, 1.0)] if points else [], is_dashed=True),
     ]
-    x, y = Axis("share of URI-Rs", is_share=True), Axis("share of mementos", is_share=True)
+    x, y = ChartAxis("share of URI-Rs", is_share=True), ChartAxis("share of mementos", is_share=True)
     svg = line_chart("Mementos over URI-Rs", series, x, y)
     share = round(100 * figures.pareto)
     caption = f"{share} % of URI-Rs have {100 - share} % of mementos; the Gini coefficient is {figures.gini:.2f}."
-    return Drawing(svg, caption)
+    return IndexChart(svg, caption)
 
 
-def _power_law(figures: Figures) -> Drawing:
-    counts = figures.counted.captures_by_uri
+def _power_law(figures: IndexMetrics) -> IndexChart:
+    counts = figures.counts.captures_by_uri
     total, above = sum(counts.values()), 0
     points = []
     for number in sorted(counts, reverse=True):
         above += counts[number]
         points.append((float(number), above / total))
-    series = [Series("measured", _thinned(points[::-1]))]
+    series = [ChartSeries("measured", _downsample(points[::-1]))]
     caption = "The share of URI-Rs with so many mementos or more."
     if figures.power_law:
         caption += f" As a power law its exponent is {figures.power_law.exponent:.2f}."
-    svg = line_chart("URI-Rs with many mementos", series, Axis("mementos", log=True), Axis("share of URI-Rs", log=True))
-    return Drawing(svg, caption)
+    svg = line_chart(
+        "URI-Rs with many mementos", series, ChartAxis("mementos", log=True), ChartAxis("share of URI-Rs", log=True)
+    )
+    return IndexChart(svg, caption)
 
 
-def _domains(figures: Figures) -> Drawing:
-    order = sorted(figures.counted.domains.items(), key=lambda item: (-item[1].captures, item[0]))[:14]
+def _domains(figures: IndexMetrics) -> IndexChart:
+    order = sorted(figures.counts.domains.items(), key=lambda item: (-item[1].captures, item[0]))[:14]
     bars = [(name[:12], float(each.captures)) for name, each in order]
-    return Drawing(
-        bar_chart("Top-level domains", bars, Axis("mementos", log=True)),
+    return IndexChart(
+        bar_chart("Top-level domains", bars, ChartAxis("mementos", log=True)),
         "Mementos of the largest domains (powers of ten).",
     )
 
 
-def _reduction(figures: Figures, kind: str) -> Drawing:
+def _reduction(figures: IndexMetrics, kind: str) -> IndexChart:
     series = [
-        Series(name, [(float(nodes), saved) for nodes, saved in reduction_curve(prefixes, figures.counted.pages)])
+        ChartSeries(name, [(float(nodes), saved) for nodes, saved in reduction_curve(prefixes, figures.counts.pages)])
         for name, (prefixes, _) in figures.levels.items()
         if name.startswith(kind) and name not in ("H1", "P0") and prefixes
     ][:6]
     what = "hosts" if kind == "H" else "paths"
     svg = line_chart(
-        f"Reduction by rolling up {what}", series, Axis("prefixes rolled up, largest first", log=True),
-        Axis("share of keys saved", is_share=True),
+        f"Reduction by rolling up {what}", series, ChartAxis("prefixes rolled up, largest first", log=True),
+        ChartAxis("share of keys saved", is_share=True),
     )  # fmt: skip
-    return Drawing(svg, f"Keys that are saved as the largest prefixes of {what} become one key each, by depth.")
+    return IndexChart(svg, f"Keys that are saved as the largest prefixes of {what} become one key each, by depth.")
 
 
-def _children(figures: Figures, kind: str) -> Drawing:
+def _children(figures: IndexMetrics, kind: str) -> IndexChart:
     series = []
     for name, (_, children) in figures.levels.items():
         total = sum(number * times for number, times in children.items())
         if name.startswith(kind) and name not in ("H1", "H2", "P0") and total:
             curve = reduction_curve(children, total)
-            series.append(Series(name, [(float(nodes), saved) for nodes, saved in curve]))
+            series.append(ChartSeries(name, [(float(nodes), saved) for nodes, saved in curve]))
     what = "hosts" if kind == "H" else "paths"
     svg = line_chart(
         f"Children saved by rolling up parents of {what}", series[:6],
-        Axis("parents rolled up, largest first", log=True),
-        Axis("share of children saved", is_share=True),
+        ChartAxis("parents rolled up, largest first", log=True),
+        ChartAxis("share of children saved", is_share=True),
     )  # fmt: skip
-    return Drawing(svg, "The same for immediate children, as parents with most of them are rolled up.")
+    return IndexChart(svg, "The same for immediate children, as parents with most of them are rolled up.")
 
 
-def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _downsample(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Return so many of the points that nobody sees the difference, the first and the last among them."""
-    if len(points) <= _MOST_POINTS:
+    if len(points) <= _MAX_POINTS:
         return points
-    step = (len(points) - 1) / (_MOST_POINTS - 1)
-    return [points[round(at * step)] for at in range(_MOST_POINTS)]
+    step = (len(points) - 1) / (_MAX_POINTS - 1)
+    return [points[round(at * step)] for at in range(_MAX_POINTS)]

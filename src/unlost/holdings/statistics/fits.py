@@ -7,7 +7,7 @@ from math import exp, log, sqrt
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class DistributionSummary:
     """Of some numbers: how many there are, their sum, the largest, mean, median and standard deviation (of all)."""
 
     count: int
@@ -18,7 +18,7 @@ class Summary:
     deviation: float
 
 
-def summary(counts: Mapping[int, int]) -> Summary:
+def summarize_distribution(counts: Mapping[int, int]) -> DistributionSummary:
     """Return what numbers are like, from how often each occurs.
 
     >>> summary({1: 3, 5: 1})
@@ -26,11 +26,11 @@ def summary(counts: Mapping[int, int]) -> Summary:
     """
     count = sum(counts.values())
     if not count:
-        return Summary(0, 0, 0, 0.0, 0.0, 0.0)
+        return DistributionSummary(0, 0, 0, 0.0, 0.0, 0.0)
     total = sum(number * times for number, times in counts.items())
     mean = total / count
     variance = sum(times * (number - mean) ** 2 for number, times in counts.items()) / count
-    return Summary(count, total, max(counts), mean, _median(counts, count), sqrt(variance))
+    return DistributionSummary(count, total, max(counts), mean, _median(counts, count), sqrt(variance))
 
 
 def _median(counts: Mapping[int, int], count: int) -> float:
@@ -43,7 +43,7 @@ def _median(counts: Mapping[int, int], count: int) -> float:
     return sum(found) / len(found)
 
 
-def gini(counts: Mapping[int, int]) -> float:
+def gini_coefficient(counts: Mapping[int, int]) -> float:
     """Return how unequal numbers are: 0 if all are the same, towards 1 if one has everything.
 
     >>> gini({3: 10}), round(gini({0: 3, 1: 1}), 2)
@@ -52,11 +52,11 @@ def gini(counts: Mapping[int, int]) -> float:
     if not any(number * times for number, times in counts.items()):
         return 0.0
     # Twice the area below the Lorenz curve, which is straight where numbers are equal.
-    area = sum((b[0] - a[0]) * (a[1] + b[1]) for a, b in _steps(lorenz(counts)))
+    area = sum((b[0] - a[0]) * (a[1] + b[1]) for a, b in _segments(lorenz_curve(counts)))
     return max(0.0, 1 - area)
 
 
-def lorenz(counts: Mapping[int, int]) -> list[tuple[float, float]]:
+def lorenz_curve(counts: Mapping[int, int]) -> list[tuple[float, float]]:
     """Return the Lorenz curve: what share of the sum the smallest so many have, from (0, 0) to (1, 1)."""
     count = sum(counts.values())
     total = sum(number * times for number, times in counts.items())
@@ -77,8 +77,8 @@ def pareto_break(counts: Mapping[int, int]) -> float:
     if not any(number * times for number, times in counts.items()):
         return 0.5
     # From the top: (1 - people, 1 - wealth); the place where both add to one.
-    points = [(1 - people, 1 - wealth) for people, wealth in reversed(lorenz(counts))]
-    for (x0, y0), (x1, y1) in _steps(points):
+    points = [(1 - people, 1 - wealth) for people, wealth in reversed(lorenz_curve(counts))]
+    for (x0, y0), (x1, y1) in _segments(points):
         if x1 + y1 >= 1:
             rise = (x1 - x0) + (y1 - y0)
             part = (1 - x0 - y0) / rise if rise else 0.0
@@ -87,7 +87,7 @@ def pareto_break(counts: Mapping[int, int]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class PowerCurve:
     """A curve y = a·x^b that was fitted, and how much of the variance (of logarithms) it explains."""
 
     a: float
@@ -95,7 +95,7 @@ class Law:
     r_squared: float
 
 
-def fit_law(points: Iterable[tuple[float, float]]) -> Law | None:
+def fit_power_curve(points: Iterable[tuple[float, float]]) -> PowerCurve | None:
     """Return the curve a·x^b through points, by least squares of logarithms; None if fewer than two can be used.
 
     >>> law = fit_law([(x, 3 * x**0.5) for x in (1, 10, 100)])
@@ -109,37 +109,37 @@ def fit_law(points: Iterable[tuple[float, float]]) -> Law | None:
     slope = sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
     spread = sum((y - mean_y) ** 2 for _, y in logs)
     rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in logs)
-    return Law(exp(mean_y - slope * mean_x), slope, 1 - rest / spread if spread else 1.0)
+    return PowerCurve(exp(mean_y - slope * mean_x), slope, 1 - rest / spread if spread else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class PowerLaw:
+class PowerLawFit:
     """Of numbers: how fast large ones become rare.
 
     exponent: of p(n) ∝ n^-exponent for all n from `least` on. error: its standard error. count: numbers from there on.
     """
 
     exponent: float
-    least: int
+    minimum: int
     error: float
     count: int
 
 
-def fit_power_law(counts: Mapping[int, int], least: int = 1) -> PowerLaw | None:
+def fit_power_law(counts: Mapping[int, int], minimum: int = 1) -> PowerLawFit | None:
     """Return the exponent that makes the numbers most likely (discrete, from `least` on); None if all are the same.
 
     >>> fit = fit_power_law({1: 6079, 2: 1520, 3: 675, 4: 380, 5: 243, 6: 169, 7: 124, 8: 95, 9: 75, 10: 61})
     >>> 2.0 < fit.exponent < 2.3
     True
     """
-    used = {number: times for number, times in counts.items() if number >= least}
+    used = {number: times for number, times in counts.items() if number >= minimum}
     count = sum(used.values())
     if len(used) < 2:
         return None
     mean_log = sum(times * log(number) for number, times in used.items()) / count
-    logs = [log(n) for n in range(least, least + _TERMS)]
+    logs = [log(n) for n in range(minimum, minimum + _SUMMED_TERMS)]
     low, high = 1.0001, 30.0
-    while high - low > _EXACT:  # the likelihood has one peak: where the slope is 0, found by halving
+    while high - low > _EXPONENT_TOLERANCE:  # the likelihood has one peak: where the slope is 0, found by halving
         middle = (low + high) / 2
         if _mean_log(middle, logs) > mean_log:
             low = middle
@@ -148,11 +148,11 @@ def fit_power_law(counts: Mapping[int, int], least: int = 1) -> PowerLaw | None:
     exponent = (low + high) / 2
     step = 1e-4
     bend = (_mean_log(exponent - step, logs) - _mean_log(exponent + step, logs)) / (2 * step)
-    return PowerLaw(exponent, least, 1 / sqrt(count * bend) if bend > 0 else 0.0, count)
+    return PowerLawFit(exponent, minimum, 1 / sqrt(count * bend) if bend > 0 else 0.0, count)
 
 
-_TERMS = 2000  # summed one by one; what is beyond is an integral
-_EXACT = 1e-9
+_SUMMED_TERMS = 2000  # summed one by one; what is beyond is an integral
+_EXPONENT_TOLERANCE = 1e-9
 
 
 def _mean_log(exponent: float, logs: Sequence[float]) -> float:
@@ -168,5 +168,5 @@ def _mean_log(exponent: float, logs: Sequence[float]) -> float:
     return (weighted + tail * (log(start) + 1 / slope)) / (total + tail)
 
 
-def _steps(points: Sequence[tuple[float, float]]) -> Iterable[tuple[tuple[float, float], tuple[float, float]]]:
+def _segments(points: Sequence[tuple[float, float]]) -> Iterable[tuple[tuple[float, float], tuple[float, float]]]:
     return pairwise(points)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.ukvs import Header
+from unlost.formats.ukvs import UkvsHeader
 from unlost.holdings.inputs import count_inputs
-from unlost.holdings.report import Report
-from unlost.holdings.rows import RowOptions
-from unlost.holdings.statistics.partial import BusyHost, BusyPage, Domain, Level, Partial, Year
-from unlost.holdings.work import Watch, watched
+from unlost.holdings.report import InputReport
+from unlost.holdings.rows import InputOptions
+from unlost.holdings.statistics.partial import TopHost, TopPage, DomainCounts, DepthCounts, IndexCounts, YearCounts
+from unlost.holdings.work import ProgressCallback, run_with_progress
 
 if TYPE_CHECKING:
     from unlost._core import Progress, RowColumns, Tally
@@ -23,7 +23,7 @@ STUDY_STATUS, STUDY_MIME, STUDY_EXCLUDE = "200", "text/html", ("robots", "sitema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GatherOptions(RowOptions):
+class IndexCountOptions(InputOptions):
     """What is counted, and how.
 
     memory: how many bytes the URI-Rs of one host may take before they are written to temporary files. Neither it nor
@@ -34,32 +34,40 @@ class GatherOptions(RowOptions):
     sampled: int | None = None
 
 
-def gather(
-    inputs: Sequence[str | PathLike[str]], options: GatherOptions | None = None, watch: Watch | None = None
-) -> tuple[Partial, Report]:
+def count_index(
+    inputs: Sequence[str | PathLike[str]],
+    options: IndexCountOptions | None = None,
+    on_progress: ProgressCallback | None = None,
+) -> tuple[IndexCounts, InputReport]:
     """Return what the inputs hold, in numbers, and what became of their lines.
 
     Exact if every host's rows stand together, over all inputs, as those of sorted indexes do. Raises UnsortedError as
     soon as one does not, and InputError if an input cannot be read at all.
     """
-    return _gather(inputs, options or GatherOptions(), watch, is_estimated=False)
+    return _count(inputs, options or IndexCountOptions(), on_progress, is_estimated=False)
 
 
-def estimate(
-    inputs: Sequence[str | PathLike[str]], options: GatherOptions | None = None, watch: Watch | None = None
-) -> tuple[Partial, Report]:
+def estimate_index(
+    inputs: Sequence[str | PathLike[str]],
+    options: IndexCountOptions | None = None,
+    on_progress: ProgressCallback | None = None,
+) -> tuple[IndexCounts, InputReport]:
     """Return the same of inputs in any order.
 
     What is counted by row is exact. What is told of URI-Rs, keys and hosts is estimated: their numbers by sketches
     (`errors` has bounds that hold in 95 of 100 cases), the others from a sample of URI-Rs, all of whose rows are seen.
     """
-    return _gather(inputs, options or GatherOptions(), watch, is_estimated=True)
+    return _count(inputs, options or IndexCountOptions(), on_progress, is_estimated=True)
 
 
-def _gather(
-    inputs: Sequence[str | PathLike[str]], wanted: GatherOptions, watch: Watch | None, *, is_estimated: bool
-) -> tuple[Partial, Report]:
-    counter = _Counter(
+def _count(
+    inputs: Sequence[str | PathLike[str]],
+    wanted: IndexCountOptions,
+    watch: ProgressCallback | None,
+    *,
+    is_estimated: bool,
+) -> tuple[IndexCounts, InputReport]:
+    counter = _GathererSink(
         _core.StatisticsGatherer(
             rules=wanted.rules,
             line_limit=MAX_LINE_BYTES,
@@ -73,9 +81,9 @@ def _gather(
             sampled=wanted.sampled,
         )
     )
-    report = Report()
+    report = InputReport()
 
-    def work(progress: "Progress") -> Partial:
+    def work(progress: "Progress") -> IndexCounts:
         count_inputs(
             inputs,
             counter,
@@ -84,24 +92,24 @@ def _gather(
             kind=wanted.kind,
             column=wanted.column,
             host=wanted.host,
-            map_like=Header((), {}, ("surt",), ("frequency",), {}),
+            expected_header=UkvsHeader((), {}, ("surt",), ("frequency",), {}),
             allow_partial=wanted.allow_partial,
             max_bad=wanted.max_bad,
         )
         found = counter.gatherer.finish()
         about_files = {"files": len(inputs), "lines": report.lines, "filtered": report.filtered}
-        rows = {**_rows(found), **about_files, "problems": dict(report.problems.counts)}
-        return Partial(**rows, **(_estimated(found) if is_estimated else _exact(found)))
+        rows = {**_row_counts(found), **about_files, "problems": dict(report.problems.counts)}
+        return IndexCounts(**rows, **(_estimated_fields(found) if is_estimated else _exact_fields(found)))
 
-    return watched(work, watch), report
+    return run_with_progress(work, watch), report
 
 
-def exact_partial(found: dict[str, Any]) -> Partial:
+def exact_counts(found: dict[str, Any]) -> IndexCounts:
     """Return what the core counted of a part, but for what is known of files only."""
-    return Partial(**_rows(found), **_exact(found))
+    return IndexCounts(**_row_counts(found), **_exact_fields(found))
 
 
-class _Counter:
+class _GathererSink:
     """Feeds the core."""
 
     def __init__(self, gatherer: "_core.StatisticsGatherer") -> None:
@@ -123,13 +131,13 @@ class _Counter:
         raise InputError(f"{path}: a map, not an index: `unlost map check` says what is in it")
 
 
-def _rows(found: dict[str, Any]) -> dict[str, Any]:
+def _row_counts(found: dict[str, Any]) -> dict[str, Any]:
     """Return what was counted by row, with texts for bytes."""
     year_uris, new_uris = dict(found["year_uris"]), dict(found["new_uris"])
     scale = 1 / found.get("sampled", 1)
     captures, classes = dict(found["months"]), dict(found["years"])
     return {
-        **{name: found[name] for name in _NUMBERS},
+        **{name: found[name] for name in _NUMBER_FIELDS},
         "foreign": dict(sorted(found["schemes"])),
         "first": _date(found["first"]),
         "last": _date(found["last"]),
@@ -139,7 +147,7 @@ def _rows(found: dict[str, Any]) -> dict[str, Any]:
             for month in sorted(captures.keys() | new_uris.keys())
         },
         "years": {
-            str(year): Year(round(scale * year_uris.get(year, 0)), tuple(classes.get(year, _NO_CLASSES)))
+            str(year): YearCounts(round(scale * year_uris.get(year, 0)), tuple(classes.get(year, _NO_CLASSES)))
             for year in sorted(classes.keys() | year_uris.keys())
         },
         "captures_by_uri": {number: round(scale * times) for number, times in found["captures_by_uri"]},
@@ -148,48 +156,48 @@ def _rows(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _exact(found: dict[str, Any]) -> dict[str, Any]:
+def _exact_fields(found: dict[str, Any]) -> dict[str, Any]:
     """Return what was counted by URI-R, key and host."""
     return {
         **{name: found[name] for name in ("uris", "pages", "hosts")},
-        **{name: tuple(found[name]) for name in _DEPTHS},
-        "domains": {_text(name): Domain(*counts) for name, counts in found["domains"]},
-        "ip": Domain(*found["ip"]),
-        "levels": {name: Level(dict(prefixes), dict(children)) for name, prefixes, children in found["levels"]},
-        "busy_pages": tuple(BusyPage(_text(key), *counts) for key, *counts in found["busy_pages"]),
-        "busy_hosts": tuple(BusyHost(_text(host), *counts) for host, *counts in found["busy_hosts"]),
+        **{name: tuple(found[name]) for name in _DEPTH_FIELDS},
+        "domains": {_text(name): DomainCounts(*counts) for name, counts in found["domains"]},
+        "ip": DomainCounts(*found["ip"]),
+        "levels": {name: DepthCounts(dict(prefixes), dict(children)) for name, prefixes, children in found["levels"]},
+        "busy_pages": tuple(TopPage(_text(key), *counts) for key, *counts in found["busy_pages"]),
+        "busy_hosts": tuple(TopHost(_text(host), *counts) for host, *counts in found["busy_hosts"]),
     }
 
 
-def _estimated(found: dict[str, Any]) -> dict[str, Any]:
+def _estimated_fields(found: dict[str, Any]) -> dict[str, Any]:
     """Return what was estimated of URI-Rs, keys and hosts."""
     errors = {name: (low, high) for name in ("uris", "pages", "hosts", "ips") for _, low, high in [found[name]]}
     tops = {name: (0, found[f"{name}_error"]) for name in ("busy_pages", "busy_hosts")}
     return {
         **{name: found[name][0] for name in ("uris", "pages", "hosts")},
         "errors": {**errors, **tops},
-        **{name: tuple(found[name]) for name in _DEPTHS},
+        **{name: tuple(found[name]) for name in _DEPTH_FIELDS},
         "sampled": found["sampled"],
         "sampled_pages": found["sampled_pages"],
-        "domains": {_text(name): Domain(captures) for name, captures in sorted(found["domains"])},
-        "ip": Domain(found["ip_captures"], hosts=found["ips"][0]),
+        "domains": {_text(name): DomainCounts(captures) for name, captures in sorted(found["domains"])},
+        "ip": DomainCounts(found["ip_captures"], hosts=found["ips"][0]),
         "estimated_depths": {name: tuple(counts) for name, *counts in found["levels"] if counts[0]},
-        "busy_pages": tuple(_with_host(busy, found["sampled"]) for busy in found["busy_pages"]),
-        "busy_hosts": tuple(BusyHost(host, low, 0) for host, low, _ in found["busy_hosts"]),
+        "busy_pages": tuple(_top_page_with_host(busy, found["sampled"]) for busy in found["busy_pages"]),
+        "busy_hosts": tuple(TopHost(host, low, 0) for host, low, _ in found["busy_hosts"]),
     }
 
 
-def _with_host(busy: tuple[str, int, int, int], share: float) -> BusyPage:
+def _top_page_with_host(busy: tuple[str, int, int, int], share: float) -> TopPage:
     """Return a URI-R with what its host has, by the others of it, and their captures, in a sample of this share."""
     key, captures, others, others_captures = busy
     if not others and share < 1:
-        return BusyPage(key, captures, 0, 0)
-    return BusyPage(key, captures, captures + round(others_captures / share), 1 + round(others / share))
+        return TopPage(key, captures, 0, 0)
+    return TopPage(key, captures, captures + round(others_captures / share), 1 + round(others / share))
 
 
-_DEPTHS = ("page_depths", "hosts_by_depth", "pages_by_host_depth")
+_DEPTH_FIELDS = ("page_depths", "hosts_by_depth", "pages_by_host_depth")
 _NO_CLASSES = (0,) * 6
-_NUMBERS = ("text_bytes", "captures", "record_bytes", "sized", "odd_dates", "further_kinds")
+_NUMBER_FIELDS = ("text_bytes", "captures", "record_bytes", "sized", "odd_dates", "further_kinds")
 
 
 def _text(value: bytes) -> str:

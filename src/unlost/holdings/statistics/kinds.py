@@ -2,19 +2,19 @@
 
 import re
 
-GROUPS = (
+MEDIA_GROUPS = (
     "HTML", "Image", "CSS", "JavaScript", "JSON", "XML", "Text", "PDF", "Font", "Audio", "Video", "Revisit", "Other",
 )  # fmt: skip
 """Groups of media types, in the order of tables."""
 
-CLASSES = ("2XX", "3XX", "4XX", "5XX", "Other")
+STATUS_CLASSES = ("2XX", "3XX", "4XX", "5XX", "Other")
 """Classes of statuses."""
 
 _TYPE = re.compile(r"[a-z0-9!#$&^_.+*-]{1,127}/[a-z0-9!#$&^_.+*-]{1,127}(\s*;.*)?", re.IGNORECASE | re.DOTALL)
 _STATUS = re.compile(r"[1-5]\d\d", re.ASCII)
-_NONE = ("", "-")
+_ABSENT_VALUES = ("", "-")
 # The first pattern that is found decides.
-_PATTERNS = (
+_GROUP_PATTERNS = (
     ("Revisit", re.compile(r"warc/revisit")),
     ("HTML", re.compile(r"html")),
     ("CSS", re.compile(r"text/css")),
@@ -30,33 +30,33 @@ _PATTERNS = (
 )
 
 
-def group_of(mime: str) -> str:
+def media_group(mime: str) -> str:
     """Return the group of a media type.
 
     >>> group_of("text/html; charset=utf-8"), group_of("image/svg+xml"), group_of("unk"), group_of("warc/revisit")
     ('HTML', 'Image', 'Other', 'Revisit')
     """
     lower = mime.lower()
-    return next((group for group, pattern in _PATTERNS if pattern.search(lower)), "Other")
+    return next((group for group, pattern in _GROUP_PATTERNS if pattern.search(lower)), "Other")
 
 
-def class_of(status: str) -> str:
+def status_class(status: str) -> str:
     """Return the class of a status.
 
     >>> class_of("204"), class_of("-"), class_of("99"), class_of("101")
     ('2XX', 'Other', 'Other', 'Other')
     """
     found = f"{status[0]}XX" if _STATUS.fullmatch(status) else "Other"
-    return found if found in CLASSES else "Other"
+    return found if found in STATUS_CLASSES else "Other"
 
 
-def is_type(mime: str) -> bool:
+def is_media_type(mime: str) -> bool:
     """Return whether it has the form of a media type, or says that there is none.
 
     >>> is_type("text/html;charset=x"), is_type(""), is_type("text"), is_type("text/html,text/html")
     (True, True, False, False)
     """
-    return mime in _NONE or bool(_TYPE.fullmatch(mime))
+    return mime in _ABSENT_VALUES or bool(_TYPE.fullmatch(mime))
 
 
 def is_status(status: str) -> bool:
@@ -65,4 +65,4 @@ def is_status(status: str) -> bool:
     >>> is_status("200"), is_status("-"), is_status("0"), is_status("2000"), is_status("OK")
     (True, True, False, False, False)
     """
-    return status in _NONE or bool(_STATUS.fullmatch(status))
+    return status in _ABSENT_VALUES or bool(_STATUS.fullmatch(status))

@@ -11,26 +11,26 @@ from typing import Any, TypeVar
 from unlost import _core
 from unlost.errors import InputError
 
-VERSION = 2
+COUNTS_VERSION = 2
 """Of the form in which parts are kept."""
 
-MOST_KEPT = 100
+MAX_TOP_ENTRIES = 100
 """The most archived URI-Rs and hosts that a part remembers."""
 
-SAMPLES = 10
+MAX_SAMPLES = 10
 """Captures that are kept to look at."""
 
-Counts = dict[int, int]
+Histogram = dict[int, int]
 """How often which number occurred."""
 
 
 K = TypeVar("K")
 V = TypeVar("V")
-B = TypeVar("B", "BusyPage", "BusyHost")
+B = TypeVar("B", "TopPage", "TopHost")
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class DomainCounts:
     """A top-level domain, or all IP addresses: its captures, URI-Rs, pages, hosts and second-level domains."""
 
     captures: int = 0
@@ -39,14 +39,14 @@ class Domain:
     hosts: int = 0
     children: int = 0
 
-    def plus(self, other: "Domain") -> "Domain":
+    def add(self, other: "DomainCounts") -> "DomainCounts":
         """Return both together."""
-        mine, more = _values(self), _values(other)
-        return Domain(*(a + b for a, b in zip(mine, more, strict=True)))
+        mine, more = _domain_values(self), _domain_values(other)
+        return DomainCounts(*(a + b for a, b in zip(mine, more, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
-class Year:
+class YearCounts:
     """Of a year: URI-Rs with captures of it, and captures by class of status: none or odd, then 1xx to 5xx."""
 
     uris: int
@@ -54,15 +54,15 @@ class Year:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class DepthCounts:
     """A depth of the tree: how many prefixes have how many pages, how many nodes above have how many children."""
 
-    prefixes: Counts = field(default_factory=dict)
-    children: Counts = field(default_factory=dict)
+    prefixes: Histogram = field(default_factory=dict)
+    children: Histogram = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class BusyPage:
+class TopPage:
     """A URI-R with many captures: its key, and captures and URI-Rs of its host, 0 if nothing is known of these."""
 
     key: str
@@ -72,7 +72,7 @@ class BusyPage:
 
 
 @dataclass(frozen=True, slots=True)
-class BusyHost:
+class TopHost:
     """A host with many captures."""
 
     host: str
@@ -81,7 +81,7 @@ class BusyHost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Partial:
+class IndexCounts:
     """What was counted in a part of an index.
 
     lines, text_bytes: all that was read, headers and all. files: how many.
@@ -120,20 +120,20 @@ class Partial:
     kinds: Mapping[tuple[str, str], int] = field(default_factory=dict)
     further_kinds: int = 0
     months: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    years: Mapping[str, Year] = field(default_factory=dict)
+    years: Mapping[str, YearCounts] = field(default_factory=dict)
     uris: int = 0
     pages: int = 0
     hosts: int = 0
-    captures_by_uri: Counts = field(default_factory=dict)
+    captures_by_uri: Histogram = field(default_factory=dict)
     path_query: tuple[int, ...] = (0,) * 36
     page_depths: tuple[int, ...] = (0,) * 12
     hosts_by_depth: tuple[int, ...] = (0,) * 12
     pages_by_host_depth: tuple[int, ...] = (0,) * 12
-    domains: Mapping[str, Domain] = field(default_factory=dict)
-    ip: Domain = field(default_factory=Domain)
-    levels: Mapping[str, Level] = field(default_factory=dict)
-    busy_pages: tuple[BusyPage, ...] = ()
-    busy_hosts: tuple[BusyHost, ...] = ()
+    domains: Mapping[str, DomainCounts] = field(default_factory=dict)
+    ip: DomainCounts = field(default_factory=DomainCounts)
+    levels: Mapping[str, DepthCounts] = field(default_factory=dict)
+    busy_pages: tuple[TopPage, ...] = ()
+    busy_hosts: tuple[TopHost, ...] = ()
     samples: tuple[tuple[str, str], ...] = ()
     errors: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     sampled: float = 1.0
@@ -145,7 +145,7 @@ class Partial:
         """Whether the index was in no order, so that sketches and a sample had to do."""
         return bool(self.errors)
 
-    def merge(self, other: "Partial") -> "Partial":
+    def merge(self, other: "IndexCounts") -> "IndexCounts":
         """Return what both parts come to together. Raises InputError for estimates, which do not add up.
 
         >>> Partial(captures=3, kinds={("a", "b"): 3}).merge(Partial(captures=4, kinds={("a", "b"): 4})).kinds
@@ -155,40 +155,50 @@ class Partial:
             raise InputError("estimates do not add up: sort the index, or gather all of it at once")
         dates = [each.first for each in (self, other) if each.first]
         alike: dict[str, Any] = {
-            **{name: getattr(self, name) + getattr(other, name) for name in _SUMS},
-            **{name: _added(getattr(self, name), getattr(other, name)) for name in _TALLIES},
-            **{name: _paired(getattr(self, name), getattr(other, name)) for name in _ROWS},
+            **{name: getattr(self, name) + getattr(other, name) for name in _SUMMED_FIELDS},
+            **{name: _add_mappings(getattr(self, name), getattr(other, name)) for name in _MAPPING_FIELDS},
+            **{name: _add_vectors(getattr(self, name), getattr(other, name)) for name in _VECTOR_FIELDS},
         }
-        return Partial(
+        return IndexCounts(
             **alike,
             first=min(dates, default=""),
             last=max(self.last, other.last),
-            months=_joined(self.months, other.months, lambda a, b: (a[0] + b[0], a[1] + b[1])),
-            years=_joined(self.years, other.years, lambda a, b: Year(a.uris + b.uris, _paired(a.classes, b.classes))),
-            domains=_joined(self.domains, other.domains, Domain.plus),
-            ip=self.ip.plus(other.ip),
-            levels=_joined(
+            months=_merge_mappings(self.months, other.months, lambda a, b: (a[0] + b[0], a[1] + b[1])),
+            years=_merge_mappings(
+                self.years, other.years, lambda a, b: YearCounts(a.uris + b.uris, _add_vectors(a.classes, b.classes))
+            ),
+            domains=_merge_mappings(self.domains, other.domains, DomainCounts.add),
+            ip=self.ip.add(other.ip),
+            levels=_merge_mappings(
                 self.levels,
                 other.levels,
-                lambda a, b: Level(_added(a.prefixes, b.prefixes), _added(a.children, b.children)),
+                lambda a, b: DepthCounts(_add_mappings(a.prefixes, b.prefixes), _add_mappings(a.children, b.children)),
             ),
-            busy_pages=_first(self.busy_pages + other.busy_pages),
-            busy_hosts=_first(self.busy_hosts + other.busy_hosts),
-            samples=tuple(sorted({*self.samples, *other.samples}, key=_lot)[:SAMPLES]),
+            busy_pages=_top_entries(self.busy_pages + other.busy_pages),
+            busy_hosts=_top_entries(self.busy_hosts + other.busy_hosts),
+            samples=tuple(sorted({*self.samples, *other.samples}, key=_sample_rank)[:MAX_SAMPLES]),
         )
 
-    def in_order(self) -> "Partial":
+    def sorted_by_name(self) -> "IndexCounts":
         """Return the same with everything in the order of its names, as it is if all was gathered at once."""
-        levels = {name: Level(_ordered(each.prefixes), _ordered(each.children)) for name, each in self.levels.items()}
-        ordered: dict[str, Any] = {name: _ordered(getattr(self, name)) for name in _ORDERED}
+        levels = {
+            name: DepthCounts(_sorted_mapping(each.prefixes), _sorted_mapping(each.children))
+            for name, each in self.levels.items()
+        }
+        ordered: dict[str, Any] = {name: _sorted_mapping(getattr(self, name)) for name in _SORTED_FIELDS}
         return replace(self, levels=levels, **ordered)
 
     def to_json(self) -> str:
         """Return it as one line of JSON, the same for the same numbers."""
-        return dumps({"version": VERSION, **{each.name: _plain(getattr(self, each.name)) for each in fields(self)}})
+        return dumps(
+            {
+                "version": COUNTS_VERSION,
+                **{each.name: _to_json_value(getattr(self, each.name)) for each in fields(self)},
+            }
+        )
 
     @staticmethod
-    def from_json(text: str) -> "Partial":
+    def from_json(text: str) -> "IndexCounts":
         """Return what `to_json` gave. Raises InputError for anything else.
 
         >>> part = Partial(captures=2, kinds={("text/html", "200"): 2}, ip=Domain(1, 1, 1, 1, 0))
@@ -197,94 +207,94 @@ class Partial:
         """
         try:
             values = loads(text)
-            if values.pop("version") != VERSION:
+            if values.pop("version") != COUNTS_VERSION:
                 raise InputError("statistics of another version: gather them anew")
-            return Partial(**{name: _READERS.get(name, _same)(value) for name, value in values.items()})
+            return IndexCounts(**{name: _READERS.get(name, _identity)(value) for name, value in values.items()})
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InputError("not statistics of a part of an index: expected what to_json gave") from error
 
 
-def merged(parts: Iterable[Partial]) -> Partial:
+def merge_counts(parts: Iterable[IndexCounts]) -> IndexCounts:
     """Return what all parts come to together."""
-    total = Partial()
+    total = IndexCounts()
     for part in parts:
         total = total.merge(part)
     return total
 
 
-_SUMS = (
+_SUMMED_FIELDS = (
     "files", "lines", "text_bytes", "captures", "record_bytes", "sized", "odd_dates", "filtered", "further_kinds",
     "uris", "pages", "hosts",
 )  # fmt: skip
-_TALLIES = ("foreign", "problems", "kinds", "captures_by_uri")
-_ORDERED = ("foreign", "kinds", "months", "years", "captures_by_uri", "domains")
-_ROWS = ("path_query", "page_depths", "hosts_by_depth", "pages_by_host_depth")
+_MAPPING_FIELDS = ("foreign", "problems", "kinds", "captures_by_uri")
+_SORTED_FIELDS = ("foreign", "kinds", "months", "years", "captures_by_uri", "domains")
+_VECTOR_FIELDS = ("path_query", "page_depths", "hosts_by_depth", "pages_by_host_depth")
 
 
-def _values(domain: Domain) -> tuple[int, ...]:
+def _domain_values(domain: DomainCounts) -> tuple[int, ...]:
     return (domain.captures, domain.uris, domain.pages, domain.hosts, domain.children)
 
 
-def _added(mine: Mapping[K, int], more: Mapping[K, int]) -> dict[K, int]:
-    return _joined(mine, more, int.__add__)
+def _add_mappings(mine: Mapping[K, int], more: Mapping[K, int]) -> dict[K, int]:
+    return _merge_mappings(mine, more, int.__add__)
 
 
-def _joined(mine: Mapping[K, V], more: Mapping[K, V], plus: Callable[[V, V], V]) -> dict[K, V]:
+def _merge_mappings(mine: Mapping[K, V], more: Mapping[K, V], plus: Callable[[V, V], V]) -> dict[K, V]:
     joined = dict(mine)
     for key, value in more.items():
         joined[key] = plus(joined[key], value) if key in joined else value
     return joined
 
 
-def _paired(mine: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
+def _add_vectors(mine: tuple[int, ...], more: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(mine, more, strict=True))
 
 
-def _first(busy: tuple[B, ...]) -> tuple[B, ...]:
+def _top_entries(busy: tuple[B, ...]) -> tuple[B, ...]:
     """Return those with most captures, by name where these are equal: whoever came first makes no difference."""
-    return tuple(sorted(busy, key=lambda each: (-each.captures, _name(each)))[:MOST_KEPT])
+    return tuple(sorted(busy, key=lambda each: (-each.captures, _entry_name(each)))[:MAX_TOP_ENTRIES])
 
 
-def _name(busy: BusyPage | BusyHost) -> str:
-    return busy.key if isinstance(busy, BusyPage) else busy.host
+def _entry_name(busy: TopPage | TopHost) -> str:
+    return busy.key if isinstance(busy, TopPage) else busy.host
 
 
-def _ordered(values: Mapping[Any, V]) -> dict[Any, V]:
+def _sorted_mapping(values: Mapping[Any, V]) -> dict[Any, V]:
     return {key: values[key] for key in sorted(values)}
 
 
-def _lot(sample: tuple[str, str]) -> tuple[int, tuple[str, str]]:
+def _sample_rank(sample: tuple[str, str]) -> tuple[int, tuple[str, str]]:
     """Return what decides which samples are kept: a hash, so that all have the same chance, and parts keep the same."""
     date, uri = sample
     return _core.sample_lot(int(date), uri.encode("utf-8", "surrogatepass")), sample
 
 
-def _plain(value: object) -> object:
+def _to_json_value(value: object) -> object:
     """Return a value as JSON has it: objects whose names are no texts as lists of pairs, ours as lists."""
     if isinstance(value, Mapping):
-        return [[_plain(key), _plain(each)] for key, each in value.items()]
+        return [[_to_json_value(key), _to_json_value(each)] for key, each in value.items()]
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, Domain | Year | Level | BusyPage | BusyHost):
-        return [_plain(getattr(value, each.name)) for each in fields(value)]
+        return [_to_json_value(each) for each in value]
+    if isinstance(value, DomainCounts | YearCounts | DepthCounts | TopPage | TopHost):
+        return [_to_json_value(getattr(value, each.name)) for each in fields(value)]
     return value
 
 
-def _same(value: Any) -> Any:  # noqa: ANN401  whatever it is
+def _identity(value: Any) -> Any:  # noqa: ANN401  whatever it is
     return value
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("foreign", "problems", "captures_by_uri"), dict),
-    **dict.fromkeys(_ROWS, tuple),
+    **dict.fromkeys(_VECTOR_FIELDS, tuple),
     "kinds": lambda pairs: {(mime, status): count for (mime, status), count in pairs},
     "months": lambda pairs: {month: (captures, new) for month, (captures, new) in pairs},
-    "years": lambda pairs: {year: Year(uris, tuple(classes)) for year, (uris, classes) in pairs},
-    "domains": lambda pairs: {name: Domain(*values) for name, values in pairs},
-    "ip": lambda values: Domain(*values),
-    "levels": lambda pairs: {name: Level(dict(prefixes), dict(children)) for name, (prefixes, children) in pairs},
-    "busy_pages": lambda rows: tuple(BusyPage(*row) for row in rows),
-    "busy_hosts": lambda rows: tuple(BusyHost(*row) for row in rows),
+    "years": lambda pairs: {year: YearCounts(uris, tuple(classes)) for year, (uris, classes) in pairs},
+    "domains": lambda pairs: {name: DomainCounts(*values) for name, values in pairs},
+    "ip": lambda values: DomainCounts(*values),
+    "levels": lambda pairs: {name: DepthCounts(dict(prefixes), dict(children)) for name, (prefixes, children) in pairs},
+    "busy_pages": lambda rows: tuple(TopPage(*row) for row in rows),
+    "busy_hosts": lambda rows: tuple(TopHost(*row) for row in rows),
     "errors": lambda pairs: {name: (low, high) for name, (low, high) in pairs},
     "estimated_depths": lambda pairs: {name: tuple(counts) for name, counts in pairs},
     "samples": lambda rows: tuple((date, uri) for date, uri in rows),

@@ -3,18 +3,18 @@
 from json import dumps
 from pathlib import Path
 
-from unlost.holdings.statistics.drawings import drawings
-from unlost.holdings.statistics.figures import Figures, reduction_curve
-from unlost.holdings.statistics.files import csv_text, table_objects, write_folder
-from unlost.holdings.statistics.tables import tables
+from unlost.holdings.statistics.drawings import draw_index_charts
+from unlost.holdings.statistics.figures import IndexMetrics, reduction_curve
+from unlost.holdings.statistics.files import table_to_csv, table_to_json, write_text_files
+from unlost.holdings.statistics.tables import index_tables
 from unlost.shown.charts import STYLE
-from unlost.shown.page import templates
-from unlost.shown.table import Table
+from unlost.shown.page import make_template_environment
+from unlost.shown.table import ReportTable
 
 
-def statistics_object(figures: Figures) -> dict[str, object]:
+def index_metrics_to_json(figures: IndexMetrics) -> dict[str, object]:
     """Return everything as JSON has it: tables as lists of objects, curves as lists of points."""
-    counted, law, tail = figures.counted, figures.heaps, figures.power_law
+    counted, law, tail = figures.counts, figures.heaps, figures.power_law
     return {
         "files": counted.files,
         "lines": counted.lines,
@@ -37,12 +37,12 @@ def statistics_object(figures: Figures) -> dict[str, object]:
         "problems": dict(counted.problems),
         "is_estimated": counted.is_estimated,
         "heaps": {"K": law.a, "beta": law.b, "r_squared": law.r_squared} if law else None,
-        "power_law": {"exponent": tail.exponent, "error": tail.error, "from": tail.least} if tail else None,
+        "power_law": {"exponent": tail.exponent, "error": tail.error, "from": tail.minimum} if tail else None,
         "captures_of_uri_rs": {
-            "max": figures.spread.max,
-            "median": figures.spread.median,
-            "mean": figures.spread.mean,
-            "standard_deviation": figures.spread.deviation,
+            "max": figures.captures_summary.max,
+            "median": figures.captures_summary.median,
+            "mean": figures.captures_summary.mean,
+            "standard_deviation": figures.captures_summary.deviation,
             "gini": figures.gini,
             "pareto": figures.pareto,
         },
@@ -51,39 +51,41 @@ def statistics_object(figures: Figures) -> dict[str, object]:
             name: reduction_curve(prefixes, counted.pages) for name, (prefixes, _) in figures.levels.items() if prefixes
         },
         "tables": {
-            name: table_objects(table) for name, table in tables(figures, whole=True).items() if name != "summary"
+            name: table_to_json(table)
+            for name, table in index_tables(figures, machine_readable=True).items()
+            if name != "summary"
         },
     }
 
 
-def statistics_page(figures: Figures, name: str) -> str:
+def render_index_page(figures: IndexMetrics, name: str) -> str:
     """Return the page: HTML with everything in it, the same for the same numbers. name: what the index is called."""
     return (
-        templates("unlost.holdings")
+        make_template_environment("unlost.holdings")
         .get_template("statistics.html")
         .render(
             name=name,
-            counted=figures.counted,
+            counted=figures.counts,
             gamma=figures.gamma,
-            drawings=list(drawings(figures).items()),
-            tables=list(tables(figures).items()),
+            drawings=list(draw_index_charts(figures).items()),
+            tables=list(index_tables(figures).items()),
             style=STYLE,
         )
     )
 
 
-def write_report(figures: Figures, folder: Path, name: str) -> list[Path]:
+def write_index_report(figures: IndexMetrics, folder: Path, name: str) -> list[Path]:
     """Write `statistics.json`, a CSV for each table and `index.html` into a folder; return what was written.
 
     Files appear whole or not at all. Raises OSError.
     """
     members = (
-        f"{dumps(each)}: {dumps(value, ensure_ascii=False)}" for each, value in statistics_object(figures).items()
+        f"{dumps(each)}: {dumps(value, ensure_ascii=False)}" for each, value in index_metrics_to_json(figures).items()
     )
     made = {"statistics.json": "{\n" + ",\n".join(members) + "\n}\n"}
-    made |= {f"{each}.csv": csv_text(table) for each, table in tables(figures, whole=True).items()}
-    made["growth.csv"] = csv_text(
-        Table("", ("month", "URI-Ms", "URI-Rs"), [(a, str(b), str(c)) for a, b, c in figures.growth])
+    made |= {f"{each}.csv": table_to_csv(table) for each, table in index_tables(figures, machine_readable=True).items()}
+    made["growth.csv"] = table_to_csv(
+        ReportTable("", ("month", "URI-Ms", "URI-Rs"), [(a, str(b), str(c)) for a, b, c in figures.growth])
     )
-    made["index.html"] = statistics_page(figures, name)
-    return write_folder(folder, made)
+    made["index.html"] = render_index_page(figures, name)
+    return write_text_files(folder, made)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from unlost import dates
-from unlost.measure.availability.standing import Standing
+from unlost.measure.availability.standing import ResourceAvailability
 
 DEEP_HOPS = 4
 """From how many links from the beginning on a page counts as deep."""
@@ -16,8 +16,8 @@ NEW_DAYS = 30
 """For how many days an address is new. These three only make groups: what a change would save is told by comparing a
 group with the rest of the site, not by the numbers here."""
 
-_MOST = 5  # pieces of advice: more are not taken
-_EXAMPLES = 3
+_MAX_ADVICE = 5  # pieces of advice: more are not taken
+_MAX_EXAMPLES = 3
 
 
 class Hindrance(StrEnum):
@@ -48,7 +48,7 @@ class Advice:
 
 
 @dataclass(slots=True)
-class _Group:
+class _HindranceGroup:
     held: int = 0
     absent: int = 0
     examples: list[str] = field(default_factory=list)
@@ -61,26 +61,28 @@ class Advisor:
     """
 
     def __init__(self, now: str, *, knows_links: bool = True) -> None:
-        self._signs = {each: is_so for each, is_so in _SIGNS.items() if knows_links or each is not Hindrance.UNLINKED}
+        self._signs = {
+            each: is_so for each, is_so in _HINDRANCE_TESTS.items() if knows_links or each is not Hindrance.UNLINKED
+        }
         self._since = dates.from_datetime(dates.to_datetime(now) - timedelta(days=NEW_DAYS))
-        self._groups: dict[Hindrance | None, _Group] = {}
+        self._groups: dict[Hindrance | None, _HindranceGroup] = {}
 
-    def take(self, standing: Standing) -> None:
+    def add(self, standing: ResourceAvailability) -> None:
         """Take one resource; what is not on the web, or of which nothing is known, is passed over."""
         is_held = standing.is_held
         if not standing.is_live or is_held is None:
             return
-        group = self._groups.setdefault(self._hindrance(standing), _Group())
+        group = self._groups.setdefault(self._hindrance(standing), _HindranceGroup())
         if is_held:
             group.held += 1
             return
         group.absent += 1
-        if len(group.examples) < _EXAMPLES:
+        if len(group.examples) < _MAX_EXAMPLES:
             group.examples.append(standing.live.uri)
 
     def advice(self) -> list[Advice]:
         """Return what would help, the most helpful first; last, if anything is vulnerable, to hand it to archives."""
-        free = self._groups.get(None, _Group())
+        free = self._groups.get(None, _HindranceGroup())
         usual = free.held / (free.held + free.absent) if free.held + free.absent else 1.0
         found = []
         for hindrance, group in self._groups.items():
@@ -92,24 +94,24 @@ class Advisor:
         found.sort(key=lambda each: (-each.saved, -each.affected, order.index(each.hindrance or Hindrance.NEW)))
         vulnerable = sum(group.absent for group in self._groups.values())
         last = [Advice(None, vulnerable, vulnerable, tuple(free.examples))] if vulnerable else []
-        return [*found[:_MOST], *last]
+        return [*found[:_MAX_ADVICE], *last]
 
-    def _hindrance(self, standing: Standing) -> Hindrance | None:
+    def _hindrance(self, standing: ResourceAvailability) -> Hindrance | None:
         return next((hindrance for hindrance, is_so in self._signs.items() if is_so(standing, self._since)), None)
 
 
-def _is_new(standing: Standing, since: str) -> bool:
+def _is_new(standing: ResourceAvailability, since: str) -> bool:
     """Return whether an address is new: seen first, or, where nobody watched, changed last within some days."""
     told = [each for each in (standing.first_seen, standing.live.last_modified) if each is not None]
     return bool(told) and min(told) > since
 
 
-def _is_deep(standing: Standing, _: str) -> bool:
+def _is_deep(standing: ResourceAvailability, _: str) -> bool:
     hops = standing.live.hops
     return (hops is not None and hops >= DEEP_HOPS) or standing.depth >= DEEP_PATH
 
 
-_SIGNS: dict[Hindrance, Callable[[Standing, str], bool]] = {
+_HINDRANCE_TESTS: dict[Hindrance, Callable[[ResourceAvailability, str], bool]] = {
     Hindrance.ROBOTS: lambda standing, _: standing.is_forbidden,
     Hindrance.NOARCHIVE: lambda standing, _: standing.live.is_noarchive,
     Hindrance.UNLINKED: lambda standing, _: standing.live.hops is None and not standing.live.is_in_sitemap,

@@ -7,17 +7,23 @@ from typing import Protocol
 from unlost import dates
 from unlost.clock import Clock
 from unlost.crawl.resource import LiveResource
-from unlost.measure.availability.asking import Asking, Looks, Means, Progress, Result
-from unlost.measure.availability.figures import Figures, figures_of
-from unlost.measure.availability.judging import Judging
-from unlost.measure.visits.history import History
-from unlost.measure.visits.present import Listed, Present, Stage, Visit
+from unlost.measure.availability.asking import (
+    AvailabilityQuery,
+    UrlProber,
+    ArchiveAccess,
+    CheckProgress,
+    ArchiveQueryResult,
+)
+from unlost.measure.availability.figures import CheckStats, compute_check_stats
+from unlost.measure.availability.judging import CaptureSampler
+from unlost.measure.visits.history import VisitHistory
+from unlost.measure.visits.present import ListingResult, CurrentVisit, VisitStage, SiteVisit
 
-_AT_ONCE = 200  # resources that are kept together
-_OLD = 86_400.0  # seconds after which a visit that did not end is begun anew: what it saw may be gone
+_BATCH_SIZE = 200  # resources that are kept together
+_MAX_VISIT_AGE_SECONDS = 86_400.0  # seconds after which a visit that did not end is begun anew: what it saw may be gone
 
 
-class LiveSite(Protocol):
+class SiteSource(Protocol):
     """Whoever knows what a site has.
 
     knows_links: whether links are followed, so that what nothing leads to can be told.
@@ -30,7 +36,7 @@ class LiveSite(Protocol):
         ...
 
     @property
-    def look(self) -> Looks | None:
+    def probe(self) -> UrlProber | None:
         """What looks at single addresses; None if nobody can."""
         ...
 
@@ -44,7 +50,7 @@ class LiveSite(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Depth:
+class CheckOptions:
     """How thoroughly archives are asked.
 
     sample: how many pages are asked for one by one, at most; None for all. thorough: ask every archive for every page.
@@ -54,73 +60,78 @@ class Depth:
 
     sample: int | None = 200
     thorough: bool = False
-    beside: int = 50
-    judge: int = 0
+    max_probed: int = 50
+    max_classified: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """What a visit came to.
 
     left_over: archives that did not say all that they have to say, each with why.
     """
 
-    visit: Visit
-    present: Present
+    visit: SiteVisit
+    current: CurrentVisit
     archives: tuple[str, ...]
-    figures: Figures
-    lists: tuple[Listed, ...]
-    left_over: dict[str, str]
+    stats: CheckStats
+    listings: tuple[ListingResult, ...]
+    incomplete: dict[str, str]
     now: str
 
 
-async def begun(history: History, clock: Clock) -> tuple[Visit, int]:
+async def resume_or_begin_visit(history: VisitHistory, clock: Clock) -> tuple[SiteVisit, int]:
     """Return the visit that goes on, or begin one; and how many visits lost their dates, since the clock went back."""
     now = clock.now()
-    visit = history.going_on()
-    if visit is not None and 0 <= now - visit.time < _OLD:
+    visit = history.unfinished_visit()
+    if visit is not None and 0 <= now - visit.time < _MAX_VISIT_AGE_SECONDS:
         return visit, 0
-    return history.begin(now)
+    return history.begin_visit(now)
 
 
 async def check_site(
-    history: History, visit: Visit, site: LiveSite, means: Means, depth: Depth, progress: Progress | None = None
-) -> Checked:
+    history: VisitHistory,
+    visit: SiteVisit,
+    site: SiteSource,
+    access: ArchiveAccess,
+    options: CheckOptions,
+    progress: CheckProgress | None = None,
+) -> CheckResult:
     """See what a site has, ask archives for it, and return what came of it. The visit is not ended."""
-    present = history.present(visit)
-    if visit.stage is Stage.BEGUN:
+    present = history.current_visit(visit)
+    if visit.stage is VisitStage.BEGUN:
         await _crawl(present, site)
-    asking = Asking(
+    asking = AvailabilityQuery(
         present,
-        means,
-        sample=depth.sample,
-        thorough=depth.thorough,
-        look=site.look,
-        beside=depth.beside,
+        access,
+        sample=options.sample,
+        thorough=options.thorough,
+        probe=site.probe,
+        max_probed=options.max_probed,
         progress=progress,
     )
-    result = await asking.ask(site.prefixes())
-    archives = tuple(means.archives)
-    if depth.judge:
-        await Judging(present, means.keepers, depth.judge).judge(archives)
+    result = await asking.run(site.prefixes())
+    archives = tuple(access.archives)
+    if options.max_classified:
+        await CaptureSampler(present, access.capture_clients, options.max_classified).classify_sample(archives)
     now = dates.from_epoch(str(int(visit.time)))
-    figures = figures_of(present.standings(archives), now, knows_links=site.knows_links)
-    lists = tuple(present.lists())
-    return Checked(visit, present, archives, figures, lists, _left_over(lists, result), now)
+    figures = compute_check_stats(present.availabilities(archives), now, knows_links=site.knows_links)
+    lists = tuple(present.listings())
+    return CheckResult(visit, present, archives, figures, lists, _incomplete_archives(lists, result), now)
 
 
-async def _crawl(present: Present, site: LiveSite) -> None:
+async def _crawl(present: CurrentVisit, site: SiteSource) -> None:
     batch: list[LiveResource] = []
     async for resource in site.resources():
         batch.append(resource)
-        if len(batch) >= _AT_ONCE:
-            present.see(batch)
+        if len(batch) >= _BATCH_SIZE:
+            present.record_live(batch)
             batch.clear()
-    present.see(batch)
-    present.crawled()
+    present.record_live(batch)
+    present.mark_crawled()
 
 
-def _left_over(lists: Sequence[Listed], result: Result) -> dict[str, str]:
+def _incomplete_archives(lists: Sequence[ListingResult], result: ArchiveQueryResult) -> dict[str, str]:
     """Return which archives did not say all: those that were given up; a list that was cut is made up for by asking."""
     messages = {each.archive: each.message or "its list was cut" for each in lists if not each.is_whole}
     return {name: messages.get(name, message) for name, message in result.given_up.items()}

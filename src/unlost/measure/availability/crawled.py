@@ -7,21 +7,21 @@ from shutil import rmtree
 
 from unlost.clock import Clock
 from unlost.crawl.crawling import crawl
-from unlost.crawl.plan import Plan
-from unlost.crawl.polite import Tell
+from unlost.crawl.plan import CrawlConfig
+from unlost.crawl.polite import EventCallback
 from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import LiveResource, Outcome
-from unlost.crawl.result import Result
+from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.crawl.result import CrawlResult
 from unlost.errors import InputError
-from unlost.measure.availability.asking import Looks
-from unlost.measure.availability.sources import prefixes_of
+from unlost.measure.availability.asking import UrlProber
+from unlost.measure.availability.sources import hosts_to_list
 
-_BYTES_EACH = 8 << 20
+_MAX_BODY_BYTES = 8 << 20
 """Of one body: enough to find its links and tell whether it changed; nothing is kept."""
 
 
 @dataclass(frozen=True, slots=True)
-class Visiting:
+class SiteCrawlOptions:
     """In whose name a site is visited, and how.
 
     folder: for what a crawl remembers, so that it can go on; its parent must be there.
@@ -31,7 +31,7 @@ class Visiting:
     clock: Clock
     contact: str | None = None
     proxies: bool = False
-    tell: Tell = lambda _, __: None
+    on_event: EventCallback = lambda _, __: None
 
 
 class CrawledSite:
@@ -44,8 +44,8 @@ class CrawledSite:
 
     def __init__(
         self,
-        plan: Plan,
-        visiting: Visiting,
+        plan: CrawlConfig,
+        options: SiteCrawlOptions,
         prefixes: Sequence[str] | None = None,
         *,
         must_answer: bool = False,
@@ -53,10 +53,10 @@ class CrawledSite:
     ) -> None:
         self._must_answer = must_answer
         self._is_sitemap = is_sitemap
-        self._plan = replace(plan, bytes_each=min(plan.bytes_each, _BYTES_EACH))
-        self._visiting = visiting
+        self._plan = replace(plan, bytes_each=min(plan.bytes_each, _MAX_BODY_BYTES))
+        self._options = options
         self._prefixes = prefixes
-        self.result: Result | None = None
+        self.result: CrawlResult | None = None
 
     @property
     def knows_links(self) -> bool:
@@ -64,15 +64,15 @@ class CrawledSite:
         return self._plan.links
 
     @property
-    def look(self) -> Looks | None:
+    def probe(self) -> UrlProber | None:
         """What looks at single addresses."""
-        return self._look
+        return self._probe_urls
 
     async def resources(self) -> AsyncIterator[LiveResource]:
         """Crawl the site, or go on where that was interrupted, and yield what it has."""
-        self.result = await self._crawl(self._plan, self._visiting.folder)
-        if self._must_answer and not self.result.counts[Outcome.FETCHED]:
-            raise self._given_up(self._silence())
+        self.result = await self._crawl(self._plan, self._options.folder)
+        if self._must_answer and not self.result.counts[CrawlOutcome.FETCHED]:
+            raise self._forget_crawl(self._no_response_error())
         # By their keys: what a sitemap names may have led to another spelling, with https for example.
         named = {each.key for each in self._read() if each.is_in_sitemap} if self._is_sitemap else set()
         if self._is_sitemap and not named:
@@ -80,30 +80,30 @@ class CrawledSite:
                 f"{self._plan.starts[0]}: no sitemap names a page of it: robots.txt would say where one is, or it "
                 "would be at /sitemap.xml; without --sitemap links are followed"
             )
-            raise self._given_up(InputError(text))
+            raise self._forget_crawl(InputError(text))
         for each in self._read():
             if not self._is_sitemap or each.key in named:
                 yield each
 
-    def _given_up(self, error: InputError) -> InputError:
+    def _forget_crawl(self, error: InputError) -> InputError:
         """Forget a crawl that came to nothing, so that the next one sees what was mended meanwhile."""
-        rmtree(self._visiting.folder, ignore_errors=True)
+        rmtree(self._options.folder, ignore_errors=True)
         return error
 
     def _read(self) -> Iterator[LiveResource]:
-        return read_resources(self._visiting.folder)
+        return read_resources(self._options.folder)
 
     def prefixes(self) -> Sequence[str]:
         """Return what archives are asked for lists of."""
         if self._prefixes is not None:
             return self._prefixes
-        return prefixes_of(self._uris())
+        return hosts_to_list(self._uris())
 
-    def _silence(self) -> InputError:
+    def _no_response_error(self) -> InputError:
         """Return in words why nothing was fetched."""
         first = next(self._read(), None)
         what, reason = (first.uri, first.reason) if first is not None else ("the site", None)
-        if first is not None and first.outcome is Outcome.FORBIDDEN and reason == "robots":
+        if first is not None and first.outcome is CrawlOutcome.FORBIDDEN and reason == "robots":
             return InputError(f"{what}: its robots.txt forbids to visit it: check a copy of your own with --warc")
         return InputError(
             f"{what}: no answer ({reason or 'nothing came'}): try again later; if the site is lost, "
@@ -112,12 +112,12 @@ class CrawledSite:
 
     def _uris(self) -> Iterator[str]:
         for each in self._read():
-            if each.outcome is not Outcome.LEFT_OUT:
+            if each.outcome is not CrawlOutcome.EXCLUDED:
                 yield each.uri
 
-    async def _look(self, uris: list[str]) -> list[LiveResource]:
+    async def _probe_urls(self, uris: list[str]) -> list[LiveResource]:
         """Look at single addresses, and follow nothing."""
-        folder = self._visiting.folder.with_name(f"{self._visiting.folder.name}-beside")
+        folder = self._options.folder.with_name(f"{self._options.folder.name}-beside")
         if folder.exists():
             rmtree(folder)
         plan = replace(
@@ -125,20 +125,20 @@ class CrawledSite:
         )
         try:
             await self._crawl(plan, folder)
-            return [each for each in read_resources(folder) if each.outcome is not Outcome.LEFT_OUT]
+            return [each for each in read_resources(folder) if each.outcome is not CrawlOutcome.EXCLUDED]
         finally:
             rmtree(folder, ignore_errors=True)
 
-    async def _crawl(self, plan: Plan, folder: Path) -> Result:
-        visiting = self._visiting
+    async def _crawl(self, plan: CrawlConfig, folder: Path) -> CrawlResult:
+        visiting = self._options
         return await crawl(
             plan,
             folder,
             visiting.clock,
             contact=visiting.contact,
-            keep_warcs=False,
-            tell=visiting.tell,
-            proxies=visiting.proxies,
+            write_warcs=False,
+            on_event=visiting.on_event,
+            use_proxies=visiting.proxies,
         )
 
 
@@ -146,7 +146,7 @@ class CopiedSite:
     """A site that is known from a copy of it: nobody is visited."""
 
     knows_links = False
-    look: Looks | None = None
+    probe: UrlProber | None = None
 
     def __init__(self, resources: Sequence[LiveResource]) -> None:
         self._resources = resources
@@ -158,4 +158,4 @@ class CopiedSite:
 
     def prefixes(self) -> Sequence[str]:
         """Return the hosts of which archives are asked for lists."""
-        return prefixes_of(each.uri for each in self._resources)
+        return hosts_to_list(each.uri for each in self._resources)

@@ -6,22 +6,22 @@ from dataclasses import dataclass, field
 
 from unlost.formats.media_types import group_of
 from unlost.measure.availability.advice import Advice, Advisor
-from unlost.measure.availability.score import Score
-from unlost.measure.availability.staleness import Stale, stale
-from unlost.measure.availability.standing import Standing
-from unlost.measure.availability.states import State
+from unlost.measure.availability.score import AvailabilityScore
+from unlost.measure.availability.staleness import StalenessStats, summarize_staleness
+from unlost.measure.availability.standing import ResourceAvailability
+from unlost.measure.availability.states import AvailabilityState
 
-_MOST_ROWS = 20  # of a table
-_DEEPEST = 10  # the last row of depths
-_MOST_LETTERS = 120  # of a label
+_MAX_ROWS = 20  # of a table
+_MAX_DEPTH = 10  # the last row of depths
+_MAX_LABEL_LENGTH = 120  # of a label
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AvailabilityRow:
     """Resources that have something in common, by their states."""
 
     label: str
-    states: Counter[State]
+    states: Counter[AvailabilityState]
 
     @property
     def total(self) -> int:
@@ -31,17 +31,17 @@ class Row:
     @property
     def share(self) -> float | None:
         """The share of those on the web, and of which it is known, that would come back; None of nothing."""
-        back, lost = self.states[State.REPLICATED], self.states[State.VULNERABLE]
+        back, lost = self.states[AvailabilityState.REPLICATED], self.states[AvailabilityState.VULNERABLE]
         return back / (back + lost) if back + lost else None
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class AvailabilityTable:
     """Rows by one property. name: one word, for programs. title: for people."""
 
     name: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[AvailabilityRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class ArchiveUse:
     resources: int
     only: int
     copies: int
-    stale: Stale
+    stale: StalenessStats
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class CheckStats:
     """All numbers of one check.
 
     states: how many resources are in which state. score: how much of what is on the web would come back.
@@ -72,13 +72,13 @@ class Figures:
         many of these have none that is good, by the reason.
     """
 
-    states: Counter[State]
-    score: Score
-    stale: Stale
+    states: Counter[AvailabilityState]
+    score: AvailabilityScore
+    stale: StalenessStats
     canonical: int
     migrated: int
     same: int
-    tables: tuple[Table, ...]
+    tables: tuple[AvailabilityTable, ...]
     archives: tuple[ArchiveUse, ...]
     advice: tuple[Advice, ...]
     by_archives: Counter[int]
@@ -93,23 +93,23 @@ class Figures:
 
 
 @dataclass(slots=True)
-class _Use:
+class _ArchiveTotals:
     resources: int = 0
     only: int = 0
     copies: int = 0
     days: list[float] = field(default_factory=list)
 
 
-class Counting:
+class CheckStatsBuilder:
     """Takes resources one by one. Memory grows with the number of labels and by a number for each resource.
 
     now: 14 digits. knows_links: whether links were followed.
     """
 
     def __init__(self, now: str, *, knows_links: bool = True) -> None:
-        self._states: Counter[State] = Counter()
-        self._labelled: dict[str, dict[str, Counter[State]]] = {name: {} for name in _LABELS}
-        self._uses: dict[str, _Use] = {}
+        self._states: Counter[AvailabilityState] = Counter()
+        self._labelled: dict[str, dict[str, Counter[AvailabilityState]]] = {name: {} for name in _LABELS}
+        self._uses: dict[str, _ArchiveTotals] = {}
         self._days: list[float] = []
         self._formats: Counter[bool | None] = Counter()
         self._by_archives: Counter[int] = Counter()
@@ -117,58 +117,67 @@ class Counting:
         self._bad: Counter[str] = Counter()
         self._advisor = Advisor(now, knows_links=knows_links)
 
-    def take(self, standing: Standing) -> None:
+    def add(self, standing: ResourceAvailability) -> None:
         """Count one resource."""
         state = standing.state
         self._states[state] += 1
         for name, label in _LABELS.items():
             rows = self._labelled[name]
-            text = label(standing)[:_MOST_LETTERS]
+            text = label(standing)[:_MAX_LABEL_LENGTH]
             rows.setdefault(text, Counter())[state] += 1
         self._take_copies(standing)
         self._judged += standing.verdict is not None
-        self._judgeable += standing.is_judgeable
+        self._judgeable += standing.is_classifiable
         if standing.verdict:
             self._bad[standing.verdict] += 1
         if standing.is_live:
-            self._advisor.take(standing)
-            if standing.is_drawn and standing.is_held is not None:
+            self._advisor.add(standing)
+            if standing.is_sampled and standing.is_held is not None:
                 self._drawn += 1
                 self._hits += standing.is_held
-        if state is State.REPLICATED:
+        if state is AvailabilityState.REPLICATED:
             self._formats[standing.is_migrated] += 1
             self._same += standing.is_same is True
             if (days := standing.stale_days) is not None:
                 self._days.append(days)
 
-    def _take_copies(self, standing: Standing) -> None:
+    def _take_copies(self, standing: ResourceAvailability) -> None:
         if standing.held:
             self._by_archives[len(standing.held)] += 1
         for held in standing.held:
-            use = self._uses.setdefault(held.archive, _Use())
+            use = self._uses.setdefault(held.archive, _ArchiveTotals())
             use.resources += 1
             use.only += len(standing.held) == 1
             use.copies += held.copies
-            days = Standing(standing.live, (held,)).stale_days
+            days = ResourceAvailability(standing.live, (held,)).stale_days
             if days is not None:
                 use.days.append(days)
 
-    def figures(self) -> Figures:
+    def build(self) -> CheckStats:
         """Return the numbers of all that was taken."""
-        live = sum(self._states[each] for each in (State.REPLICATED, State.VULNERABLE)) + self._unknown_live()
-        score = Score(live, self._states[State.REPLICATED], self._states[State.VULNERABLE], self._drawn, self._hits)
+        live = (
+            sum(self._states[each] for each in (AvailabilityState.REPLICATED, AvailabilityState.VULNERABLE))
+            + self._unknown_live()
+        )
+        score = AvailabilityScore(
+            live,
+            self._states[AvailabilityState.REPLICATED],
+            self._states[AvailabilityState.VULNERABLE],
+            self._drawn,
+            self._hits,
+        )
         uses = [
-            ArchiveUse(name, use.resources, use.only, use.copies, stale(use.days))
+            ArchiveUse(name, use.resources, use.only, use.copies, summarize_staleness(use.days))
             for name, use in sorted(self._uses.items(), key=lambda each: (-each[1].resources, each[0]))
         ]
-        return Figures(
+        return CheckStats(
             self._states,
             score,
-            stale(self._days),
+            summarize_staleness(self._days),
             self._formats[False],
             self._formats[True],
             self._same,
-            tuple(Table(name, _TITLES[name], _rows(name, rows)) for name, rows in self._labelled.items()),
+            tuple(AvailabilityTable(name, _TITLES[name], _rows(name, rows)) for name, rows in self._labelled.items()),
             tuple(uses),
             tuple(self._advisor.advice()),
             self._by_archives,
@@ -178,14 +187,14 @@ class Counting:
         )
 
     def _unknown_live(self) -> int:
-        return self._labelled["web"].get("on the web", Counter())[State.UNKNOWN]
+        return self._labelled["web"].get("on the web", Counter())[AvailabilityState.UNKNOWN]
 
 
-def _depth(standing: Standing) -> str:
-    return str(standing.depth) if standing.depth < _DEEPEST else f"{_DEEPEST} or more"
+def _depth(standing: ResourceAvailability) -> str:
+    return str(standing.depth) if standing.depth < _MAX_DEPTH else f"{_MAX_DEPTH} or more"
 
 
-_LABELS: dict[str, Callable[[Standing], str]] = {
+_LABELS: dict[str, Callable[[ResourceAvailability], str]] = {
     "web": lambda standing: "on the web" if standing.is_live else "not on the web",
     "group": lambda standing: group_of(standing.mime),
     "type": lambda standing: standing.mime,
@@ -201,24 +210,26 @@ _TITLES = {
 }
 
 
-def _rows(name: str, found: dict[str, Counter[State]]) -> tuple[Row, ...]:
+def _rows(name: str, found: dict[str, Counter[AvailabilityState]]) -> tuple[AvailabilityRow, ...]:
     """Return the rows: depths in their order, others by size; those beyond a number are one row."""
-    rows = [Row(label, states) for label, states in found.items()]
+    rows = [AvailabilityRow(label, states) for label, states in found.items()]
     if name == "depth":
         return tuple(sorted(rows, key=lambda row: int(row.label.partition(" ")[0])))
     rows.sort(key=lambda row: (-row.total, row.label))
-    shown, rest = rows[:_MOST_ROWS], rows[_MOST_ROWS:]
+    shown, rest = rows[:_MAX_ROWS], rows[_MAX_ROWS:]
     if rest:
-        together: Counter[State] = Counter()
+        together: Counter[AvailabilityState] = Counter()
         for row in rest:
             together += row.states
-        shown.append(Row(f"{len(rest):,} others", together))
+        shown.append(AvailabilityRow(f"{len(rest):,} others", together))
     return tuple(shown)
 
 
-def figures_of(standings: Iterable[Standing], now: str, *, knows_links: bool = True) -> Figures:
+def compute_check_stats(
+    availabilities: Iterable[ResourceAvailability], now: str, *, knows_links: bool = True
+) -> CheckStats:
     """Return the numbers of a site. now: 14 digits; knows_links: whether links were followed."""
-    counting = Counting(now, knows_links=knows_links)
-    for standing in standings:
-        counting.take(standing)
-    return counting.figures()
+    counting = CheckStatsBuilder(now, knows_links=knows_links)
+    for standing in availabilities:
+        counting.add(standing)
+    return counting.build()

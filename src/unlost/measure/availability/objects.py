@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from unlost.measure.availability.figures import Figures
-from unlost.measure.availability.standing import Standing
-from unlost.measure.availability.states import State
-from unlost.measure.availability.wording import change
-from unlost.measure.intervals import wilson
-from unlost.measure.visits.present import Listed
+from unlost.measure.availability.figures import CheckStats
+from unlost.measure.availability.standing import ResourceAvailability
+from unlost.measure.availability.states import AvailabilityState
+from unlost.measure.availability.wording import describe_advice
+from unlost.measure.intervals import wilson_interval
+from unlost.measure.visits.present import ListingResult
 
 
-def resource_object(standing: Standing) -> dict[str, object]:
+def availability_to_json(standing: ResourceAvailability) -> dict[str, object]:
     """Return what is known of one resource. Days are numbers, dates 14 digits; null where nobody can tell."""
     live = standing.live
     return {
@@ -26,7 +26,7 @@ def resource_object(standing: Standing) -> dict[str, object]:
         "in_sitemap": live.is_in_sitemap,
         "noarchive": live.is_noarchive,
         "captures": standing.copies,
-        "last_stored": standing.last,
+        "last_stored": standing.last_capture,
         "stale_days": standing.stale_days,
         "migrated": standing.is_migrated,
         "same": standing.is_same,
@@ -38,19 +38,19 @@ def resource_object(standing: Standing) -> dict[str, object]:
     }
 
 
-def summary_object(
-    url: str, now: str, figures: Figures, lists: Sequence[Listed], left_over: Mapping[str, str]
+def check_to_json(
+    url: str, now: str, figures: CheckStats, lists: Sequence[ListingResult], left_over: Mapping[str, str]
 ) -> dict[str, object]:
     """Return what is known of all of them together."""
     score = figures.score
     return {
         "checked": url,
         "at": now,
-        "states": _states(figures.states),
+        "states": _states_to_json(figures.states),
         "score": score.share,
         "interval": None if score.interval is None else list(score.interval),
         "live": score.live,
-        "asked_one_by_one": score.drawn,
+        "asked_one_by_one": score.sampled,
         "canonical": figures.canonical,
         "migrated": figures.migrated,
         "same": figures.same,
@@ -60,12 +60,12 @@ def summary_object(
             "count": figures.bad.total(),
             "of": figures.judged,
             "pages": figures.judgeable,
-            "interval": list(wilson(figures.bad.total(), figures.judged, figures.judgeable)),
+            "interval": list(wilson_interval(figures.bad.total(), figures.judged, figures.judgeable)),
         },
         "bad": dict(figures.bad),
         "archives": [asdict(use) for use in figures.archives],
         "tables": {
-            table.name: [{"label": row.label, "share": row.share, **_states(row.states)} for row in table.rows]
+            table.name: [{"label": row.label, "share": row.share, **_states_to_json(row.states)} for row in table.rows]
             for table in figures.tables
         },
         "advice": [
@@ -74,7 +74,7 @@ def summary_object(
                 "affected": each.affected,
                 "saved": each.saved,
                 "examples": list(each.examples),
-                "words": change(each),
+                "words": describe_advice(each),
             }
             for each in figures.advice
         ],
@@ -83,5 +83,5 @@ def summary_object(
     }
 
 
-def _states(states: Counter[State]) -> dict[str, int]:
-    return {state.value: states[state] for state in State}
+def _states_to_json(states: Counter[AvailabilityState]) -> dict[str, int]:
+    return {state.value: states[state] for state in AvailabilityState}

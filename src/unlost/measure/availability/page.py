@@ -3,48 +3,61 @@
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from unlost.measure.availability.drawing import ORDER, bar, describe
-from unlost.measure.availability.figures import Figures
-from unlost.measure.availability.standing import Standing
-from unlost.measure.availability.states import State
-from unlost.measure.availability.wording import STATES, change, headline, remarks
-from unlost.shown.page import templates
+from unlost.measure.availability.drawing import STATE_ORDER, draw_state_bar, describe_states
+from unlost.measure.availability.figures import CheckStats
+from unlost.measure.availability.standing import ResourceAvailability
+from unlost.measure.availability.states import AvailabilityState
+from unlost.measure.availability.wording import STATE_TEXTS, describe_advice, check_headline, check_remarks
+from unlost.shown.page import make_template_environment
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 """How many resources of a state a page lists; a page of more is slow to open."""
 
-_LISTED = (State.VULNERABLE, State.ENDANGERED, State.UNRECOVERABLE)
+_LISTED_STATES = (AvailabilityState.VULNERABLE, AvailabilityState.ENDANGERED, AvailabilityState.UNRECOVERABLE)
 
 
-def check_page(
-    title: str, now: str, figures: Figures, standings: Iterable[Standing], left_over: Mapping[str, str]
+def render_check_page(
+    title: str,
+    now: str,
+    figures: CheckStats,
+    availabilities: Iterable[ResourceAvailability],
+    incomplete: Mapping[str, str],
 ) -> str:
     """Return the page: HTML with everything in it, the same for the same check. Everything in it is escaped.
 
     title: what was checked. now: when, 14 digits. left_over: archives that did not say all, each with why.
     """
-    listed: dict[State, list[Standing]] = {state: [] for state in _LISTED}
-    for standing in standings:
+    listed: dict[AvailabilityState, list[ResourceAvailability]] = {state: [] for state in _LISTED_STATES}
+    for standing in availabilities:
         rows = listed.get(standing.state)
-        if rows is not None and len(rows) < MOST_LISTED:
+        if rows is not None and len(rows) < MAX_LISTED:
             rows.append(standing)
     return (
-        templates("unlost.measure")
+        make_template_environment("unlost.measure")
         .get_template("check.html")
         .render(
             title=title,
             now=now,
             figures=figures,
-            headline=headline(figures.score),
-            remarks=remarks(figures),
-            bar=bar(figures.states),
-            described=describe(figures.states),
-            states=[(state.value, figures.states[state], STATES[state]) for state in ORDER if figures.states[state]],
-            columns=[state for state in ORDER if figures.states[state]],
-            advice=[(change(each), each.examples) for each in figures.advice],
-            left_over=dict(left_over),
+            headline=check_headline(figures.score),
+            remarks=check_remarks(figures),
+            bar=draw_state_bar(figures.states),
+            described=describe_states(figures.states),
+            states=[
+                (state.value, figures.states[state], STATE_TEXTS[state])
+                for state in STATE_ORDER
+                if figures.states[state]
+            ],
+            columns=[state for state in STATE_ORDER if figures.states[state]],
+            advice=[(describe_advice(each), each.examples) for each in figures.advice],
+            left_over=dict(incomplete),
             lists=[
-                (state.value, STATES[state], figures.states[state], [_row(each) for each in islice(rows, MOST_LISTED)])
+                (
+                    state.value,
+                    STATE_TEXTS[state],
+                    figures.states[state],
+                    [_describe_resource(each) for each in islice(rows, MAX_LISTED)],
+                )
                 for state, rows in listed.items()
                 if rows
             ],
@@ -52,11 +65,11 @@ def check_page(
     )
 
 
-def _row(standing: Standing) -> tuple[str, str]:
+def _describe_resource(standing: ResourceAvailability) -> tuple[str, str]:
     """Return an address, and in a few words what else is known of it."""
     parts = [standing.mime]
     if standing.held:
-        parts.append(f"{standing.copies:,} copies, the last of {(standing.last or '')[:8]}")
+        parts.append(f"{standing.copies:,} copies, the last of {(standing.last_capture or '')[:8]}")
     if standing.is_forbidden:
         parts.append("forbidden by robots.txt")
     if standing.live.is_noarchive:

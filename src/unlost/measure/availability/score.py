@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from unlost.measure.intervals import wilson
+from unlost.measure.intervals import wilson_interval
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class AvailabilityScore:
     """How much of what is on the web would come back.
 
     live: how many resources are on the web. held: how many of them are known to be in an archive.
@@ -17,7 +17,7 @@ class Score:
     live: int
     held: int
     absent: int
-    drawn: int
+    sampled: int
     hits: int
 
     @property
@@ -36,9 +36,9 @@ class Score:
             return None
         if not self.unknown:
             return self.held / self.live
-        if not self.drawn:
+        if not self.sampled:
             return None
-        return (self._listed + self._others * self.hits / self.drawn) / self.live
+        return (self._listed + self._population * self.hits / self.sampled) / self.live
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -53,8 +53,8 @@ class Score:
             return None
         if not self.unknown:
             return self.held / self.live, self.held / self.live
-        low, high = wilson(self.hits, self.drawn, self._others)
-        return (self._listed + low * self._others) / self.live, (self._listed + high * self._others) / self.live
+        low, high = wilson_interval(self.hits, self.sampled, self._population)
+        return (self._listed + low * self._population) / self.live, (self._listed + high * self._population) / self.live
 
     @property
     def _listed(self) -> int:
@@ -62,6 +62,6 @@ class Score:
         return self.held - self.hits
 
     @property
-    def _others(self) -> int:
+    def _population(self) -> int:
         """How many there are from which were drawn: also those of which nobody can tell after all."""
-        return self.drawn + self.unknown
+        return self.sampled + self.unknown

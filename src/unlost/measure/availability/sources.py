@@ -7,16 +7,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from unlost import uri as addresses
-from unlost.crawl.resource import LiveResource, Outcome
+from unlost.crawl.resource import LiveResource, CrawlOutcome
 from unlost.errors import InputError, UriError
 from unlost.formats.problems import Problems
 from unlost.measure.sites.opening import open_site
 
-LISTED_FROM = 5
+MIN_URLS_FOR_LISTING = 5
 """From so many addresses of a host on its list is asked for; fewer cost less when asked for one by one."""
 
 
-def of_copy(path: Path) -> tuple[Iterator[LiveResource], Problems]:
+def read_copied_resources(path: Path) -> tuple[Iterator[LiveResource], Problems]:
     """Return the resources of a copy of a site (WARC, WACZ, a folder of them), as being on the web, and what was bad.
 
     Nobody is asked whether they still are. Raises InputError, OSError.
@@ -34,7 +34,7 @@ def of_copy(path: Path) -> tuple[Iterator[LiveResource], Problems]:
             yield LiveResource(
                 resource.uri,
                 key,
-                Outcome.FETCHED,
+                CrawlOutcome.FETCHED,
                 200,
                 resource.mime,
                 resource.size,
@@ -46,7 +46,7 @@ def of_copy(path: Path) -> tuple[Iterator[LiveResource], Problems]:
     return each(), site.problems
 
 
-def prefixes_of(uris: Iterable[str]) -> list[str]:
+def hosts_to_list(uris: Iterable[str]) -> list[str]:
     """Return the hosts of which archives are asked for lists: those with several of the addresses.
 
     >>> prefixes_of([f"http://a.example/{number}" for number in range(5)] + ["http://b.example/"])
@@ -56,10 +56,10 @@ def prefixes_of(uris: Iterable[str]) -> list[str]:
     for uri in uris:
         parts = urlsplit(uri)
         counts[f"{parts.scheme}://{parts.netloc}/"] += 1
-    return [host for host, count in counts.items() if count >= LISTED_FROM]
+    return [host for host, count in counts.items() if count >= MIN_URLS_FOR_LISTING]
 
 
-def prefix_of(url: str) -> str:
+def folder_url(url: str) -> str:
     """Return the folder of an address: what is below it is the site.
 
     >>> prefix_of("http://a.example/b/c.html?d"), prefix_of("http://a.example")

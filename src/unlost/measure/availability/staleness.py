@@ -10,7 +10,7 @@ from unlost.errors import DateError
 _DAY = 86_400.0
 
 
-def staleness(last_modified: str | None, stored: str | None) -> float | None:
+def staleness_days(last_modified: str | None, stored: str | None) -> float | None:
     """Return how many days after it was stored a resource was changed; 0 if it was not. None if nobody can tell.
 
     last_modified, stored: 14 digits. As servers tell it: a wrong date of theirs gives a wrong number here.
@@ -29,7 +29,7 @@ def staleness(last_modified: str | None, stored: str | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class StalenessStats:
     """How stale copies are, in days; the numbers from `mean` on are of those that are stale by a day or more.
 
     known: of how many it can be told. stale: how many of these are stale by a day or more.
@@ -49,7 +49,7 @@ class Stale:
         return self.stale / self.known if self.known else None
 
 
-def stale(days: Iterable[float]) -> Stale:
+def summarize_staleness(days: Iterable[float]) -> StalenessStats:
     """Return what copies have in common, by the days that each is stale.
 
     >>> stale([0.0, 0.5, 2.0, 6.0])
@@ -58,5 +58,5 @@ def stale(days: Iterable[float]) -> Stale:
     known = list(days)
     late = [each for each in known if each >= 1]
     if not late:
-        return Stale(len(known), 0)
-    return Stale(len(known), len(late), fmean(late), median(late), pstdev(late), min(late), max(late))
+        return StalenessStats(len(known), 0)
+    return StalenessStats(len(known), len(late), fmean(late), median(late), pstdev(late), min(late), max(late))

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from unlost.crawl.resource import LiveResource, Outcome
-from unlost.formats.media_types import UNKNOWN, format_of
-from unlost.measure.availability.staleness import staleness
-from unlost.measure.availability.states import State, is_live, state_of
-from unlost.uri.naming import name_of, path_depth
+from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.formats.media_types import UNKNOWN_TYPE, format_of
+from unlost.measure.availability.staleness import staleness_days
+from unlost.measure.availability.states import AvailabilityState, is_live_resource, derive_state
+from unlost.uri.naming import page_name, path_depth
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ArchiveHolding:
     """What one archive has of a resource: copies that are good, as far as it tells.
 
     copies: how many. first, last: when the first and the last of them was stored, 14 digits.
@@ -29,7 +29,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ResourceAvailability:
     """One resource. What is derived from it is said by its properties.
 
     live: as the web has it. held: what archives have, each once.
@@ -40,16 +40,16 @@ class Standing:
     """
 
     live: LiveResource
-    held: Sequence[Held] = ()
+    held: Sequence[ArchiveHolding] = ()
     is_settled: bool = True
-    is_drawn: bool = False
+    is_sampled: bool = False
     first_seen: str | None = None
     verdict: str | None = None
 
     @property
     def is_live(self) -> bool:
         """Whether it is on the web."""
-        return is_live(self.live)
+        return is_live_resource(self.live)
 
     @property
     def is_held(self) -> bool | None:
@@ -59,14 +59,14 @@ class Standing:
         return False if self.is_settled else None
 
     @property
-    def is_judgeable(self) -> bool:
+    def is_classifiable(self) -> bool:
         """Whether its copies can be looked into: it is a page, on the web, and in an archive."""
         return self.is_live and bool(self.held) and format_of(self.mime) == "html"
 
     @property
-    def state(self) -> State:
+    def state(self) -> AvailabilityState:
         """Whether it would come back."""
-        return state_of(self.is_live, self.is_held)
+        return derive_state(self.is_live, self.is_held)
 
     @property
     def copies(self) -> int:
@@ -74,14 +74,14 @@ class Standing:
         return sum(each.copies for each in self.held)
 
     @property
-    def last(self) -> str | None:
+    def last_capture(self) -> str | None:
         """When the last copy was stored."""
         return max((each.last for each in self.held), default=None)
 
     @property
     def stale_days(self) -> float | None:
         """How many days the last copy is behind; None if nobody can tell, or there is none."""
-        return staleness(self.live.last_modified, self.last) if self.is_live else None
+        return staleness_days(self.live.last_modified, self.last_capture) if self.is_live else None
 
     @property
     def is_migrated(self) -> bool | None:
@@ -102,12 +102,12 @@ class Standing:
     @property
     def mime(self) -> str:
         """Its media type; `unknown` if nobody told."""
-        return self.live.mime or UNKNOWN
+        return self.live.mime or UNKNOWN_TYPE
 
     @property
     def depth(self) -> int:
         """Its path depth."""
-        return path_depth(name_of(self.live.uri))
+        return path_depth(page_name(self.live.uri))
 
     @property
     def folder(self) -> str:
@@ -124,4 +124,4 @@ class Standing:
     @property
     def is_forbidden(self) -> bool:
         """Whether robots.txt keeps everybody from it."""
-        return self.live.outcome is Outcome.FORBIDDEN
+        return self.live.outcome is CrawlOutcome.FORBIDDEN

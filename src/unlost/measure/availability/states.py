@@ -2,10 +2,10 @@
 
 from enum import StrEnum
 
-from unlost.crawl.resource import LiveResource, Outcome
+from unlost.crawl.resource import LiveResource, CrawlOutcome
 
 
-class State(StrEnum):
+class AvailabilityState(StrEnum):
     """What is to be expected of a resource, by where it is: on the web, in an archive, in both, in neither."""
 
     REPLICATED = "replicated"
@@ -20,7 +20,7 @@ class State(StrEnum):
     """No archive is known to have it, and not all of them have said that they do not."""
 
 
-def state_of(is_live: bool, is_held: bool | None) -> State:
+def derive_state(is_live: bool, is_held: bool | None) -> AvailabilityState:
     """Return the state of a resource. is_held: whether an archive has it; None if nobody can tell.
 
     >>> [state_of(live, held).value for live in (True, False) for held in (True, False)]
@@ -29,13 +29,13 @@ def state_of(is_live: bool, is_held: bool | None) -> State:
     <State.UNKNOWN: 'unknown'>
     """
     if is_held is None:
-        return State.UNKNOWN
+        return AvailabilityState.UNKNOWN
     if is_live:
-        return State.REPLICATED if is_held else State.VULNERABLE
-    return State.ENDANGERED if is_held else State.UNRECOVERABLE
+        return AvailabilityState.REPLICATED if is_held else AvailabilityState.VULNERABLE
+    return AvailabilityState.ENDANGERED if is_held else AvailabilityState.UNRECOVERABLE
 
 
-def is_live(resource: LiveResource) -> bool:
+def is_live_resource(resource: LiveResource) -> bool:
     """Return whether a resource is on the web: it was fetched with a good status.
 
     What robots.txt forbids to fetch counts as there: the site leads to it, and nobody may look.
@@ -43,17 +43,17 @@ def is_live(resource: LiveResource) -> bool:
     >>> [is_live(LiveResource("http://a/", "a)/", Outcome.FETCHED, status)) for status in (200, 404)]
     [True, False]
     """
-    if resource.outcome is Outcome.FORBIDDEN:
+    if resource.outcome is CrawlOutcome.FORBIDDEN:
         return True
-    return resource.outcome is Outcome.FETCHED and 200 <= (resource.status or 0) < 300
+    return resource.outcome is CrawlOutcome.FETCHED and 200 <= (resource.status or 0) < 300
 
 
-def is_counted(resource: LiveResource) -> bool:
+def is_countable(resource: LiveResource) -> bool:
     """Return whether an address stands for a resource at all: redirects, and what a crawl left out, do not.
 
     >>> [is_counted(LiveResource("http://a/", "a)/", Outcome.FETCHED, status)) for status in (301, 404)]
     [False, True]
     """
-    if resource.outcome is Outcome.LEFT_OUT:
+    if resource.outcome is CrawlOutcome.EXCLUDED:
         return False
-    return not (resource.outcome is Outcome.FETCHED and 300 <= (resource.status or 0) < 400)
+    return not (resource.outcome is CrawlOutcome.FETCHED and 300 <= (resource.status or 0) < 400)

@@ -3,22 +3,22 @@
 from collections.abc import Mapping
 
 from unlost.measure.availability.advice import DEEP_HOPS, DEEP_PATH, NEW_DAYS, Advice, Hindrance
-from unlost.measure.availability.figures import Figures
-from unlost.measure.availability.score import Score
-from unlost.measure.availability.states import State
-from unlost.measure.intervals import wilson
-from unlost.shown.words import counted, share
+from unlost.measure.availability.figures import CheckStats
+from unlost.measure.availability.score import AvailabilityScore
+from unlost.measure.availability.states import AvailabilityState
+from unlost.measure.intervals import wilson_interval
+from unlost.shown.words import format_count, format_share
 
-STATES: Mapping[State, str] = {
-    State.REPLICATED: "on the web and in an archive: would come back",
-    State.VULNERABLE: "on the web only: would be lost with the site",
-    State.ENDANGERED: "gone from the web, still in an archive",
-    State.UNRECOVERABLE: "gone from the web, in no archive",
-    State.UNKNOWN: "not asked for, or not answered by all archives",
+STATE_TEXTS: Mapping[AvailabilityState, str] = {
+    AvailabilityState.REPLICATED: "on the web and in an archive: would come back",
+    AvailabilityState.VULNERABLE: "on the web only: would be lost with the site",
+    AvailabilityState.ENDANGERED: "gone from the web, still in an archive",
+    AvailabilityState.UNRECOVERABLE: "gone from the web, in no archive",
+    AvailabilityState.UNKNOWN: "not asked for, or not answered by all archives",
 }
 """What each state means."""
 
-_VERDICTS = {
+_VERDICT_TEXTS = {
     "soft-404": "not found, in words",
     "parked": "parked",
     "hijacked": "hijacked",
@@ -29,7 +29,7 @@ _VERDICTS = {
     "error": "an error of the site",
 }
 
-_CHANGES: Mapping[Hindrance | None, tuple[str, str]] = {
+_ADVICE_TEXTS: Mapping[Hindrance | None, tuple[str, str]] = {
     Hindrance.ROBOTS: ("Let archives fetch what robots.txt forbids", "forbidden by robots.txt"),
     Hindrance.NOARCHIVE: ("Take `noarchive` out of these pages or headers", "marked noarchive"),
     Hindrance.UNLINKED: ("Link to these pages, or name them in a sitemap", "linked from no page of the site"),
@@ -46,7 +46,7 @@ _CHANGES: Mapping[Hindrance | None, tuple[str, str]] = {
 }
 
 
-def percentage(value: float) -> str:
+def format_percentage(value: float) -> str:
     """Return a share with as many digits as an interval deserves.
 
     >>> percentage(0.6789), percentage(1.0)
@@ -55,7 +55,7 @@ def percentage(value: float) -> str:
     return f"{100 * value:.1f}".removesuffix(".0") + " %"
 
 
-def headline(score: Score) -> str:
+def check_headline(score: AvailabilityScore) -> str:
     """Return what everybody wants to know first.
 
     >>> headline(Score(100, 68, 32, 0, 0))
@@ -72,34 +72,34 @@ def headline(score: Score) -> str:
     low, high = score.interval or (0.0, 1.0)
     if score.share is None:
         return (
-            f"If the site were lost now, between {percentage(low)} and {percentage(high)} of "
-            f"{counted(score.live, 'resource')} would come back: of {score.unknown:,} nobody can tell, since not all "
+            f"If the site were lost now, between {format_percentage(low)} and {format_percentage(high)} of "
+            f"{format_count(score.live, 'resource')} would come back: of {score.unknown:,} nobody can tell, since not all "
             "archives answered."
         )
     if not score.unknown:
         many = (
-            f"{score.held:,} of {counted(score.live, 'resource')}"
+            f"{score.held:,} of {format_count(score.live, 'resource')}"
             if score.held
-            else f"none of {counted(score.live, 'resource')}"
+            else f"none of {format_count(score.live, 'resource')}"
         )
-        return f"If the site were lost now, {many} would come back: {share(score.share)}."
+        return f"If the site were lost now, {many} would come back: {format_share(score.share)}."
     return (
-        f"If the site were lost now, about {share(score.share)} of {counted(score.live, 'resource')} would come back: "
-        f"between {percentage(low)} and {percentage(high)}, judged by {score.drawn:,}."
+        f"If the site were lost now, about {format_share(score.share)} of {format_count(score.live, 'resource')} would come back: "
+        f"between {format_percentage(low)} and {format_percentage(high)}, judged by {score.sampled:,}."
     )
 
 
-def remarks(figures: Figures) -> list[str]:
+def check_remarks(figures: CheckStats) -> list[str]:
     """Return the sentences that follow: about what is gone already, formats, and how old copies are."""
     found = []
-    gone = figures.states[State.ENDANGERED], figures.states[State.UNRECOVERABLE]
+    gone = figures.states[AvailabilityState.ENDANGERED], figures.states[AvailabilityState.UNRECOVERABLE]
     if any(gone):
         are = "is" if sum(gone) == 1 else "are"
         found.append(f"{sum(gone):,} more {are} not on the web any more, of which archives have {gone[0]:,}.")
     if figures.migrated:
         found.append(f"{figures.migrated:,} would come back only in another format than they have.")
     if figures.judged:
-        found.append(_judgement(figures))
+        found.append(_describe_sample(figures))
     stale = figures.stale
     if stale.known:
         text = (
@@ -110,28 +110,28 @@ def remarks(figures: Figures) -> list[str]:
     return found
 
 
-def _judgement(figures: Figures) -> str:
+def _describe_sample(figures: CheckStats) -> str:
     """Return what came of looking into copies."""
     bad, judged, total = figures.bad.total(), figures.judged, figures.judgeable
-    text = f"Copies of {judged:,} of {counted(total, 'page')} that archives have were looked into: "
+    text = f"Copies of {judged:,} of {format_count(total, 'page')} that archives have were looked into: "
     if bad:
-        why = ", ".join(f"{_VERDICTS.get(word, word)} {count:,}" for word, count in figures.bad.most_common())
+        why = ", ".join(f"{_VERDICT_TEXTS.get(word, word)} {count:,}" for word, count in figures.bad.most_common())
         text += f"{bad:,} would not come back, for want of a good one ({why})"
     else:
         text += "all are good"
-    low, high = wilson(bad, judged, total)
+    low, high = wilson_interval(bad, judged, total)
     if judged >= total:
         return f"{text}."
-    return f"{text}; of all, between {percentage(low)} and {percentage(high)} would not."
+    return f"{text}; of all, between {format_percentage(low)} and {format_percentage(high)} would not."
 
 
-def change(advice: Advice) -> str:
+def describe_advice(advice: Advice) -> str:
     """Return what to do, and what it would bring.
 
     >>> change(Advice(Hindrance.ROBOTS, 12, 9))
     'Let archives fetch what robots.txt forbids: 12 are forbidden by robots.txt, of which 9 would be saved.'
     """
-    what, why = _CHANGES[advice.hindrance]
+    what, why = _ADVICE_TEXTS[advice.hindrance]
     are = "is" if advice.affected == 1 else "are"
     if advice.hindrance is None:
         return f"{what}: {advice.affected:,} {are} {why}."

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from math import log10
 from urllib.parse import urlsplit
 
-from unlost.measure.factors.rows import UNKNOWN
+from unlost.measure.factors.rows import UNKNOWN_VALUE
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class RecoveryFactor:
     """One factor.
 
     name: in words, as people read it. unit: what its number is in a model. source: where that is from. marks: the lower
@@ -18,32 +18,32 @@ class Factor:
     name: str
     unit: str
     source: str
-    marks: tuple[float, ...] = ()
+    bin_edges: tuple[float, ...] = ()
 
 
-_POWERS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
-_COUNTS = (0.0, log10(2), *(log10(10**power + 1) for power in range(1, 8)))  # none, 1 to 9, 10 to 99, and so on
+_POWER_EDGES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+_COUNT_EDGES = (0.0, log10(2), *(log10(10**power + 1) for power in range(1, 8)))  # none, 1 to 9, 10 to 99, and so on
 FACTORS = (
-    Factor("external links", "powers of ten, of one more", "the file of --backlinks, by host", _COUNTS),
-    Factor("internal links", "powers of ten, of one more", "copies that came back, whose links were followed",
+    RecoveryFactor("external links", "powers of ten, of one more", "the file of --backlinks, by host", _COUNT_EDGES),
+    RecoveryFactor("internal links", "powers of ten, of one more", "copies that came back, whose links were followed",
            (0.0, log10(2), log10(3), log10(5), log10(9), log10(33), log10(1001))),
-    Factor("rank", "powers of ten", "the file of --ranks, by host; 1 is the best", _POWERS),
-    Factor("hops", "links", "the shortest way from where the recovery began", (0, 1, 2, 3, 4, 5, 10)),
-    Factor("path depth", "segments", "the address", (0, 1, 2, 3, 4, 5, 10)),
-    Factor("query parameters", "parameters", "the address", (0, 1, 2, 3, 4, 10)),
-    Factor("age", "years", "from the oldest copy that links to it to the newest copy of the site",
+    RecoveryFactor("rank", "powers of ten", "the file of --ranks, by host; 1 is the best", _POWER_EDGES),
+    RecoveryFactor("hops", "links", "the shortest way from where the recovery began", (0, 1, 2, 3, 4, 5, 10)),
+    RecoveryFactor("path depth", "segments", "the address", (0, 1, 2, 3, 4, 5, 10)),
+    RecoveryFactor("query parameters", "parameters", "the address", (0, 1, 2, 3, 4, 10)),
+    RecoveryFactor("age", "years", "from the oldest copy that links to it to the newest copy of the site",
            (0, 1, 2, 3, 5, 10, 20)),
-    Factor("birth rate", "share", "of what archives list of a year, what no year before had; the mean of all years but "
+    RecoveryFactor("birth rate", "share", "of what archives list of a year, what no year before had; the mean of all years but "
            "the first, by site", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)),
-    Factor("site size", "powers of ten", "resources that were looked for, by site", _POWERS),
-    Factor("resource size", "powers of ten, of one more byte", "the site of --original: nobody else knows the size of "
-           "what is missing", _COUNTS),
-    Factor("type", "", "what the address and its use make likely, since nobody knows the type of what is missing"),
-    Factor("top-level domain", "", "the address"),
+    RecoveryFactor("site size", "powers of ten", "resources that were looked for, by site", _POWER_EDGES),
+    RecoveryFactor("resource size", "powers of ten, of one more byte", "the site of --original: nobody else knows the size of "
+           "what is missing", _COUNT_EDGES),
+    RecoveryFactor("type", "", "what the address and its use make likely, since nobody knows the type of what is missing"),
+    RecoveryFactor("top-level domain", "", "the address"),
 )  # fmt: skip
 """All of them. Those of words are the last two."""
 
-NUMBERS = 10
+NUMERIC_FACTORS = 10
 """How many have numbers."""
 
 TYPES = ("page", "image", "document", "other")
@@ -54,12 +54,12 @@ _DOCUMENTS = frozenset(
     {"pdf", "ps", "eps", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "rtf", "odt", "ods", "odp", "txt"}
 )
 _PAGES = frozenset({"", "htm", "html", "shtml", "xhtml", "php", "php3", "asp", "aspx", "jsp", "cgi", "pl", "cfm"})
-_MOST_ENDING = 5  # letters: what is longer is no ending
-_COUNTRY = 2  # letters
+_MAX_EXTENSION_LENGTH = 5  # letters: what is longer is no ending
+_COUNTRY_CODE_LENGTH = 2  # letters
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class UrlFeatures:
     """What an address says. parameters: of its query. kind, tld: of `TYPES` and `TLDS`."""
 
     parameters: int
@@ -68,7 +68,7 @@ class Parts:
     host: str
 
 
-def parts_of(uri: str, use: str) -> Parts:
+def extract_url_features(uri: str, use: str) -> UrlFeatures:
     """Return what an address says, and how pages use it. Never raises.
 
     >>> parts_of("http://www.lost.example/a/b/c.GIF?x=1&y", "requisite")
@@ -80,11 +80,11 @@ def parts_of(uri: str, use: str) -> Parts:
         found = urlsplit(uri)
         host = (found.hostname or "").rstrip(".")
     except ValueError:
-        return Parts(0, "other", "other", "")
+        return UrlFeatures(0, "other", "other", "")
     name, dot, ending = found.path.rpartition("/")[2].rpartition(".")
-    ending = ending.lower() if dot and name and len(ending) <= _MOST_ENDING else ""
+    ending = ending.lower() if dot and name and len(ending) <= _MAX_EXTENSION_LENGTH else ""
     parameters = sum(bool(each) for each in found.query.replace(";", "&").split("&"))
-    return Parts(parameters, _kind(ending, use), _tld(host), host)
+    return UrlFeatures(parameters, _kind(ending, use), _tld(host), host)
 
 
 def _kind(ending: str, use: str) -> str:
@@ -99,9 +99,9 @@ def _tld(host: str) -> str:
     label = host.rpartition(".")[2].lower()
     if label in TLDS[:5]:
         return label
-    return "country" if len(label) == _COUNTRY and label.isalpha() else "other"
+    return "country" if len(label) == _COUNTRY_CODE_LENGTH and label.isalpha() else "other"
 
 
-def power(value: float | None, more: float = 0.0) -> float:
+def log10_or_unknown(value: float | None, offset: float = 0.0) -> float:
     """Return a number as a power of ten; unknown for none, and for what has no power."""
-    return log10(value + more) if value is not None and value + more > 0 else UNKNOWN
+    return log10(value + offset) if value is not None and value + offset > 0 else UNKNOWN_VALUE

@@ -7,10 +7,10 @@ from unlost.errors import InputError
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.textfile import read_lines
 
-_MOST_LETTERS = 400  # of a line
+_MAX_LINE_LENGTH = 400  # of a line
 
 
-def read_numbers(file: Path, hosts: Collection[str], problems: Problems) -> dict[str, float]:
+def read_host_numbers(file: Path, hosts: Collection[str], problems: Problems) -> dict[str, float]:
     """Return the numbers of those hosts that a file knows, as it has them or their domains.
 
     file: a line for each, a host and a number in either order, with a comma, a tab or spaces between them, such as
@@ -18,15 +18,15 @@ def read_numbers(file: Path, hosts: Collection[str], problems: Problems) -> dict
     hosts: whose numbers are wanted; a host without a line has the number of the longest domain that it belongs to.
     Other lines are counted in `problems`. Raises InputError, OSError.
     """
-    wanted = {parent for host in hosts for parent in _parents(host)}
+    wanted = {parent for host in hosts for parent in _parent_domains(host)}
     found: dict[str, float] = {}
     count = 0
     for line in read_lines(file, problems):
-        text = line.text[:_MOST_LETTERS].decode("utf-8", "replace").removeprefix("\ufeff").strip()
+        text = line.text[:_MAX_LINE_LENGTH].decode("utf-8", "replace").removeprefix("\ufeff").strip()
         if not text or text.startswith("#"):
             continue
         count += 1
-        pair = _pair(text)
+        pair = _parse_host_number(text)
         if pair is None:
             if count > 1:
                 problems.add(Problem("no-number", str(file), line.number, line.offset, "expected a host and a number"))
@@ -34,10 +34,12 @@ def read_numbers(file: Path, hosts: Collection[str], problems: Problems) -> dict
             found.setdefault(*pair)
     if not count:
         raise InputError(f"{file}: nothing in it: expected a host and a number in each line")
-    return {host: found[parent] for host in hosts for parent in reversed(list(_parents(host))) if parent in found}
+    return {
+        host: found[parent] for host in hosts for parent in reversed(list(_parent_domains(host))) if parent in found
+    }
 
 
-def _pair(text: str) -> tuple[str, float] | None:
+def _parse_host_number(text: str) -> tuple[str, float] | None:
     fields = text.replace(",", " ").replace("\t", " ").split()[:2]
     for host, number in (fields, fields[::-1]) if len(fields) > 1 else ():
         try:
@@ -58,7 +60,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _parents(host: str) -> list[str]:
+def _parent_domains(host: str) -> list[str]:
     """Return a host and the domains that it belongs to, longest first."""
     labels = host.lower().rstrip(".").split(".")
     return [".".join(labels[at:]) for at in range(len(labels))][: max(1, len(labels) - 1)]

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from math import erfc, exp, log, log1p, sqrt
 from operator import mul
 
-from unlost.measure.factors.rows import Rows
-from unlost.measure.factors.solving import Matrix, swept
+from unlost.measure.factors.rows import ColumnFile
+from unlost.measure.factors.solving import Matrix, sweep
 from unlost.measure.intervals import Z95
 
-FEWEST = 30
+MIN_DEGREES_OF_FREEDOM = 30
 """How many more rows than columns a model needs: with less, intervals mean nothing."""
 
-_MOST_PASSES = 40
+_MAX_PASSES = 40
 _CONVERGED = 1e-9  # of the deviance, between two passes
-_WIDE = 8.0  # an error of a coefficient, for a deviation of its column: a sign that nothing bounds it
-_PRIOR = 2.5  # how large coefficients may be where nothing else bounds them, for a deviation of their column
+_UNBOUNDED_ERROR = 8.0  # an error of a coefficient, for a deviation of its column: a sign that nothing bounds it
+_PENALTY_SCALE = 2.5  # how large coefficients may be where nothing else bounds them, for a deviation of their column
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Coefficient:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class RegressionModel:
     """A model that was fitted.
 
     rows: how many it is of. coefficients: the intercept first. fit: R² of a linear model, McFadden's of a logistic one.
@@ -46,7 +46,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
+class ColumnMoments:
     """Means, deviations and correlations of columns, the last of which is what is to be explained."""
 
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ class Moments:
     correlations: Matrix
 
 
-def moments(rows: Rows, chosen: Sequence[int], names: Sequence[str]) -> Moments:
+def compute_moments(rows: ColumnFile, chosen: Sequence[int], names: Sequence[str]) -> ColumnMoments:
     """Return them, in two passes. Correlations of a column that is always the same are 0."""
     count, sums = 0, [0.0] * len(chosen)
     for block in rows.blocks(chosen):
@@ -77,20 +77,20 @@ def moments(rows: Rows, chosen: Sequence[int], names: Sequence[str]) -> Moments:
         ]
         for i in range(len(chosen))
     ]
-    return Moments(tuple(names), count, tuple(means), tuple(deviations), matrix)
+    return ColumnMoments(tuple(names), count, tuple(means), tuple(deviations), matrix)
 
 
-def linear(found: Moments) -> Model | None:
+def fit_linear(found: ColumnMoments) -> RegressionModel | None:
     """Return the model by least squares of the last column; None if there are too few rows, or nothing to explain."""
     size = len(found.names) - 1
     freedom = found.rows - size - 1
-    if freedom < FEWEST or not found.deviations[-1]:
+    if freedom < MIN_DEGREES_OF_FREEDOM or not found.deviations[-1]:
         return None
-    matrix, left = swept(found.correlations, size)
+    matrix, left = sweep(found.correlations, size)
     scale = found.deviations[-1]
     unexplained = max(0.0, matrix[size][size])
     variance = unexplained * scale * scale * found.rows / (freedom + len(left))
-    far = _student(freedom + len(left))
+    far = _student_quantile(freedom + len(left))
     coefficients, intercept, inverse = [], found.means[-1], {}
     for at in (each for each in range(size) if each not in left):
         value = matrix[at][size] * scale / found.deviations[at]
@@ -101,25 +101,25 @@ def linear(found: Moments) -> Model | None:
     spread = 1 + sum(-matrix[i][j] * inverse[i] * inverse[j] for i in inverse for j in inverse)
     first = _coefficient("intercept", intercept, sqrt(max(0.0, variance * spread / found.rows)), far)
     same = tuple(found.names[at] for at in left)
-    return Model(found.rows, (first, *coefficients), 1 - unexplained, same)
+    return RegressionModel(found.rows, (first, *coefficients), 1 - unexplained, same)
 
 
-def logistic(rows: Rows, chosen: Sequence[int], found: Moments) -> Model | None:
+def fit_logistic(rows: ColumnFile, chosen: Sequence[int], found: ColumnMoments) -> RegressionModel | None:
     """Return the model by maximum likelihood of the last column, which is 0 or 1; None as `linear` does.
 
     Where columns tell perfectly what came back, no coefficient would be large enough: then large ones are minded, and
     the model says so. Goes through the rows some ten times.
     """
     size = len(found.names) - 1
-    if found.rows - size - 1 < FEWEST or not found.deviations[-1]:
+    if found.rows - size - 1 < MIN_DEGREES_OF_FREEDOM or not found.deviations[-1]:
         return None
-    _, left = swept(found.correlations, size)
+    _, left = sweep(found.correlations, size)
     kept = [at for at in range(size) if at not in left]
-    fitting = _Fitting(rows, [chosen[at] for at in (*kept, size)], found, kept)
-    fitted = fitting.fitted(0.0)
+    fitting = _LogisticFit(rows, [chosen[at] for at in (*kept, size)], found, kept)
+    fitted = fitting.fit(0.0)
     is_penalised = fitted is None
     if fitted is None:
-        fitted = fitting.fitted(1 / _PRIOR**2)
+        fitted = fitting.fit(1 / _PENALTY_SCALE**2)
     if fitted is None:
         return None
     values, inverse, deviance = fitted
@@ -134,24 +134,24 @@ def logistic(rows: Rows, chosen: Sequence[int], found: Moments) -> Model | None:
         error = sqrt(max(0.0, inverse[1 + at][1 + at])) / found.deviations[place]
         coefficients.append(_coefficient(found.names[place], slopes[at], error, Z95))
     same = tuple(found.names[at] for at in left)
-    return Model(found.rows, tuple(coefficients), 1 - deviance / nothing, same, is_penalised)
+    return RegressionModel(found.rows, tuple(coefficients), 1 - deviance / nothing, same, is_penalised)
 
 
-class _Fitting:
+class _LogisticFit:
     """Weighted least squares, again and again, on columns with mean 0 and deviation 1."""
 
-    def __init__(self, rows: Rows, chosen: list[int], found: Moments, kept: list[int]) -> None:
+    def __init__(self, rows: ColumnFile, chosen: list[int], found: ColumnMoments, kept: list[int]) -> None:
         self._rows = rows
         self._chosen = chosen
         self._scales = [(found.means[at], found.deviations[at]) for at in kept]
 
-    def fitted(self, penalty: float) -> tuple[list[float], Matrix, float] | None:
+    def fit(self, penalty: float) -> tuple[list[float], Matrix, float] | None:
         """Return coefficients, their covariances and the deviance; None if nothing bounds them."""
         size = 1 + len(self._scales)
         values = [0.0] * size
         step = [0.0] * size
         before = float("inf")
-        for _ in range(_MOST_PASSES):
+        for _ in range(_MAX_PASSES):
             tried = [value + change for value, change in zip(values, step, strict=True)]
             information, gradient, deviance = self._pass(tried)
             minded = deviance + penalty * sum(value * value for value in tried[1:])
@@ -163,12 +163,12 @@ class _Fitting:
                 information[at][at] += penalty
                 gradient[at] -= penalty * values[at]
             whole = [[*row, part] for row, part in zip(information, gradient, strict=True)]
-            solved, left = swept([*whole, [*gradient, 0.0]], size)
+            solved, left = sweep([*whole, [*gradient, 0.0]], size)
             if left:
                 return None
             inverse = [[-value for value in row[:size]] for row in solved[:size]]
             if before - minded <= _CONVERGED * (1 + minded):
-                is_wild = any(inverse[at][at] > _WIDE * _WIDE for at in range(size))
+                is_wild = any(inverse[at][at] > _UNBOUNDED_ERROR * _UNBOUNDED_ERROR for at in range(size))
                 return None if is_wild and not penalty else (values, inverse, deviance)
             step = [solved[at][size] for at in range(size)]
             before = minded
@@ -186,7 +186,7 @@ class _Fitting:
                 scaled.append([(value - mean) / deviation for value in column])
             sums = [sum(map(mul, values, row)) for row in zip(*scaled, strict=True)]
             likely = [_probability(each) for each in sums]
-            deviance += sum(_surprise(each, came) for each, came in zip(sums, outcome, strict=True))
+            deviance += sum(_deviance(each, came) for each, came in zip(sums, outcome, strict=True))
             weights = [each * (1 - each) for each in likely]
             errors = [came - each for came, each in zip(outcome, likely, strict=True)]
             weighted = [list(map(mul, column, weights)) for column in scaled]
@@ -207,7 +207,7 @@ def _probability(value: float) -> float:
     return 1 / (1 + exp(-value)) if value > -700 else 0.0
 
 
-def _surprise(value: float, came: float) -> float:
+def _deviance(value: float, came: float) -> float:
     """Return what a row adds to the deviance."""
     signed = value if came else -value
     return 2 * (log1p(exp(-signed)) if signed > -30 else -signed)
@@ -218,7 +218,7 @@ def _coefficient(name: str, value: float, error: float, far: float) -> Coefficie
     return Coefficient(name, value, value - far * error, value + far * error, erfc(ratio / sqrt(2)))
 
 
-def _student(freedom: int) -> float:
+def _student_quantile(freedom: int) -> float:
     """Return how many errors of a coefficient to both sides hold 95 %: Student's, by the first terms of its series.
 
     >>> round(_student(30), 3), round(_student(10**6), 3)

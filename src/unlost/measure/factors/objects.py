@@ -3,16 +3,16 @@
 from dataclasses import asdict
 
 from unlost.measure.factors.factor import FACTORS
-from unlost.measure.factors.findings import Findings
-from unlost.measure.factors.models import Model
-from unlost.measure.intervals import Share
+from unlost.measure.factors.findings import FactorAnalysis
+from unlost.measure.factors.models import RegressionModel
+from unlost.measure.intervals import Proportion
 
 
-def factors_object(found: Findings) -> dict[str, object]:
+def factors_to_json(found: FactorAnalysis) -> dict[str, object]:
     """Return all numbers, as JSON has them."""
     return {
         "recoveries": [
-            {"folder": folder, "resources": total, "recovered": came} for folder, total, came in found.gathered.sites
+            {"folder": folder, "resources": total, "recovered": came} for folder, total, came in found.counts.recoveries
         ],
         "resources": found.total,
         "recovered": found.recovered,
@@ -21,17 +21,17 @@ def factors_object(found: Findings) -> dict[str, object]:
                 "name": factor.name,
                 "unit": factor.unit,
                 "source": factor.source,
-                "known": found.known.get(factor.name, found.total),
-                "marks": list(factor.marks),
+                "known": found.known_counts.get(factor.name, found.total),
+                "marks": list(factor.bin_edges),
                 "groups": [
-                    {"group": group, **Share(found.gathered.came[factor.name, group], count).members()}
-                    for (name, group), count in sorted(found.gathered.all.items(), key=lambda each: str(each[0]))
+                    {"group": group, **Proportion(found.counts.recovered[factor.name, group], count).to_json()}
+                    for (name, group), count in sorted(found.counts.total.items(), key=lambda each: str(each[0]))
                     if name == factor.name
                 ],
             }
             for factor in FACTORS
         ],
-        "left_out": found.left_out,
+        "left_out": found.excluded,
         "correlations": None
         if found.moments is None
         else {
@@ -39,10 +39,10 @@ def factors_object(found: Findings) -> dict[str, object]:
             "rows": found.moments.rows,
             "matrix": found.moments.correlations,
         },
-        "linear": _model(found.linear),
-        "logistic": _model(found.logistic),
+        "linear": _model_to_json(found.linear),
+        "logistic": _model_to_json(found.logistic),
     }
 
 
-def _model(model: Model | None) -> dict[str, object] | None:
+def _model_to_json(model: RegressionModel | None) -> dict[str, object] | None:
     return None if model is None else asdict(model)

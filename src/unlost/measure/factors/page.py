@@ -1,14 +1,14 @@
 """What recoveries tell about the factors, as a page for people: one file that needs no script and asks for nothing."""
 
-from unlost.measure.factors.findings import Findings
-from unlost.measure.factors.tables import factor_tables, headline, remarks
-from unlost.shown.page import templates
+from unlost.measure.factors.findings import FactorAnalysis
+from unlost.measure.factors.tables import factor_tables, factors_headline, factors_remarks
+from unlost.shown.page import make_template_environment
 
 
-def factors_page(found: Findings) -> str:
+def render_factors_page(found: FactorAnalysis) -> str:
     """Return the page: HTML with everything in it, the same for the same findings. Everything in it is escaped."""
     return (
-        templates("unlost.measure")
+        make_template_environment("unlost.measure")
         .get_template("factors.html")
-        .render(headline=headline(found), remarks=remarks(found), tables=factor_tables(found))
+        .render(headline=factors_headline(found), remarks=factors_remarks(found), tables=factor_tables(found))
     )

@@ -7,13 +7,13 @@ from tempfile import TemporaryFile
 from types import TracebackType
 from typing import Self
 
-UNKNOWN = float("nan")
+UNKNOWN_VALUE = float("nan")
 """Stands for a number that nobody knows."""
 
-_ROWS = 4096  # of a block: what is in memory
+_BLOCK_ROWS = 4096  # of a block: what is in memory
 
 
-class Rows:
+class ColumnFile:
     """Rows of so many numbers. Use it as a context manager.
 
     known: how many rows know the number of each column. count: of all rows.
@@ -24,7 +24,7 @@ class Rows:
         self.known = [0] * width
         self._width = width
         self._file = TemporaryFile()  # noqa: SIM115  closed at the end
-        self._waiting: list[Sequence[float]] = []
+        self._buffer: list[Sequence[float]] = []
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -36,23 +36,23 @@ class Rows:
 
     def add(self, row: Sequence[float]) -> None:
         """Add one row."""
-        self._waiting.append(row)
+        self._buffer.append(row)
         self.count += 1
         for column, value in enumerate(row):
             self.known[column] += not isnan(value)
-        if len(self._waiting) == _ROWS:
+        if len(self._buffer) == _BLOCK_ROWS:
             self._spill()
 
     def _spill(self) -> None:
         self._file.seek(0, 2)
-        self._file.write(len(self._waiting).to_bytes(4))
-        for column in zip(*self._waiting, strict=True):
+        self._file.write(len(self._buffer).to_bytes(4))
+        for column in zip(*self._buffer, strict=True):
             self._file.write(array("d", column).tobytes())
-        self._waiting.clear()
+        self._buffer.clear()
 
     def blocks(self, chosen: Sequence[int]) -> Iterator[list[list[float]]]:
         """Yield some rows at a time, as the chosen columns; rows in which one of them is not known are left out."""
-        if self._waiting:
+        if self._buffer:
             self._spill()
         place = 0
         while True:

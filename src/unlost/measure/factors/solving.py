@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-TOLERANCE = 1e-7
+SWEEP_TOLERANCE = 1e-7
 """A column of which less than this share is not in the columns before it says the same as they do."""
 
 Matrix = list[list[float]]
 
 
-def swept(matrix: Sequence[Sequence[float]], size: int) -> tuple[Matrix, list[int]]:
+def sweep(matrix: Sequence[Sequence[float]], size: int) -> tuple[Matrix, list[int]]:
     """Return a symmetric matrix with its first `size` columns swept, and those that were not: they say nothing new.
 
     Of the columns that were swept, the result has the negative inverse; of the others behind them, what is left of them
@@ -22,7 +22,7 @@ def swept(matrix: Sequence[Sequence[float]], size: int) -> tuple[Matrix, list[in
     left = []
     for pivot in range(size):
         value = found[pivot][pivot]
-        if value <= TOLERANCE * whole[pivot] or value <= 0:
+        if value <= SWEEP_TOLERANCE * whole[pivot] or value <= 0:
             left.append(pivot)
             continue
         row = [each / value for each in found[pivot]]

@@ -4,21 +4,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from unlost.aggregate.asking import outcome_of
-from unlost.archives.repository import Repository
-from unlost.archives.sampling.sampler import MAX_FAILURES, Stop
+from unlost.aggregate.asking import classify_error
+from unlost.archives.repository import ArchiveClient
+from unlost.archives.sampling.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
 from unlost.errors import ArchiveError, ExcludedError, ListCutError, NotNowError, UnsupportedError, UriError
 from unlost.formats.capture import Capture
-from unlost.measure.overlap.copies import Seen, is_archives_own, seen_copy
-from unlost.measure.overlap.live import LiveWeb
-from unlost.measure.overlap.state import FETCHED, VISITED, OverlapState, Page, rank
-from unlost.measure.overlap.tally import Tally
-from unlost.pages.documents import Documents
+from unlost.measure.overlap.copies import PageObservation, is_archive_error_page, snapshot_capture
+from unlost.measure.overlap.live import LiveWebClient
+from unlost.measure.overlap.state import FETCH_OUTCOMES, VISIT_OUTCOMES, OverlapState, OverlapPage, random_rank
+from unlost.measure.overlap.tally import TimeMapSummary
+from unlost.pages.documents import DocumentReader
 
 _T = TypeVar("_T")
 
 
-class Asking:
+class OverlapSurvey:
     """Asks what a state does not know yet.
 
     repositories: whom to ask. fetch: how many copies of each archive to fetch, at most, over all runs.
@@ -30,75 +30,76 @@ class Asking:
     def __init__(
         self,
         state: OverlapState,
-        repositories: Sequence[Repository],
+        clients: Sequence[ArchiveClient],
         *,
-        fetch: int,
-        live: LiveWeb | None = None,
+        max_fetches: int,
+        live_client: LiveWebClient | None = None,
         concurrency: int = 4,
-        documents: Documents | None = None,
+        documents: DocumentReader | None = None,
         on_done: Callable[[], object] = lambda: None,
     ) -> None:
         self._state = state
-        self._repositories = repositories
-        self._fetch = fetch
-        self._live = live
+        self._clients = clients
+        self._max_fetches = max_fetches
+        self._live_client = live_client
         self._concurrency = concurrency
         self._documents = documents
         self._on_done = on_done
-        self._stops: dict[str, Stop] = {}
+        self._stops: dict[str, EarlyStop] = {}
         self._failures: dict[str, int] = {}
 
-    async def run(self) -> dict[str, Stop]:
+    async def run(self) -> dict[str, EarlyStop]:
         """Ask all that is left; return why which archives were not asked to the end.
 
         What fails is passed over; the next run asks for it again. Raises InputError, OSError if what came cannot be
         kept.
         """
-        await self._at_once(self._ask_archive(each) for each in self._repositories)
-        if self._live is not None:
-            ids = [each.archive.id for each in self._repositories]
+        await self._run_all(self._query_archive(each) for each in self._clients)
+        if self._live_client is not None:
+            ids = [each.archive.id for each in self._clients]
             # In an order at random, so that few wait for one site: how fast that may be asked is known there.
-            pages = sorted(self._state.unvisited(ids, self._fetch), key=lambda page: rank(0, page.key))
+            pages = sorted(self._state.unvisited(ids, self._max_fetches), key=lambda page: random_rank(0, page.key))
             left = iter(pages)
-            await self._at_once(self._work(left, self._visit, "") for _ in range(self._concurrency))
+            await self._run_all(self._run_worker(left, self._visit_live_page, "") for _ in range(self._concurrency))
         for stop in self._stops.values():
             if not isinstance(stop.error, ArchiveError):
                 raise stop.error
         return self._stops
 
-    async def _at_once(self, work: Iterable[Awaitable[None]]) -> None:
+    async def _run_all(self, work: Iterable[Awaitable[None]]) -> None:
         async with asyncio.TaskGroup() as group:
             for each in work:
-                group.create_task(_awaited(each))
+                group.create_task(_await(each))
 
-    async def _ask_archive(self, repository: Repository) -> None:
+    async def _query_archive(self, repository: ArchiveClient) -> None:
         archive = repository.archive.id
         pages = self._state.unanswered(archive)
-        await self._at_once(
-            self._work(pages, lambda page: self._ask(repository, page), archive) for _ in range(self._concurrency)
+        await self._run_all(
+            self._run_worker(pages, lambda page: self._query_page(repository, page), archive)
+            for _ in range(self._concurrency)
         )
-        if self._fetch and archive not in self._stops:
+        if self._max_fetches and archive not in self._stops:
             # Only now: which are the first in the order at random is known when all have been asked for.
-            copies = iter(self._state.unfetched(archive, self._fetch))
-            await self._at_once(
-                self._work(copies, lambda copy: self._fetch_copy(repository, *copy), archive)
+            copies = iter(self._state.unfetched(archive, self._max_fetches))
+            await self._run_all(
+                self._run_worker(copies, lambda copy: self._fetch_capture(repository, *copy), archive)
                 for _ in range(self._concurrency)
             )
 
-    async def _work(self, questions: Iterator[_T], ask: Callable[[_T], Awaitable[bool]], archive: str) -> None:
+    async def _run_worker(self, questions: Iterator[_T], ask: Callable[[_T], Awaitable[bool]], archive: str) -> None:
         """Ask one after the other until there is none, or the archive is not to be asked any more."""
         while archive not in self._stops and (question := next(questions, None)) is not None:
             try:
                 has_answered = await ask(question)
             except Exception as error:  # noqa: BLE001  raised by `run`, when the others have kept what they were told
-                self._stops.setdefault(archive, Stop(error))
+                self._stops.setdefault(archive, EarlyStop(error))
                 return
             self._failures[archive] = 0 if has_answered else self._failures.get(archive, 0) + 1
             self._on_done()
 
-    async def _ask(self, repository: Repository, page: Page) -> bool:
+    async def _query_page(self, repository: ArchiveClient, page: OverlapPage) -> bool:
         """Ask for a list, and keep what came of it. Raises NotNowError, UnsupportedError."""
-        archive, tally = repository.archive.id, Tally()
+        archive, tally = repository.archive.id, TimeMapSummary()
         try:
             async for capture in repository.captures(page.uri):
                 tally.add(capture)
@@ -106,55 +107,55 @@ class Asking:
         except (NotNowError, UnsupportedError):
             raise
         except ExcludedError:
-            outcome, tally = "excluded", Tally()
+            outcome, tally = "excluded", TimeMapSummary()
         except (ArchiveError, UriError) as error:
             # What was listed before is right: that it holds the page is known.
             tally.is_cut = True
             is_list = isinstance(error, ListCutError) and tally.mementos
-            outcome = "hit" if is_list else "malformed" if isinstance(error, UriError) else outcome_of(error)
+            outcome = "hit" if is_list else "malformed" if isinstance(error, UriError) else classify_error(error)
             if not is_list:
-                self._state.answer(page, archive, outcome, Tally())
-                return self._has_failed(archive, error)
-        self._state.answer(page, archive, outcome, tally)
+                self._state.record_listing(page, archive, outcome, TimeMapSummary())
+                return self._record_failure(archive, error)
+        self._state.record_listing(page, archive, outcome, tally)
         return True
 
-    def _has_failed(self, archive: str, error: Exception) -> bool:
+    def _record_failure(self, archive: str, error: Exception) -> bool:
         """Stop asking an archive that fails again and again; return False."""
-        if self._failures.get(archive, 0) + 1 >= MAX_FAILURES:
-            self._stops.setdefault(archive, Stop(error, MAX_FAILURES))
+        if self._failures.get(archive, 0) + 1 >= MAX_CONSECUTIVE_FAILURES:
+            self._stops.setdefault(archive, EarlyStop(error, MAX_CONSECUTIVE_FAILURES))
         return False
 
-    async def _fetch_copy(self, repository: Repository, page: Page, capture: Capture) -> bool:
+    async def _fetch_capture(self, repository: ArchiveClient, page: OverlapPage, capture: Capture) -> bool:
         """Fetch a copy, and keep what is seen of it. Raises NotNowError."""
         archive = repository.archive.id
-        seen: Seen | None = None
+        seen: PageObservation | None = None
         try:
             copy = await repository.fetch(capture)
             if copy is None:
                 outcome = "absent"
-            elif is_archives_own(copy):
+            elif is_archive_error_page(copy):
                 outcome = "archive-error"
                 copy.body.close()
             else:
-                outcome, seen = "copy", await asyncio.to_thread(seen_copy, copy, self._documents)
+                outcome, seen = "copy", await asyncio.to_thread(snapshot_capture, copy, self._documents)
         except NotNowError:
             raise
         except ArchiveError as error:
-            outcome = outcome_of(error)
-            if outcome not in FETCHED:
-                self._state.fetched(page, archive, outcome, None)
-                return self._has_failed(archive, error)
-        self._state.fetched(page, archive, outcome, seen)
+            outcome = classify_error(error)
+            if outcome not in FETCH_OUTCOMES:
+                self._state.record_fetch(page, archive, outcome, None)
+                return self._record_failure(archive, error)
+        self._state.record_fetch(page, archive, outcome, seen)
         return True
 
-    async def _visit(self, page: Page) -> bool:
+    async def _visit_live_page(self, page: OverlapPage) -> bool:
         """Look at a live page."""
-        if self._live is None:
+        if self._live_client is None:
             return False
-        outcome, seen = await self._live.look(page.uri)
-        self._state.visited(page, outcome, seen)
-        return outcome in VISITED
+        outcome, seen = await self._live_client.fetch_snapshot(page.uri)
+        self._state.record_visit(page, outcome, seen)
+        return outcome in VISIT_OUTCOMES
 
 
-async def _awaited(work: Awaitable[None]) -> None:
+async def _await(work: Awaitable[None]) -> None:
     await work

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from hashlib import sha1
 from typing import BinaryIO
 
-from unlost.archives.repository import StoredCopy
+from unlost.archives.repository import FetchedCapture
 from unlost.dates import from_http
 from unlost.errors import DateError, DocumentError
 from unlost.formats.media_types import is_textual
-from unlost.measure.overlap.directives import noarchive
-from unlost.pages.documents import Documents, document_kind
-from unlost.pages.text import Text, text_of
-from unlost.pages.told import readable
-from unlost.pages.verdicts import Answer, Kind, verdict_of
+from unlost.measure.overlap.directives import noarchive_robots
+from unlost.pages.documents import DocumentReader, detect_document_kind
+from unlost.pages.text import ExtractedText, extract_text
+from unlost.pages.told import replace_surrogates
+from unlost.pages.verdicts import PageResponse, VerdictKind, classify_page
 
-_MOST_READ = 16 << 20  # bytes of a body whose text is compared: pages and most documents are far below it
-_MOST_TEXT = 1 << 20  # characters that are kept of one
-_MOST_LETTERS = 200  # of a header
-_BLOCK = 1 << 20
+_MAX_TEXT_BODY_BYTES = 16 << 20  # bytes of a body whose text is compared: pages and most documents are far below it
+_MAX_TEXT_LENGTH = 1 << 20  # characters that are kept of one
+_MAX_HEADER_LENGTH = 200  # of a header
+_BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class PageObservation:
     """A copy, or a live page.
 
     datetime: of the copy, or when the page was looked at; 14 digits. status, mime: as they came.
@@ -45,7 +45,7 @@ class Seen:
     text: bytes | None = None
 
 
-def seen_of(
+def snapshot_response(
     uri: str,
     datetime: str,
     status: int | None,
@@ -53,87 +53,89 @@ def seen_of(
     headers: Sequence[tuple[str, str]],
     body: BinaryIO,
     truncated: str | None = None,
-    documents: Documents | None = None,
-) -> Seen:
+    documents: DocumentReader | None = None,
+) -> PageObservation:
     """Return what is kept of an answer. body: at its beginning, without codings. Raises nothing for what is in it.
 
     documents: gives the text of PDF, PostScript and Office files; without it these have none.
     """
-    beginning = body.read(_MOST_READ)
+    beginning = body.read(_MAX_TEXT_BODY_BYTES)
     size, digest = len(beginning), sha1(beginning, usedforsecurity=False)
-    while block := body.read(_BLOCK):
+    while block := body.read(_BLOCK_BYTES):
         size += len(block)
         digest.update(block)
     is_html = mime in ("text/html", "application/xhtml+xml")
-    text = _text(beginning, mime, uri, headers, documents if size == len(beginning) else None)
-    return Seen(
+    text = _extract_text(beginning, mime, uri, headers, documents if size == len(beginning) else None)
+    return PageObservation(
         datetime,
         status,
-        None if mime is None else _plain(mime),
+        None if mime is None else _printable_header(mime),
         size,
         truncated,
-        _modified(_header(headers, "last-modified")),
-        _plain(_header(headers, "cache-control")),
-        " ".join(noarchive(beginning, headers)) if is_html else None,
+        _parse_last_modified(_header(headers, "last-modified")),
+        _printable_header(_header(headers, "cache-control")),
+        " ".join(noarchive_robots(beginning, headers)) if is_html else None,
         digest.hexdigest(),
-        None if text is None else packed(text.text),
+        None if text is None else compress_text(text.text),
     )
 
 
-def seen_copy(copy: StoredCopy, documents: Documents | None = None) -> Seen:
+def snapshot_capture(copy: FetchedCapture, documents: DocumentReader | None = None) -> PageObservation:
     """Return what is kept of a copy from an archive; its body is closed."""
     capture = copy.capture
     with copy.body:
         copy.body.seek(0)
-        return seen_of(
+        return snapshot_response(
             capture.uri, capture.datetime, capture.status, capture.mime, copy.headers, copy.body, copy.truncated,
             documents,
         )  # fmt: skip
 
 
-def is_archives_own(copy: StoredCopy) -> bool:
+def is_archive_error_page(copy: FetchedCapture) -> bool:
     """Return whether what came as a copy is a page by which an archive says that it has none."""
     capture = copy.capture
     copy.body.seek(0)
-    page = Answer(capture.uri, capture.datetime, capture.status, capture.mime, copy.body.read(1 << 20), copy.headers)
-    found = verdict_of(page)
-    return found is not None and found.kind is Kind.ARCHIVE_ERROR
+    page = PageResponse(
+        capture.uri, capture.datetime, capture.status, capture.mime, copy.body.read(1 << 20), copy.headers
+    )
+    found = classify_page(page)
+    return found is not None and found.kind is VerdictKind.ARCHIVE_ERROR
 
 
-def packed(text: str) -> bytes:
+def compress_text(text: str) -> bytes:
     """Return a text in little room: a bounded part of it."""
-    return zlib.compress(text[:_MOST_TEXT].encode("utf-8", "replace"), 6)
+    return zlib.compress(text[:_MAX_TEXT_LENGTH].encode("utf-8", "replace"), 6)
 
 
-def unpacked(text: bytes) -> str:
+def decompress_text(text: bytes) -> str:
     """Return it again; what is damaged, or more than is ever kept, is cut."""
     try:
-        return zlib.decompressobj().decompress(text, 4 * _MOST_TEXT).decode("utf-8", "replace")
+        return zlib.decompressobj().decompress(text, 4 * _MAX_TEXT_LENGTH).decode("utf-8", "replace")
     except (zlib.error, TypeError):
         return ""
 
 
-def _text(
-    body: bytes, mime: str | None, uri: str, headers: Sequence[tuple[str, str]], documents: Documents | None
-) -> Text | None:
-    kind = document_kind(body, mime, uri) if documents is not None else None
+def _extract_text(
+    body: bytes, mime: str | None, uri: str, headers: Sequence[tuple[str, str]], documents: DocumentReader | None
+) -> ExtractedText | None:
+    kind = detect_document_kind(body, mime, uri) if documents is not None else None
     if documents is not None and kind is not None:
         try:
-            return documents.text_of(body, kind)
+            return documents.extract_text(body, kind)
         except DocumentError:
             return None
-    return text_of(body, mime, uri, _charset(headers)) if mime and is_textual(mime) else None
+    return extract_text(body, mime, uri, _charset(headers)) if mime and is_textual(mime) else None
 
 
 def _header(headers: Sequence[tuple[str, str]], name: str) -> str | None:
     return next((value for each, value in headers if each.lower() == name), None)
 
 
-def _plain(text: str | None) -> str | None:
-    return None if text is None else readable(text[:_MOST_LETTERS])
+def _printable_header(text: str | None) -> str | None:
+    return None if text is None else replace_surrogates(text[:_MAX_HEADER_LENGTH])
 
 
-def _modified(header: str | None) -> str | None:
+def _parse_last_modified(header: str | None) -> str | None:
     try:
         return None if header is None else from_http(header)
     except DateError:

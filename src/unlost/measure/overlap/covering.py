@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 
-from unlost.measure.overlap.membership import Membership
+from unlost.measure.overlap.membership import ArchiveMembership
 
-LEVELS = (0.90, 0.95, 0.99)
+COVERAGE_LEVELS = (0.90, 0.95, 0.99)
 """The shares of all that are held for which the fewest archives are looked for."""
 
-MOST_STEPS = 2_000_000
+MAX_SEARCH_STEPS = 2_000_000
 """How many sets of archives and of pages may be looked at in search of better ones. What is found when
 they are used up is said not to be proven."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ArchiveCover:
     """A set of archives.
 
     archives: their ids, in the order in which each adds most to those before it.
@@ -25,47 +25,49 @@ class Choice:
 
     archives: tuple[str, ...]
     covered: int
-    is_best: bool
+    is_proven: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Fewest:
+class MinimumCover:
     """The fewest archives for one level. level: from 0 to 1. is_fewest: whether no fewer will do."""
 
     level: float
-    choice: Choice
-    is_fewest: bool
+    cover: ArchiveCover
+    is_proven: bool
 
 
-def best_choices(membership: Membership, most_steps: int = MOST_STEPS) -> list[Choice]:
+def best_covers(membership: ArchiveMembership, max_steps: int = MAX_SEARCH_STEPS) -> list[ArchiveCover]:
     """Return the best set of one archive, of two …, up to the one that covers everything that anybody holds.
 
     Of sets that cover as much, the one whose archives come first. Exact, by branch and bound over the distinct sets in
     which pages are held, unless that takes more than `most_steps`; then the rest is greedy, and not `is_best`.
     """
     held = [(mask, count) for mask, count in membership.pages.items() if mask and count]
-    search = _Search(held, len(membership.archives), most_steps)
-    choices: list[Choice] = []
+    search = _CoverSearch(held, len(membership.archives), max_steps)
+    choices: list[ArchiveCover] = []
     while (choices[-1].covered if choices else 0) < membership.held:
         chosen, covered, is_best = search.best(len(choices) + 1)
-        names = tuple(membership.archives[place] for place in _by_gain(held, chosen))
-        choices.append(Choice(names, covered, is_best))
+        names = tuple(membership.archives[place] for place in _order_by_gain(held, chosen))
+        choices.append(ArchiveCover(names, covered, is_best))
     return choices
 
 
-def fewest(membership: Membership, choices: Sequence[Choice], levels: Sequence[float] = LEVELS) -> list[Fewest]:
+def minimum_covers(
+    membership: ArchiveMembership, covers: Sequence[ArchiveCover], levels: Sequence[float] = COVERAGE_LEVELS
+) -> list[MinimumCover]:
     """Return for each level the first choice that reaches it; nothing if nobody holds anything."""
     found = []
     for level in levels:
         # In whole pages, so that no rounding of shares decides.
-        for number, choice in enumerate(choices):
+        for number, choice in enumerate(covers):
             if choice.covered >= level * membership.held - 1e-9:
-                found.append(Fewest(level, choice, all(each.is_best for each in choices[:number])))
+                found.append(MinimumCover(level, choice, all(each.is_proven for each in covers[:number])))
                 break
     return found
 
 
-class _Search:
+class _CoverSearch:
     """Looks for the best sets among archives 0 to `size` - 1. held: sets of archives, each with its pages."""
 
     def __init__(self, held: list[tuple[int, int]], size: int, most_steps: int) -> None:
@@ -76,22 +78,22 @@ class _Search:
 
     def best(self, number: int) -> tuple[list[int], int, bool]:
         """Return the places of so many archives, how much they cover, and whether that is proven to be most."""
-        self._greedy += self._next(self._greedy)
+        self._greedy += self._next_greedy(self._greedy)
         chosen = sum(1 << place for place in self._greedy)
         self._found = sorted(self._greedy)
         self._covered = sum(count for mask, count in self._held if mask & chosen)
         if self._steps > 0:
-            self._look([], 0, self._held, number, 0)
+            self._branch([], 0, self._held, number, 0)
         return self._found, self._covered, self._steps > 0
 
-    def _next(self, chosen: list[int]) -> list[int]:
+    def _next_greedy(self, chosen: list[int]) -> list[int]:
         """Return the archive that adds most to others."""
         before = sum(1 << place for place in chosen)
         gains = _gains([each for each in self._held if not each[0] & before], self._size)
         left = [place for place in range(self._size) if place not in chosen]
         return [max(left, key=lambda place: (gains[place], -place))]
 
-    def _look(self, chosen: list[int], covered: int, left: list[tuple[int, int]], more: int, first: int) -> None:
+    def _branch(self, chosen: list[int], covered: int, left: list[tuple[int, int]], more: int, first: int) -> None:
         """Add `more` archives from `first` on to those that are chosen, and keep what is better than before.
 
         left: what the chosen ones do not hold.
@@ -113,7 +115,7 @@ class _Search:
             return
         for place in range(first, self._size - more + 1):
             without = [each for each in left if not each[0] >> place & 1]
-            self._look([*chosen, place], covered + gains[place], without, more - 1, place + 1)
+            self._branch([*chosen, place], covered + gains[place], without, more - 1, place + 1)
 
     def _may_be_first(self, chosen: list[int]) -> bool:
         """Return whether what begins so may come before what was found."""
@@ -132,7 +134,7 @@ def _gains(left: list[tuple[int, int]], size: int) -> list[int]:
     return gains
 
 
-def _by_gain(held: list[tuple[int, int]], chosen: list[int]) -> list[int]:
+def _order_by_gain(held: list[tuple[int, int]], chosen: list[int]) -> list[int]:
     """Return chosen archives so that each adds most to those before it."""
     ordered: list[int] = []
     left, rest = held, list(chosen)

@@ -5,17 +5,17 @@ from collections.abc import Iterable
 from contextlib import suppress
 from html.parser import HTMLParser
 
-_MAX_HEAD = 1 << 16  # bytes of a page in which its head must end
-_MAX_NAMES = 10  # robots that are named
+_MAX_HEAD_BYTES = 1 << 16  # bytes of a page in which its head must end
+_MAX_ROBOTS = 10  # robots that are named
 _ROBOT = re.compile(r"[a-z0-9_.*-]{1,40}")
-_KEEPS_OUT = frozenset({"noarchive", "nocache", "none"})
-_REFUSING = frozenset({"no-cache", "no-store", "private"})
+_NOARCHIVE_TOKENS = frozenset({"noarchive", "nocache", "none"})
+_NO_CACHE_DIRECTIVES = frozenset({"no-cache", "no-store", "private"})
 
-ALL = "robots"
+ALL_ROBOTS = "robots"
 """The name that stands for all robots."""
 
 
-def noarchive(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
+def noarchive_robots(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
     """Return the names of the robots that are asked not to keep a page, in order; `robots` are all of them.
 
     body: HTML; only its beginning is looked at. headers: as they came; of them X-Robots-Tag counts. `none` means
@@ -26,42 +26,42 @@ def noarchive(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tuple[str
     >>> noarchive(b"", [("X-Robots-Tag", "otherbot: noarchive"), ("X-Robots-Tag", "noindex")])
     ('otherbot',)
     """
-    head = _Head()
-    head.feed_safely(body[:_MAX_HEAD].decode("latin-1"))
-    said = [*head.said, *_in_headers(headers)]
-    names = {name for name, content in said if _KEEPS_OUT & _words(content)}
-    return tuple(sorted(names)[:_MAX_NAMES])
+    head = _RobotsMetaParser()
+    head.feed_safely(body[:_MAX_HEAD_BYTES].decode("latin-1"))
+    said = [*head.directives, *_header_directives(headers)]
+    names = {name for name, content in said if _NOARCHIVE_TOKENS & _directive_tokens(content)}
+    return tuple(sorted(names)[:_MAX_ROBOTS])
 
 
-def refuses_caches(cache_control: str | None) -> bool:
+def forbids_caching(cache_control: str | None) -> bool:
     """Return whether a Cache-Control header says `no-cache`, `no-store` or `private`.
 
     >>> [refuses_caches(each) for each in ("max-age=0, No-Store", 'private="x"', "public", None)]
     [True, True, False, False]
     """
     parts = (cache_control or "").lower().split(",")
-    return any(part.partition("=")[0].strip() in _REFUSING for part in parts)
+    return any(part.partition("=")[0].strip() in _NO_CACHE_DIRECTIVES for part in parts)
 
 
-def _words(content: str) -> frozenset[str]:
+def _directive_tokens(content: str) -> frozenset[str]:
     return frozenset(re.split(r"[\s,;]+", content.lower()))
 
 
-def _in_headers(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+def _header_directives(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
     for name, value in headers:
         if name.lower() == "x-robots-tag":
             robot, colon, rest = value.partition(":")
             # `unavailable_after: date` has a colon, too, and names nobody.
             is_named = bool(colon) and _ROBOT.fullmatch(robot.strip().lower()) and robot.strip() != "unavailable_after"
-            yield (robot.strip().lower(), rest) if is_named else (ALL, value)
+            yield (robot.strip().lower(), rest) if is_named else (ALL_ROBOTS, value)
 
 
-class _Head(HTMLParser):
+class _RobotsMetaParser(HTMLParser):
     """The meta tags of a page. said: name and content of those that may be for robots."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.said: list[tuple[str, str]] = []
+        self.directives: list[tuple[str, str]] = []
 
     def feed_safely(self, text: str) -> None:
         """Read a page as far as it can be read."""
@@ -72,6 +72,6 @@ class _Head(HTMLParser):
         """Look at one tag."""
         values = {name: value or "" for name, value in reversed(attrs)}
         name = values.get("name", "").strip().lower()
-        is_robot = name == ALL or name.endswith("bot") or name in ("slurp", "teoma")
+        is_robot = name == ALL_ROBOTS or name.endswith("bot") or name in ("slurp", "teoma")
         if tag == "meta" and is_robot and _ROBOT.fullmatch(name):
-            self.said.append((name, values.get("content", "")[:500]))
+            self.directives.append((name, values.get("content", "")[:500]))

@@ -7,24 +7,30 @@ from urllib.parse import urlsplit
 
 from unlost.dates import to_datetime
 from unlost.errors import DateError
-from unlost.formats.media_types import UNKNOWN, format_of, is_document
-from unlost.measure.overlap.copies import Seen, unpacked
-from unlost.measure.overlap.covering import Choice, Fewest, best_choices, fewest
-from unlost.measure.overlap.directives import ALL, refuses_caches
-from unlost.measure.overlap.membership import Membership
-from unlost.measure.overlap.standing import Live, Standing
-from unlost.measure.overlap.state import ANSWERS, FETCHED, LIVE_OR_NOT, Answer, OverlapState
-from unlost.pages.shingles import resemblance
+from unlost.formats.media_types import UNKNOWN_TYPE, format_of, is_document
+from unlost.measure.overlap.copies import PageObservation, decompress_text
+from unlost.measure.overlap.covering import ArchiveCover, MinimumCover, best_covers, minimum_covers
+from unlost.measure.overlap.directives import ALL_ROBOTS, forbids_caching
+from unlost.measure.overlap.membership import ArchiveMembership
+from unlost.measure.overlap.standing import LiveComparison, ArchiveOverlapStats
+from unlost.measure.overlap.state import (
+    LISTING_OUTCOMES,
+    FETCH_OUTCOMES,
+    LIVENESS_OUTCOMES,
+    ArchiveListing,
+    OverlapState,
+)
+from unlost.pages.shingles import text_resemblance
 
-MOST_TLDS = 15
+MAX_TLDS = 15
 """Top-level domains that are listed; all others are one row."""
 
-_MOST_LETTERS = 63  # of a label
+_MAX_LABEL_LENGTH = 63  # of a label
 _OK = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class OverlapStats:
     """All numbers.
 
     size: pages of the list. archives: in the order in which they were given. left_out: archives that answered nothing,
@@ -38,13 +44,13 @@ class Figures:
     """
 
     size: int
-    archives: tuple[Standing, ...]
-    left_out: tuple[str, ...]
+    archives: tuple[ArchiveOverlapStats, ...]
+    unresponsive: tuple[str, ...]
     unsettled: int
-    membership: Membership
-    choices: tuple[Choice, ...]
-    fewest: tuple[Fewest, ...]
-    memento_choices: tuple[tuple[str, int], ...]
+    membership: ArchiveMembership
+    covers: tuple[ArchiveCover, ...]
+    minimum_covers: tuple[MinimumCover, ...]
+    memento_covers: tuple[tuple[str, int], ...]
     tlds: tuple[tuple[str, int, int], ...]
     years: dict[str, dict[str, tuple[int, int]]]
     year_pages: dict[str, int]
@@ -56,24 +62,24 @@ class Figures:
         return sum(each.mementos for each in self.archives)
 
 
-def figures_of(state: OverlapState, archives: Sequence[str], fetch: int) -> Figures:
+def compute_overlap_stats(state: OverlapState, archives: Sequence[str], fetch: int) -> OverlapStats:
     """Return the numbers of what is known so far. fetch: how many copies of each archive belong to the sample.
 
     Memory grows with the archives, with the sets of them that hold pages, and with the copies of the samples.
     """
-    standings = {archive: Standing(archive) for archive in archives}
+    standings = {archive: ArchiveOverlapStats(archive) for archive in archives}
     tlds: Counter[str] = Counter()
     held_tlds: Counter[str] = Counter()
-    for page, answers in state.answers():
-        tld = tld_of(page.uri)
+    for page, answers in state.listings_by_page():
+        tld = top_level_domain(page.uri)
         tlds[tld] += 1
         held_tlds[tld] += _add_page(standings, [each for each in answers if each.archive in standings], tld)
     silent = tuple(name for name, each in standings.items() if not each.has_answered)
     counted = [name for name in archives if name not in silent]
     membership, unsettled = _membership(state, counted)
-    choices = best_choices(membership)
+    choices = best_covers(membership)
     for standing in standings.values():
-        _add_copies(state, standing, fetch)
+        _add_captures(state, standing, fetch)
     listed = sorted(standings.values(), key=lambda each: -each.mementos)
     memento_choices, so_far = [], 0
     for each in listed:
@@ -81,21 +87,21 @@ def figures_of(state: OverlapState, archives: Sequence[str], fetch: int) -> Figu
             so_far += each.mementos
             memento_choices.append((each.archive, so_far))
     years: dict[str, dict[str, tuple[int, int]]] = {}
-    for archive, year, pages, mementos in state.years():
+    for archive, year, pages, mementos in state.mementos_by_year():
         if archive in standings:
             years.setdefault(year, {})[archive] = (pages, mementos)
     top = [(tld, count, held_tlds[tld]) for tld, count in sorted(tlds.items(), key=lambda each: (-each[1], each[0]))]
-    rest = top[MOST_TLDS:]
+    rest = top[MAX_TLDS:]
     if rest:
-        top = [*top[:MOST_TLDS], ("other", sum(each[1] for each in rest), sum(each[2] for each in rest))]
-    return Figures(
+        top = [*top[:MAX_TLDS], ("other", sum(each[1] for each in rest), sum(each[2] for each in rest))]
+    return OverlapStats(
         state.size, tuple(standings.values()), silent, unsettled, membership, tuple(choices),
-        tuple(fewest(membership, choices)), tuple(memento_choices), tuple(top), years,
+        tuple(minimum_covers(membership, choices)), tuple(memento_choices), tuple(top), years,
         state.pages_by_year(archives), state.has_live(),
     )  # fmt: skip
 
 
-def tld_of(uri: str) -> str:
+def top_level_domain(uri: str) -> str:
     """Return the top-level domain of an address, `number` for one without a name.
 
     >>> tld_of("http://www.a.co.uk:80/x"), tld_of("http://1.2.3.4/"), tld_of("a.example")
@@ -106,76 +112,76 @@ def tld_of(uri: str) -> str:
     except ValueError:
         return "unknown"
     label = host.rstrip(".").rpartition(".")[2].lower()
-    if not label or len(label) > _MOST_LETTERS:
+    if not label or len(label) > _MAX_LABEL_LENGTH:
         return "unknown"
     return "number" if label.isdigit() or ":" in host else label
 
 
-def _add_page(standings: dict[str, Standing], answers: list[Answer], tld: str) -> bool:
+def _add_page(standings: dict[str, ArchiveOverlapStats], answers: list[ArchiveListing], tld: str) -> bool:
     """Count what was said of a page; return whether any archive holds it."""
     said = {each.archive: each for each in answers}
     newest = max((each.last for each in answers if each.good and each.last), default=None)
     for archive, standing in standings.items():
         answer = said.get(archive)
-        if answer is None or answer.outcome not in ANSWERS:
+        if answer is None or answer.outcome not in LISTING_OUTCOMES:
             standing.failed["" if answer is None else answer.outcome] += 1
             continue
-        standing.asked += 1
+        standing.answered += 1
         standing.mementos += answer.mementos
-        standing.cut += answer.cut
+        standing.cut_lists += answer.cut
         standing.excluded += answer.outcome == "excluded"
-        standing.only_bad += bool(answer.mementos and not answer.good)
+        standing.only_errors += bool(answer.mementos and not answer.good)
         if answer.good:
             standing.held += 1
             standing.held_tlds[tld] += 1
-            if answer.last and newest and (days := _days(answer.last, newest)) is not None:
+            if answer.last and newest and (days := _days_between(answer.last, newest)) is not None:
                 standing.ages.append(days)
     return any(each.good for each in answers)
 
 
-def _membership(state: OverlapState, archives: Sequence[str]) -> tuple[Membership, int]:
+def _membership(state: OverlapState, archives: Sequence[str]) -> tuple[ArchiveMembership, int]:
     """Return who holds what, of pages that all archives answered for, and how many others there are."""
     places = {archive: place for place, archive in enumerate(archives)}
     sets: Counter[int] = Counter()
     unsettled = 0
-    for _, answers in state.answers():
-        said = [each for each in answers if each.archive in places and each.outcome in ANSWERS]
+    for _, answers in state.listings_by_page():
+        said = [each for each in answers if each.archive in places and each.outcome in LISTING_OUTCOMES]
         if len(said) < len(archives) or not archives:
             unsettled += 1
             continue
         sets[sum(1 << places[each.archive] for each in said if each.good)] += 1
-    return Membership(tuple(archives), dict(sorted(sets.items()))), unsettled
+    return ArchiveMembership(tuple(archives), dict(sorted(sets.items()))), unsettled
 
 
-def _add_copies(state: OverlapState, standing: Standing, fetch: int) -> None:
-    for number, outcome, seen in state.copies(standing.archive, fetch):
-        if outcome not in FETCHED:
+def _add_captures(state: OverlapState, standing: ArchiveOverlapStats, fetch: int) -> None:
+    for number, outcome, seen in state.fetched_captures(standing.archive, fetch):
+        if outcome not in FETCH_OUTCOMES:
             standing.failed_fetches[outcome] += 1
             continue
         standing.fetched += 1
         if seen is None:
             standing.misses[outcome] += 1
         else:
-            _add_copy(standing, seen)
-        live = state.live(number)
+            _add_capture(standing, seen)
+        live = state.live_snapshot(number)
         if live is not None:
             _add_live(standing.live, seen, *live)
 
 
-def _add_copy(standing: Standing, seen: Seen) -> None:
-    standing.types[_kind(seen.mime)] += 1
+def _add_capture(standing: ArchiveOverlapStats, seen: PageObservation) -> None:
+    standing.types[_media_type_row(seen.mime)] += 1
     standing.sizes.append(seen.size)
     standing.truncated += seen.truncated is not None
-    standing.bad += seen.status is not None and not _OK <= seen.status < _OK + 100
-    standing.refusing += refuses_caches(seen.cache_control)
+    standing.error_captures += seen.status is not None and not _OK <= seen.status < _OK + 100
+    standing.no_cache += forbids_caching(seen.cache_control)
     if seen.noarchive is not None:
         standing.html += 1
         standing.noarchive += bool(seen.noarchive)
         standing.robots.update(seen.noarchive.split())
 
 
-def _add_live(found: Live, seen: Seen | None, outcome: str, live: Seen | None) -> None:
-    if outcome not in LIVE_OR_NOT:
+def _add_live(found: LiveComparison, seen: PageObservation | None, outcome: str, live: PageObservation | None) -> None:
+    if outcome not in LIVENESS_OUTCOMES:
         found.unseen[outcome] += 1
         return
     is_live = outcome == "answered" and live is not None and live.status == _OK
@@ -191,13 +197,13 @@ def _add_live(found: Live, seen: Seen | None, outcome: str, live: Seen | None) -
     found.sizes.append(live.size)
     found.html += live.noarchive is not None
     found.noarchive += bool(live.noarchive)
-    is_refusing = refuses_caches(live.cache_control)
-    found.refusing += is_refusing
-    found.refusing_held += is_refusing and seen is not None
+    is_refusing = forbids_caching(live.cache_control)
+    found.no_cache += is_refusing
+    found.no_cache_held += is_refusing and seen is not None
     if seen is None:
         return
     days = None
-    if live.modified is not None and (behind := _days(seen.datetime, live.modified)) is not None:
+    if live.modified is not None and (behind := _days_between(seen.datetime, live.modified)) is not None:
         found.dated += 1
         days = max(0.0, behind)
         if days >= 1:
@@ -205,18 +211,18 @@ def _add_live(found: Live, seen: Seen | None, outcome: str, live: Seen | None) -
     found.pairs += 1
     found.identical += seen.digest == live.digest
     if seen.text is not None and live.text is not None:
-        texts = unpacked(seen.text), unpacked(live.text)
+        texts = decompress_text(seen.text), decompress_text(live.text)
         if not any(char.isalnum() for text in texts for char in text):
             return  # nothing says that they are alike
-        alike = 1.0 if seen.digest == live.digest else resemblance(*texts)
-        found.alike.append(alike)
+        alike = 1.0 if seen.digest == live.digest else text_resemblance(*texts)
+        found.similarities.append(alike)
         if days is not None:
             found.points.append((days, alike))
 
 
-def _kind(mime: str | None) -> str:
+def _media_type_row(mime: str | None) -> str:
     """Return the row of a media type in the table of types."""
-    name = format_of(mime or UNKNOWN)
+    name = format_of(mime or UNKNOWN_TYPE)
     if name in ("html", "pdf"):
         return name.upper()
     if mime == "text/plain":
@@ -225,10 +231,10 @@ def _kind(mime: str | None) -> str:
         return "Office"
     if mime and mime.startswith("image/"):
         return "images"
-    return "unknown" if mime is None or mime == UNKNOWN else "other"
+    return "unknown" if mime is None or mime == UNKNOWN_TYPE else "other"
 
 
-def _days(first: str, second: str) -> float | None:
+def _days_between(first: str, second: str) -> float | None:
     """Return the whole days from one date to another, of 14 digits each; None if one is no date."""
     try:
         return float((to_datetime(second) - to_datetime(first)).days)
@@ -236,6 +242,6 @@ def _days(first: str, second: str) -> float | None:
         return None
 
 
-def targets(standing: Standing) -> list[tuple[str, int]]:
+def robots_by_count(standing: ArchiveOverlapStats) -> list[tuple[str, int]]:
     """Return whom pages with `noarchive` name, all robots first."""
-    return sorted(standing.robots.items(), key=lambda each: (each[0] != ALL, -each[1], each[0]))
+    return sorted(standing.robots.items(), key=lambda each: (each[0] != ALL_ROBOTS, -each[1], each[0]))

@@ -2,13 +2,13 @@
 
 from typing import Protocol
 
-from unlost.measure.overlap.copies import Seen
+from unlost.measure.overlap.copies import PageObservation
 
 
-class LiveWeb(Protocol):
+class LiveWebClient(Protocol):
     """Whoever looks at live pages, politely: robots.txt, one question at a time to a site, and pauses between them."""
 
-    async def look(self, uri: str) -> tuple[str, Seen | None]:
+    async def fetch_snapshot(self, uri: str) -> tuple[str, PageObservation | None]:
         """Return what came of it, and what was seen.
 
         `answered` with what was seen, whatever its status; `absent` if that says in words that there is no such page;

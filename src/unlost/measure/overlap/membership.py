@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class ArchiveMembership:
     """How many pages are held by which archives.
 
     archives: their ids, in order. pages: how many pages are held by exactly a set of them, and by no other; a set is a
@@ -30,24 +30,24 @@ class Membership:
         """How many any archive holds."""
         return self.total - self.pages.get(0, 0)
 
-    def held_by(self, place: int) -> int:
+    def held_by_archive(self, place: int) -> int:
         """Return how many an archive holds."""
-        return self.within(1 << place)
+        return self.held_by_any(1 << place)
 
-    def alone(self, place: int) -> int:
+    def held_only_by(self, place: int) -> int:
         """Return how many an archive holds and no other does."""
         return self.pages.get(1 << place, 0)
 
-    def together(self, first: int, second: int) -> int:
+    def held_by_both(self, first: int, second: int) -> int:
         """Return how many two archives hold, whoever else does."""
         both = 1 << first | 1 << second
         return sum(count for held, count in self.pages.items() if held & both == both)
 
-    def within(self, chosen: int) -> int:
+    def held_by_any(self, chosen: int) -> int:
         """Return how many pages at least one of a set of archives holds."""
         return sum(count for held, count in self.pages.items() if held & chosen)
 
-    def names(self, chosen: int) -> tuple[str, ...]:
+    def archive_ids(self, chosen: int) -> tuple[str, ...]:
         """Return the ids of a set of archives."""
         return tuple(name for place, name in enumerate(self.archives) if chosen >> place & 1)
 
@@ -56,7 +56,7 @@ class Membership:
         found = ((held, count) for held, count in self.pages.items() if held and count)
         yield from sorted(found, key=lambda each: (-each[1], each[0].bit_count(), each[0]))
 
-    def by_number(self) -> list[tuple[int, int]]:
+    def by_archive_count(self) -> list[tuple[int, int]]:
         """Return how many pages are held by no archive, by one, by two …, by all."""
         counts: Counter[int] = Counter()
         for held, count in self.pages.items():
@@ -64,6 +64,6 @@ class Membership:
         return [(number, counts[number]) for number in range(len(self.archives) + 1)]
 
 
-def counted(archives: Sequence[str], pages: Iterator[int]) -> Membership:
+def count_membership(archives: Sequence[str], pages: Iterator[int]) -> ArchiveMembership:
     """Return how often each set comes. pages: the set of each page, in any order."""
-    return Membership(tuple(archives), dict(sorted(Counter(pages).items())))
+    return ArchiveMembership(tuple(archives), dict(sorted(Counter(pages).items())))

@@ -2,12 +2,12 @@
 
 from dataclasses import asdict
 
-from unlost.measure.intervals import Share
-from unlost.measure.overlap.figures import Figures
-from unlost.measure.overlap.standing import Standing, spread
+from unlost.measure.intervals import Proportion
+from unlost.measure.overlap.figures import OverlapStats
+from unlost.measure.overlap.standing import ArchiveOverlapStats, summarize_values
 
 
-def overlap_object(figures: Figures) -> dict[str, object]:
+def overlap_to_json(figures: OverlapStats) -> dict[str, object]:
     """Return all numbers, as JSON has them."""
     found = figures.membership
     total = figures.mementos
@@ -16,25 +16,26 @@ def overlap_object(figures: Figures) -> dict[str, object]:
         "compared": found.total,
         "held": found.held,
         "unsettled": figures.unsettled,
-        "without_answer": list(figures.left_out),
-        "archives": [_archive(each, figures) for each in figures.archives],
-        "sets": [{"archives": list(found.names(held)), "pages": count} for held, count in found.sets()],
-        "by_number": dict(found.by_number()),
+        "without_answer": list(figures.unresponsive),
+        "archives": [_archive_to_json(each, figures) for each in figures.archives],
+        "sets": [{"archives": list(found.archive_ids(held)), "pages": count} for held, count in found.sets()],
+        "by_number": dict(found.by_archive_count()),
         "best": [
-            {"archives": list(each.archives), "pages": each.covered, "proven": each.is_best} for each in figures.choices
+            {"archives": list(each.archives), "pages": each.covered, "proven": each.is_proven}
+            for each in figures.covers
         ],
         "fewest": [
             {
                 "level": each.level,
-                "archives": list(each.choice.archives),
-                "pages": each.choice.covered,
-                "proven": each.is_fewest,
+                "archives": list(each.cover.archives),
+                "pages": each.cover.covered,
+                "proven": each.is_proven,
             }
-            for each in figures.fewest
+            for each in figures.minimum_covers
         ],
         "best_for_mementos": [
             {"archive": archive, "so_far": so_far, "share": so_far / total}
-            for archive, so_far in figures.memento_choices
+            for archive, so_far in figures.memento_covers
         ],
         "tlds": [{"tld": tld, "pages": pages, "held": held} for tld, pages, held in figures.tlds],
         "years": {
@@ -49,38 +50,38 @@ def overlap_object(figures: Figures) -> dict[str, object]:
     }
 
 
-def _archive(each: Standing, figures: Figures) -> dict[str, object]:
+def _archive_to_json(each: ArchiveOverlapStats, figures: OverlapStats) -> dict[str, object]:
     found = figures.membership
     place = found.archives.index(each.archive) if each.archive in found.archives else None
     return {
         "archive": each.archive,
-        "answered": each.asked,
-        "held": each.hit_rate.members(),
-        "alone": None if place is None else found.alone(place),
+        "answered": each.answered,
+        "held": each.hit_rate.to_json(),
+        "alone": None if place is None else found.held_only_by(place),
         "mementos": each.mementos,
-        "only_errors": each.only_bad,
+        "only_errors": each.only_errors,
         "excluded": each.excluded,
-        "cut": each.cut,
+        "cut": each.cut_lists,
         "without_answer": {reason or "not-asked": count for reason, count in each.failed.items()},
-        "days_behind": asdict(spread(each.ages)),
+        "days_behind": asdict(summarize_values(each.ages)),
         "copies": {
             "fetched": each.fetched,
-            "missed": each.miss_rate.members(),
+            "missed": each.miss_rate.to_json(),
             "misses": dict(each.misses),
             "failed": dict(each.failed_fetches),
-            "errors": each.bad,
+            "errors": each.error_captures,
             "types": dict(each.types),
-            "bytes": asdict(spread(each.sizes)),
-            "truncated": Share(each.truncated, len(each.sizes)).members(),
-            "noarchive": Share(each.noarchive, each.html).members(),
+            "bytes": asdict(summarize_values(each.sizes)),
+            "truncated": Proportion(each.truncated, len(each.sizes)).to_json(),
+            "noarchive": Proportion(each.noarchive, each.html).to_json(),
             "robots": dict(each.robots),
-            "cache_control": Share(each.refusing, len(each.sizes)).members(),
+            "cache_control": Proportion(each.no_cache, len(each.sizes)).to_json(),
         },
-        "live": _live(each) if figures.has_live else None,
+        "live": _live_to_json(each) if figures.has_live else None,
     }
 
 
-def _live(each: Standing) -> dict[str, object]:
+def _live_to_json(each: ArchiveOverlapStats) -> dict[str, object]:
     live = each.live
     return {
         "replicated": live.replicated,
@@ -90,13 +91,13 @@ def _live(each: Standing) -> dict[str, object]:
         "silent": live.silent,
         "absent": live.absent,
         "unseen": dict(live.unseen),
-        "stale": Share(len(live.staleness), live.dated).members(),
-        "staleness_days": asdict(spread(live.staleness)),
-        "identical": Share(live.identical, live.pairs).members(),
-        "in_common": asdict(spread(live.alike)),
+        "stale": Proportion(len(live.staleness), live.dated).to_json(),
+        "staleness_days": asdict(summarize_values(live.staleness)),
+        "identical": Proportion(live.identical, live.pairs).to_json(),
+        "in_common": asdict(summarize_values(live.similarities)),
         "points": live.points,
-        "bytes": asdict(spread(live.sizes)),
-        "noarchive": Share(live.noarchive, live.html).members(),
-        "cache_control": Share(live.refusing, live.answered).members(),
-        "cache_control_kept": Share(live.refusing_held, live.refusing).members(),
+        "bytes": asdict(summarize_values(live.sizes)),
+        "noarchive": Proportion(live.noarchive, live.html).to_json(),
+        "cache_control": Proportion(live.no_cache, live.answered).to_json(),
+        "cache_control_kept": Proportion(live.no_cache_held, live.no_cache).to_json(),
     }

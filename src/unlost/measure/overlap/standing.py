@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, stdev
 
-from unlost.measure.intervals import Share
+from unlost.measure.intervals import Proportion
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ValueSummary:
     """How values lie. count: how many there are; the others are None of none, `deviation` also of one."""
 
     count: int
@@ -20,20 +20,20 @@ class Spread:
     most: float | None = None
 
 
-def spread(values: Sequence[float]) -> Spread:
+def summarize_values(values: Sequence[float]) -> ValueSummary:
     """Return how values lie.
 
     >>> spread([1, 2, 6])
     Spread(count=3, mean=3.0, median=2, deviation=2.6457513110645907, least=1, most=6)
     """
     if not values:
-        return Spread(0)
+        return ValueSummary(0)
     deviation = stdev(values) if len(values) > 1 else None
-    return Spread(len(values), fmean(values), median(values), deviation, min(values), max(values))
+    return ValueSummary(len(values), fmean(values), median(values), deviation, min(values), max(values))
 
 
 @dataclass(slots=True)
-class Live:
+class LiveComparison:
     """What is known of the live versions of the pages of which copies were fetched.
 
     replicated, endangered: a copy came, and the page is live, or not. vulnerable, unrecoverable: none came, the same.
@@ -53,13 +53,13 @@ class Live:
     staleness: list[float] = field(default_factory=list)
     identical: int = 0
     pairs: int = 0
-    alike: list[float] = field(default_factory=list)
+    similarities: list[float] = field(default_factory=list)
     points: list[tuple[float, float]] = field(default_factory=list)
     answered: int = 0
     html: int = 0
     noarchive: int = 0
-    refusing: int = 0
-    refusing_held: int = 0
+    no_cache: int = 0
+    no_cache_held: int = 0
     sizes: list[float] = field(default_factory=list)
     silent: int = 0
     absent: int = 0
@@ -67,7 +67,7 @@ class Live:
 
 
 @dataclass(slots=True)
-class Standing:
+class ArchiveOverlapStats:
     """What one archive said of the pages of the list, and what its copies are like.
 
     asked: pages that it answered for. held: of these, pages of which it lists a good copy. only_bad: of which it lists
@@ -82,12 +82,12 @@ class Standing:
     """
 
     archive: str
-    asked: int = 0
+    answered: int = 0
     held: int = 0
-    only_bad: int = 0
+    only_errors: int = 0
     excluded: int = 0
     mementos: int = 0
-    cut: int = 0
+    cut_lists: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     held_tlds: Counter[str] = field(default_factory=Counter)
     ages: list[float] = field(default_factory=list)
@@ -97,24 +97,24 @@ class Standing:
     types: Counter[str] = field(default_factory=Counter)
     sizes: list[float] = field(default_factory=list)
     truncated: int = 0
-    bad: int = 0
+    error_captures: int = 0
     html: int = 0
     noarchive: int = 0
     robots: Counter[str] = field(default_factory=Counter)
-    refusing: int = 0
-    live: Live = field(default_factory=Live)
+    no_cache: int = 0
+    live: LiveComparison = field(default_factory=LiveComparison)
 
     @property
     def has_answered(self) -> bool:
         """Whether it answered at all."""
-        return bool(self.asked)
+        return bool(self.answered)
 
     @property
-    def hit_rate(self) -> Share:
+    def hit_rate(self) -> Proportion:
         """The share of pages that it holds."""
-        return Share(self.held, self.asked)
+        return Proportion(self.held, self.answered)
 
     @property
-    def miss_rate(self) -> Share:
+    def miss_rate(self) -> Proportion:
         """The share of copies that are listed as stored and are not there when they are fetched."""
-        return Share(self.misses.total(), self.fetched)
+        return Proportion(self.misses.total(), self.fetched)

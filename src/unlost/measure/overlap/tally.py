@@ -7,7 +7,7 @@ from unlost.formats.capture import Capture
 _REDIRECT = 300
 
 
-class Tally:
+class TimeMapSummary:
     """Counts captures.
 
     mementos: all of them. good: those that are neither errors nor redirects, as far as the list tells.

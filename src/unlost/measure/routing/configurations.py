@@ -5,20 +5,20 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-from unlost.holdings.budget import Budget
+from unlost.holdings.budget import MapBudget
 from unlost.holdings.compaction import NO_LIMIT
 
 WEIGHTS = (4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
 """Of the second paper's evaluation; it tries every pair of them."""
 
-PAIRS: tuple[tuple[float, float], ...] = tuple(product(WEIGHTS, WEIGHTS))
+WEIGHT_PAIRS: tuple[tuple[float, float], ...] = tuple(product(WEIGHTS, WEIGHTS))
 """Weights of hosts and paths: all 36."""
 
-Family = Literal["keys", "policy", "weights", "filter", "budget", "both"]
+ConfigurationFamily = Literal["keys", "policy", "weights", "filter", "budget", "both"]
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class RoutingConfiguration:
     """One way to say what an archive holds.
 
     weights: of hosts and paths; infinite rolls nothing up. budget: in their place. bits: of the filter for each key; 0
@@ -28,9 +28,9 @@ class Configuration:
 
     name: str
     weights: tuple[float, float] = (NO_LIMIT, NO_LIMIT)
-    budget: Budget | None = None
+    budget: MapBudget | None = None
     bits: int = 0
-    divides: bool = False
+    divides_budget: bool = False
     policy: str | None = None
     min_probability: float = 0.0
 
@@ -40,7 +40,7 @@ class Configuration:
         return self.budget is None and not self.bits
 
     @property
-    def family(self) -> Family:
+    def family(self) -> ConfigurationFamily:
         """What it is one of, for tables and colours.
 
         >>> [one.family for one in configurations([(4, 1)], [8], policies=["DDom"])]
@@ -49,21 +49,21 @@ class Configuration:
         if self.policy is not None:
             return "policy"
         if self.budget is not None:
-            return "both" if self.divides else "budget"
+            return "both" if self.divides_budget else "budget"
         if self.bits:
             return "filter"
         return "keys" if self.weights == (NO_LIMIT, NO_LIMIT) else "weights"
 
 
-def configurations(
+def list_configurations(
     weights: Iterable[tuple[float, float]] = (),
     bits: Sequence[int] = (),
-    budgets: Sequence[Budget] = (),
+    budgets: Sequence[MapBudget] = (),
     *,
     with_filter: bool = False,
     policies: Sequence[str] = (),
     min_probabilities: Sequence[float] = (),
-) -> list[Configuration]:
+) -> list[RoutingConfiguration]:
     """Return what to try: the map as it is, profiles, a map for each pair of weights, filters beside hosts, budgets.
 
     >>> [one.name for one in configurations([(4, 1)], [8], [Budget.parse("9KB")])]
@@ -75,13 +75,15 @@ def configurations(
     ['all keys', 'policy DDom', 'all keys, p >= 0.05', 'policy DDom, p >= 0.05']
     """
     tried = [
-        Configuration("all keys"),
-        *(Configuration(f"policy {one}", policy=one) for one in policies),
-        *(Configuration(f"weights {host:g},{path:g}", (host, path)) for host, path in weights),
-        *(Configuration(f"hosts + {one} bits", (NO_LIMIT, 0.0), bits=one) for one in bits),
+        RoutingConfiguration("all keys"),
+        *(RoutingConfiguration(f"policy {one}", policy=one) for one in policies),
+        *(RoutingConfiguration(f"weights {host:g},{path:g}", (host, path)) for host, path in weights),
+        *(RoutingConfiguration(f"hosts + {one} bits", (NO_LIMIT, 0.0), bits=one) for one in bits),
         *(
-            Configuration(
-                f"budget {one.size} {one.unit}{' + filter' if with_filter else ''}", budget=one, divides=with_filter
+            RoutingConfiguration(
+                f"budget {one.size} {one.unit}{' + filter' if with_filter else ''}",
+                budget=one,
+                divides_budget=with_filter,
             )
             for one in budgets
         ),

@@ -4,15 +4,15 @@ import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from unlost.measure.routing.results import Result, pareto_front
-from unlost.shown.words import printable
+from unlost.measure.routing.results import RoutingResult, pareto_front
+from unlost.shown.words import escape_unprintable
 
 _WIDTH, _HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 20, 16, 48
-_NAMES = 110  # at the right, for names of curves
-_LETTERS = 12  # a line of them
+_LABEL_WIDTH = 110  # at the right, for names of curves
+_LINE_HEIGHT = 12  # a line of them
 _FONT = 'font-family="system-ui, sans-serif" font-size="11"'
-COLOURS = {
+FAMILY_COLOURS = {
     "keys": "#1b1b1f",
     "policy": "#1f5f99",
     "weights": "#c8871a",
@@ -20,7 +20,7 @@ COLOURS = {
     "filter": "#a03070",
     "both": "#208080",
 }
-NAMES = {
+FAMILY_NAMES = {
     "keys": "all keys",
     "policy": "profiles by policy",
     "weights": "maps by weights",
@@ -28,10 +28,10 @@ NAMES = {
     "filter": "hosts and a filter",
     "both": "a budget for map and filter",
 }
-_LINES = ("#1f5f99", "#c8871a", "#7a9b3f", "#a03070", "#208080", "#8a8a92")
+_CURVE_COLOURS = ("#1f5f99", "#c8871a", "#7a9b3f", "#a03070", "#208080", "#8a8a92")
 
 
-def accuracy_drawing(results: Sequence[Result]) -> str:
+def draw_accuracy(results: Sequence[RoutingResult]) -> str:
     """Return accuracy against published bytes, on a logarithmic scale, with the front that nothing else beats.
 
     The same results give the same bytes.
@@ -40,81 +40,85 @@ def accuracy_drawing(results: Sequence[Result]) -> str:
     low, high = math.floor(math.log10(min(sizes))), math.ceil(math.log10(max(sizes) + 1))
     floor = math.floor(10 * min(one.accuracy.value or 0.0 for one in results)) / 10
 
-    def place(one: Result) -> tuple[float, float]:
+    def place(one: RoutingResult) -> tuple[float, float]:
         x = (math.log10(max(1, one.size.compressed)) - low) / max(1, high - low)
         y = ((one.accuracy.value or 0.0) - floor) / max(0.1, 1 - floor)
-        return _across(x), _up(y)
+        return _x_position(x), _y_position(y)
 
-    parts = [_grid_bytes(low, high), _grid_up([(floor + step * (1 - floor) / 5, step / 5) for step in range(6)])]
+    parts = [_x_grid(low, high), _y_grid([(floor + step * (1 - floor) / 5, step / 5) for step in range(6)])]
     front = pareto_front(results)
     joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in map(place, front))
     parts.append(f'<polyline class="front" points="{joined}" fill="none" stroke="#8a8a92" stroke-dasharray="4 3"/>')
     for one in results:
         x, y = place(one)
         family = one.configuration.family
-        title = escape(printable(f"{one.configuration.name}: {one.size.compressed:,} bytes, {one.accuracy.value:.2%}"))
+        title = escape(
+            escape_unprintable(f"{one.configuration.name}: {one.size.compressed:,} bytes, {one.accuracy.value:.2%}")
+        )
         ring = ' stroke="#8a8a92" stroke-width="3"' if one in front else ""
         parts.append(
-            f'<circle class="{family}" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLOURS[family]}"{ring}>'
+            f'<circle class="{family}" cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{FAMILY_COLOURS[family]}"{ring}>'
             f"<title>{title}</title></circle>"
         )
     families = dict.fromkeys(one.configuration.family for one in results)
-    parts.append(_legend([(NAMES[family], COLOURS[family]) for family in families]))
-    return _drawing(parts, "published bytes (gzip)", "accuracy")
+    parts.append(_legend([(FAMILY_NAMES[family], FAMILY_COLOURS[family]) for family in families]))
+    return _svg(parts, "published bytes (gzip)", "accuracy")
 
 
-def growth_drawing(curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str) -> str:
+def draw_growth(curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str) -> str:
     """Return curves, from zero on both sides, with the names of those whose ends lie apart; others tell if asked."""
     most_x = max((x for curve in curves.values() for x, _ in curve), default=1) or 1
     most_y = max((y for curve in curves.values() for _, y in curve), default=1) or 1
-    parts = [_grid_up([(step * most_y / 5, step / 5) for step in range(6)], plain=True)]
+    parts = [_y_grid([(step * most_y / 5, step / 5) for step in range(6)], plain=True)]
     for step in range(6):
-        x, y = _across(step / 5, _NAMES), _HEIGHT - _BOTTOM + 16
-        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_short(step * most_x / 5)}</text>')
+        x, y = _x_position(step / 5, _LABEL_WIDTH), _HEIGHT - _BOTTOM + 16
+        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_format_si(step * most_x / 5)}</text>')
     named = float("inf")
-    for number, (name, curve) in enumerate(sorted(curves.items(), key=lambda each: _end(each[1]))):
-        colour = _LINES[number % len(_LINES)]
-        points = " ".join(f"{_across(x / most_x, _NAMES):.1f},{_up(y / most_y):.1f}" for x, y in curve)
-        text = escape(printable(name))
+    for number, (name, curve) in enumerate(sorted(curves.items(), key=lambda each: _last_value(each[1]))):
+        colour = _CURVE_COLOURS[number % len(_CURVE_COLOURS)]
+        points = " ".join(
+            f"{_x_position(x / most_x, _LABEL_WIDTH):.1f},{_y_position(y / most_y):.1f}" for x, y in curve
+        )
+        text = escape(escape_unprintable(name))
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5">'
             f"<title>{text}</title></polyline>"
         )
-        end = _up(_end(curve) / most_y)
-        if named - end >= _LETTERS:
-            parts.append(f'<text x="{_across(1, _NAMES) + 6:.1f}" y="{end + 4:.1f}">{text}</text>')
+        end = _y_position(_last_value(curve) / most_y)
+        if named - end >= _LINE_HEIGHT:
+            parts.append(f'<text x="{_x_position(1, _LABEL_WIDTH) + 6:.1f}" y="{end + 4:.1f}">{text}</text>')
             named = end
-    return _drawing(parts, across, up)
+    return _svg(parts, across, up)
 
 
-def _end(curve: Sequence[tuple[float, float]]) -> float:
+def _last_value(curve: Sequence[tuple[float, float]]) -> float:
     return curve[-1][1] if curve else 0.0
 
 
-def _across(share: float, right: float = _RIGHT) -> float:
+def _x_position(share: float, right: float = _RIGHT) -> float:
     return _LEFT + share * (_WIDTH - _LEFT - right)
 
 
-def _up(share: float) -> float:
+def _y_position(share: float) -> float:
     return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
 
-def _grid_bytes(low: int, high: int) -> str:
+def _x_grid(low: int, high: int) -> str:
     parts = []
     for power in range(low, high + 1):
-        x = _across((power - low) / max(1, high - low))
+        x = _x_position((power - low) / max(1, high - low))
         parts.append(
             f'<line class="grid" x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}"/>'
-            f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{_short(10**power)}</text>'
+            f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{_format_si(10**power)}</text>'
         )
     return "".join(parts)
 
 
-def _grid_up(marks: Sequence[tuple[float, float]], *, plain: bool = False) -> str:
+def _y_grid(marks: Sequence[tuple[float, float]], *, plain: bool = False) -> str:
     parts = []
     for value, share in marks:
-        y = _up(share)
-        text = _short(value) if plain else f"{value:.0%}"
+        y = _y_position(share)
+        text = _format_si(value) if plain else f"{value:.0%}"
         parts.append(
             f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"/>'
             f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{text}</text>'
@@ -128,12 +132,12 @@ def _legend(names: Sequence[tuple[str, str]]) -> str:
         y = _TOP + 14 + 16 * row
         parts.append(
             f'<rect x="{_LEFT + 12}" y="{y - 9}" width="10" height="10" fill="{colour}"/>'
-            f'<text x="{_LEFT + 28}" y="{y}">{escape(printable(name))}</text>'
+            f'<text x="{_LEFT + 28}" y="{y}">{escape(escape_unprintable(name))}</text>'
         )
     return "".join(parts)
 
 
-def _drawing(parts: Sequence[str], across: str, up: str) -> str:
+def _svg(parts: Sequence[str], across: str, up: str) -> str:
     grid = "<style>.grid{stroke:#8a8a92;stroke-width:.4}</style>"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
@@ -143,7 +147,7 @@ def _drawing(parts: Sequence[str], across: str, up: str) -> str:
     )
 
 
-def _short(value: float) -> str:
+def _format_si(value: float) -> str:
     """Return a number with few letters.
 
     >>> _short(1000), _short(2_500_000), _short(0.25)

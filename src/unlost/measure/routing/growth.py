@@ -9,17 +9,17 @@ from os import PathLike
 from pathlib import Path
 
 from unlost.formats.problems import Problems
-from unlost.holdings.budget import published_size
+from unlost.holdings.budget import compressed_size
 from unlost.holdings.build import MapOptions, build_map
 from unlost.holdings.compaction import Compaction
 from unlost.holdings.profile import ProfileHeader, build_profiles
-from unlost.measure.routing.configurations import Configuration
-from unlost.measure.routing.slices import Slice, slice_index
-from unlost.measure.routing.trying import count_lines
+from unlost.measure.routing.configurations import RoutingConfiguration
+from unlost.measure.routing.slices import IndexSlice, slice_index
+from unlost.measure.routing.trying import count_rows
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class GrowthPoint:
     """One configuration, made of one part, or of all up to it.
 
     mementos: rows of captures (URI-Ms). addresses: different ones among them (URI-Rs). seconds: of making it from those
@@ -41,75 +41,75 @@ class Point:
         """Lines for each address."""
         return self.lines / self.addresses if self.addresses else 0.0
 
-    def row(self) -> dict[str, object]:
+    def to_row(self) -> dict[str, object]:
         """Return it as JSON and CSV have it."""
         return asdict(self) | {"relative_cost": self.cost}
 
 
 @dataclass(slots=True)
-class Growth:
+class IndexGrowth:
     """All points, and what could not be read."""
 
-    points: list[Point] = field(default_factory=list)
+    points: list[GrowthPoint] = field(default_factory=list)
     problems: Problems = field(default_factory=Problems)
 
-    def heaps(self) -> tuple[float, float] | None:
+    def fit_heaps_law(self) -> tuple[float, float] | None:
         """Return K and β of Heaps' law for addresses by mementos, over the parts added up; None for fewer than two."""
         pairs = {(each.mementos, each.addresses) for each in self.points if each.cumulative and each.addresses}
-        return fit_power(sorted(pairs))
+        return fit_power_parameters(sorted(pairs))
 
-    def straightness(self, configuration: str) -> float | None:
+    def linearity(self, configuration: str) -> float | None:
         """Return R² of a straight line through the lines of a configuration by addresses, over the parts added up."""
         found = [each for each in self.points if each.cumulative and each.configuration == configuration]
         return r_squared([(each.addresses, each.lines) for each in found])
 
 
 def measure_growth(
-    index: Sequence[str | PathLike[str]], tried: Sequence[Configuration], *, parts: int | None = None
-) -> Growth:
+    index: Sequence[str | PathLike[str]], configurations: Sequence[RoutingConfiguration], *, parts: int | None = None
+) -> IndexGrowth:
     """Cut an index by its dates and make each configuration of each part, and of all parts up to it.
 
     parts: as `slice_index` has it. Budgets and filters are left out: their size is given. Needs as much room for
     temporary files as the index has uncompressed. Raises InputError for an index that cannot be cut.
     """
-    growth = Growth()
-    wanted = [one for one in tried if one.is_ranked and not one.min_probability]
+    growth = IndexGrowth()
+    wanted = [one for one in configurations if one.is_ranked and not one.min_probability]
     with tempfile.TemporaryDirectory(prefix="unlost-growth-") as name:
         folder = Path(name)
         cut = slice_index(index, folder, growth.problems, parts=parts)
         for place, one in enumerate(cut):
-            sets: list[tuple[bool, list[Slice]]] = [(False, [one]), (True, cut[: place + 1])]
+            sets: list[tuple[bool, list[IndexSlice]]] = [(False, [one]), (True, cut[: place + 1])]
             for cumulative, slices in sets:
                 files = [each.path for each in slices]
-                addresses, mementos = _addresses(files, folder / "made")
+                addresses, mementos = _count_urls(files, folder / "made")
                 for tried_one in wanted:
                     made = folder / "made"
                     start = time.perf_counter()
-                    lines = _make(tried_one, files, made)
+                    lines = _build_configuration(tried_one, files, made)
                     seconds = time.perf_counter() - start
                     growth.points.append(
-                        Point(
+                        GrowthPoint(
                             one.name,
                             cumulative,
                             tried_one.name,
                             mementos,
                             addresses,
-                            lines if lines is not None else count_lines(made),
+                            lines if lines is not None else count_rows(made),
                             made.stat().st_size,
-                            published_size(made),
+                            compressed_size(made),
                             round(seconds, 6),
                         )
                     )
     return growth
 
 
-def _addresses(files: Sequence[Path], made: Path) -> tuple[int, int]:
+def _count_urls(files: Sequence[Path], made: Path) -> tuple[int, int]:
     """Return how many addresses and captures there are."""
     captures = build_profiles(files, {"URIR": made}, ProfileHeader("URIR"), Problems())
-    return count_lines(made), captures
+    return count_rows(made), captures
 
 
-def _make(one: Configuration, files: Sequence[Path], made: Path) -> int | None:
+def _build_configuration(one: RoutingConfiguration, files: Sequence[Path], made: Path) -> int | None:
     """Make a profile or a map; return its lines if they are known without reading it."""
     if one.policy is not None:
         build_profiles(files, {one.policy: made}, ProfileHeader(one.policy), Problems())
@@ -119,14 +119,14 @@ def _make(one: Configuration, files: Sequence[Path], made: Path) -> int | None:
     return report.shape.lines_out if report.shape is not None else None
 
 
-def fit_power(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+def fit_power_parameters(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """Return K and β of y = K · x^β by least squares of the logarithms; None for fewer than two places.
 
     >>> [round(part, 3) for part in fit_power([(10, 2 * 10**0.9), (1000, 2 * 1000**0.9)]) or ()]
     [2.0, 0.9]
     """
     logs = [(math.log(x), math.log(y)) for x, y in pairs if x > 0 and y > 0]
-    line = _line(logs)
+    line = _fit_line(logs)
     return None if line is None else (math.exp(line[0]), line[1])
 
 
@@ -136,7 +136,7 @@ def r_squared(pairs: Sequence[tuple[float, float]]) -> float | None:
     >>> r_squared([(0, 1), (1, 3), (2, 5)]), r_squared([(1, 1)])
     (1.0, None)
     """
-    line = _line(pairs)
+    line = _fit_line(pairs)
     if line is None:
         return None
     mean = sum(y for _, y in pairs) / len(pairs)
@@ -145,7 +145,7 @@ def r_squared(pairs: Sequence[tuple[float, float]]) -> float | None:
     return 1 - left / total if total else None
 
 
-def _line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+def _fit_line(pairs: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
     """Return where the best straight line begins and how steep it is."""
     if len({x for x, _ in pairs}) < 2:
         return None

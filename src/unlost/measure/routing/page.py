@@ -6,18 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from csv import DictWriter
 from pathlib import Path
 
-from unlost.formats.output import whole_files
-from unlost.measure.intervals import Share
-from unlost.measure.routing.drawing import accuracy_drawing, growth_drawing
-from unlost.measure.routing.growth import Growth
-from unlost.measure.routing.results import Evaluation, Result, pareto_front, upstream
-from unlost.shown.page import templates
-from unlost.shown.table import Table
+from unlost.formats.output import atomic_files
+from unlost.measure.intervals import Proportion
+from unlost.measure.routing.drawing import draw_accuracy, draw_growth
+from unlost.measure.routing.growth import IndexGrowth
+from unlost.measure.routing.results import ArchiveEvaluation, RoutingResult, pareto_front, upstream_loads
+from unlost.shown.page import make_template_environment
+from unlost.shown.table import ReportTable
 
-PAGE, FIGURES, RESULTS, GROWTH = "report.html", "report.json", "results.csv", "growth.csv"
+PAGE_FILE, JSON_FILE, RESULTS_FILE, GROWTH_FILE = "report.html", "report.json", "results.csv", "growth.csv"
 """The files of a report; the last two where there is something to put into them."""
 
-HEADS = (
+RESULT_COLUMNS = (
     "configuration",
     "lines",
     "bytes",
@@ -31,50 +31,53 @@ HEADS = (
 )
 
 
-def write_report(folder: Path, evaluations: Sequence[Evaluation], growth: Growth | None) -> None:
+def write_evaluation_report(folder: Path, evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> None:
     """Write all files of a report to a folder, which is made if need be; they appear together, or none does."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {PAGE: evaluation_page(evaluations, growth), FIGURES: json.dumps(figures(evaluations, growth), indent=1)}
+    texts = {
+        PAGE_FILE: render_evaluation_page(evaluations, growth),
+        JSON_FILE: json.dumps(evaluation_to_json(evaluations, growth), indent=1),
+    }
     if evaluations:
-        texts[RESULTS] = as_csv(result_rows(evaluations))
+        texts[RESULTS_FILE] = rows_to_csv(result_rows(evaluations))
     if growth is not None:
-        texts[GROWTH] = as_csv(each.row() for each in growth.points)
-    with whole_files([folder / name for name in texts]) as files:
+        texts[GROWTH_FILE] = rows_to_csv(each.to_row() for each in growth.points)
+    with atomic_files([folder / name for name in texts]) as files:
         for file, text in zip(files, texts.values(), strict=True):
             file.write(text.encode())
 
 
-def figures(evaluations: Sequence[Evaluation], growth: Growth | None) -> dict[str, object]:
+def evaluation_to_json(evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> dict[str, object]:
     """Return everything as one JSON object."""
     found: dict[str, object] = {
         "archives": [
             {
                 "archive": each.archive,
-                "results": [one.row() for one in each.results],
+                "results": [one.to_row() for one in each.results],
                 "front": [one.configuration.name for one in pareto_front(each.results)],
             }
             for each in evaluations
         ]
     }
     if len(evaluations) > 1:
-        found["upstream"] = [each.row() for each in upstream(evaluations)]
+        found["upstream"] = [each.to_row() for each in upstream_loads(evaluations)]
     if growth is not None:
-        heaps = growth.heaps()
+        heaps = growth.fit_heaps_law()
         found["growth"] = {
-            "points": [each.row() for each in growth.points],
+            "points": [each.to_row() for each in growth.points],
             "heaps": None if heaps is None else {"K": heaps[0], "beta": heaps[1]},
-            "straightness": {name: growth.straightness(name) for name in _names(growth)},
+            "straightness": {name: growth.linearity(name) for name in _configuration_names(growth)},
         }
     return found
 
 
-def result_rows(evaluations: Sequence[Evaluation]) -> list[dict[str, object]]:
+def result_rows(evaluations: Sequence[ArchiveEvaluation]) -> list[dict[str, object]]:
     """Return all results, with the name of the archive where there are several."""
     names = [{"archive": each.archive} if len(evaluations) > 1 else {} for each in evaluations]
-    return [name | one.row() for name, each in zip(names, evaluations, strict=True) for one in each.results]
+    return [name | one.to_row() for name, each in zip(names, evaluations, strict=True) for one in each.results]
 
 
-def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
+def rows_to_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as CSV, under the names that the first has."""
     found = list(rows)
     text = io.StringIO()
@@ -84,7 +87,7 @@ def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
     return text.getvalue()
 
 
-def result_cells(result: Result) -> tuple[str, ...]:
+def result_cells(result: RoutingResult) -> tuple[str, ...]:
     """Return a result as people read it, under `HEADS`."""
     return (
         result.configuration.name,
@@ -94,30 +97,30 @@ def result_cells(result: Result) -> tuple[str, ...]:
         f"{result.cost:.4f}",
         f"{result.predicted}",
         f"{result.present}",
-        _shown(result.precision),
-        _shown(result.accuracy),
-        _shown(result.recall),
+        _format_proportion(result.precision),
+        _format_proportion(result.accuracy),
+        _format_proportion(result.recall),
     )
 
 
-def upstream_table(evaluations: Sequence[Evaluation]) -> Table:
+def upstream_table(evaluations: Sequence[ArchiveEvaluation]) -> ReportTable:
     """Return what all archives together are asked."""
     rows = [
         (
             each.configuration.name,
             f"{each.compressed}",
             f"{each.broadcast}",
-            f"{each.asked}",
+            f"{each.routed}",
             f"{each.present}",
-            _shown(each.saved),
+            _format_proportion(each.saved),
         )
-        for each in upstream(evaluations)
+        for each in upstream_loads(evaluations)
     ]
     heads = ("configuration", "compressed", "broadcast", "asked", "present", "saved")
-    return Table("Requests to all archives", heads, rows)
+    return ReportTable("Requests to all archives", heads, rows)
 
 
-def growth_table(growth: Growth) -> Table:
+def growth_table(growth: IndexGrowth) -> ReportTable:
     """Return keys, bytes and seconds of each part, and of all up to it."""
     rows = [
         (
@@ -134,26 +137,26 @@ def growth_table(growth: Growth) -> Table:
         for each in growth.points
     ]
     heads = ("slice", "configuration", "URI-Ms", "URI-Rs", "lines", "cost", "bytes", "compressed", "seconds")
-    return Table("Growth", heads, rows, words=frozenset({0, 1}))
+    return ReportTable("Growth", heads, rows, words=frozenset({0, 1}))
 
 
-def evaluation_page(evaluations: Sequence[Evaluation], growth: Growth | None) -> str:
+def render_evaluation_page(evaluations: Sequence[ArchiveEvaluation], growth: IndexGrowth | None) -> str:
     """Return the page: HTML with everything in it. Everything in it is escaped."""
     archives = [
         {
             "name": each.archive,
-            "drawing": accuracy_drawing(each.results),
+            "drawing": draw_accuracy(each.results),
             "front": ", ".join(one.configuration.name for one in pareto_front(each.results)),
-            "table": Table("Results", HEADS, [result_cells(one) for one in each.results]),
-            "missed": each.missed,
+            "table": ReportTable("Results", RESULT_COLUMNS, [result_cells(one) for one in each.results]),
+            "missed": each.false_negatives,
         }
         for each in evaluations
     ]
     curves = []
     heaps = None
     if growth is not None:
-        heaps = growth.heaps()
-        names = _names(growth)
+        heaps = growth.fit_heaps_law()
+        names = _configuration_names(growth)
         for up, what in (("lines", "lines"), ("compressed", "published bytes (gzip)"), ("seconds", "seconds")):
             points = {
                 name: [
@@ -163,9 +166,9 @@ def evaluation_page(evaluations: Sequence[Evaluation], growth: Growth | None) ->
                 ]
                 for name in names
             }
-            curves.append((what, growth_drawing(points, "URI-Ms", what)))
+            curves.append((what, draw_growth(points, "URI-Ms", what)))
     return (
-        templates("unlost.measure")
+        make_template_environment("unlost.measure")
         .get_template("evaluation.html")
         .render(
             archives=archives,
@@ -177,11 +180,11 @@ def evaluation_page(evaluations: Sequence[Evaluation], growth: Growth | None) ->
     )
 
 
-def _names(growth: Growth) -> list[str]:
+def _configuration_names(growth: IndexGrowth) -> list[str]:
     return list(dict.fromkeys(each.configuration for each in growth.points))
 
 
-def _shown(share: Share) -> str:
+def _format_proportion(share: Proportion) -> str:
     if share.value is None:
         return "-"
     low, high = share.interval()

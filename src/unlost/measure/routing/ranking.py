@@ -6,23 +6,23 @@ wildcard, was right; by that the other half is judged, and the other way round. 
 
 from collections.abc import Sequence
 
-WILD = 128
+WILDCARD_BAND = 128
 """Added to the band of what only a wildcard, or a shortened key, stands for; there are fewer bands of copies."""
 
-_PRIOR = 2.0
+_PRIOR_WEIGHT = 2.0
 """Answers that the mean over all bands counts for, in a band of which little is known."""
 
 
-def band_of(copies: int | None, *, is_wild: bool) -> int:
+def likelihood_band(copies: int | None, *, is_wildcard: bool) -> int:
     """Return a number for keys that are about as likely: never 0, which is for what is not predicted.
 
     >>> band_of(1, is_wild=False), band_of(1000, is_wild=False), band_of(1000, is_wild=True)
     (2, 11, 139)
     """
-    return 1 + (copies or 0).bit_length() + (WILD if is_wild else 0)
+    return 1 + (copies or 0).bit_length() + (WILDCARD_BAND if is_wildcard else 0)
 
 
-def probabilities(bands: Sequence[int], held: Sequence[bool], counts: Sequence[int]) -> list[float]:
+def estimate_probabilities(bands: Sequence[int], held: Sequence[bool], counts: Sequence[int]) -> list[float]:
     """Return for each question how likely it is held, by what the other half of the questions teaches; 0 for band 0.
 
     bands: by `band_of`, 0 where nothing is predicted. counts: how often each is asked.
@@ -35,15 +35,15 @@ def probabilities(bands: Sequence[int], held: Sequence[bool], counts: Sequence[i
         if band:
             hits, total = halves[place % 2].get(band, (0.0, 0.0))
             halves[place % 2][band] = hits + is_held * count, total + count
-    means = [_mean(half) for half in halves]
+    means = [_hit_share(half) for half in halves]
     found = []
     for place, band in enumerate(bands):
         other = 1 - place % 2
         hits, total = halves[other].get(band, (0.0, 0.0))
-        found.append((hits + _PRIOR * means[other]) / (total + _PRIOR) if band else 0.0)
+        found.append((hits + _PRIOR_WEIGHT * means[other]) / (total + _PRIOR_WEIGHT) if band else 0.0)
     return found
 
 
-def _mean(half: dict[int, tuple[float, float]]) -> float:
+def _hit_share(half: dict[int, tuple[float, float]]) -> float:
     total = sum(each[1] for each in half.values())
     return sum(each[0] for each in half.values()) / total if total else 0.5

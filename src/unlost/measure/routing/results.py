@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unlost.holdings.report import Report
-from unlost.measure.intervals import Share
-from unlost.measure.routing.configurations import Configuration
+from unlost.holdings.report import InputReport
+from unlost.measure.intervals import Proportion
+from unlost.measure.routing.configurations import RoutingConfiguration
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class ConfigurationSize:
     """What a configuration costs.
 
     lines: of map or profile, total and headers not counted. bytes, compressed: of map and filter together; a filter
@@ -23,7 +23,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RoutingResult:
     """What came of one configuration.
 
     keys: of the index, which are the baseline: pages, or whole addresses (URI-Rs) where those are what is asked for.
@@ -31,10 +31,10 @@ class Result:
     what it holds.
     """
 
-    configuration: Configuration
+    configuration: RoutingConfiguration
     keys: int
-    size: Size
-    questions: int
+    size: ConfigurationSize
+    query_count: int
     predicted: int
     present: int
     held: int
@@ -45,22 +45,22 @@ class Result:
         return self.size.lines / self.keys if self.keys else 0.0
 
     @property
-    def precision(self) -> Share:
+    def precision(self) -> Proportion:
         """How many of the predicted are present."""
-        return Share(self.present, self.predicted)
+        return Proportion(self.present, self.predicted)
 
     @property
-    def recall(self) -> Share:
+    def recall(self) -> Proportion:
         """How many of the present were predicted: all, or something is broken."""
-        return Share(self.present, self.held)
+        return Proportion(self.present, self.held)
 
     @property
-    def accuracy(self) -> Share:
+    def accuracy(self) -> Proportion:
         """How many questions were answered rightly, either way."""
         wrong = (self.predicted - self.present) + (self.held - self.present)
-        return Share(self.questions - wrong, self.questions)
+        return Proportion(self.query_count - wrong, self.query_count)
 
-    def row(self) -> dict[str, object]:
+    def to_row(self) -> dict[str, object]:
         """Return all of it as JSON and CSV have it."""
         row: dict[str, object] = {
             "configuration": self.configuration.name,
@@ -70,20 +70,20 @@ class Result:
             "compressed": self.size.compressed,
             "filter_bits": self.size.bits,
             "relative_cost": self.cost,
-            "questions": self.questions,
+            "questions": self.query_count,
             "held": self.held,
             "predicted": self.predicted,
             "present": self.present,
         }
         for name, share in (("precision", self.precision), ("accuracy", self.accuracy), ("recall", self.recall)):
             low, high = share.interval()
-            row |= {name: share.value, f"{name}_count": share.count, f"{name}_of": share.of}
+            row |= {name: share.value, f"{name}_count": share.count, f"{name}_of": share.total}
             row |= {f"{name}_low": low, f"{name}_high": high}
         return row
 
 
 @dataclass(slots=True)
-class Evaluation:
+class ArchiveEvaluation:
     """All results of one archive, what became of the lines of index and questions, and what was missed.
 
     archive: its name; empty if there is but one. missed: the configuration and the key of each question that was
@@ -91,47 +91,47 @@ class Evaluation:
     """
 
     archive: str = ""
-    results: list[Result] = field(default_factory=list)
-    index: Report = field(default_factory=Report)
-    questions: Report = field(default_factory=Report)
-    missed: list[tuple[str, str]] = field(default_factory=list)
+    results: list[RoutingResult] = field(default_factory=list)
+    index_report: InputReport = field(default_factory=InputReport)
+    query_report: InputReport = field(default_factory=InputReport)
+    false_negatives: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Upstream:
+class UpstreamLoad:
     """What several archives are asked in all, if each is asked for what its configuration predicts.
 
     broadcast: requests if everybody were asked everything. asked: requests that are left. present: those of them that
     find something. compressed: bytes of all the maps, profiles and filters.
     """
 
-    configuration: Configuration
+    configuration: RoutingConfiguration
     broadcast: int
-    asked: int
+    routed: int
     present: int
     compressed: int
 
     @property
-    def saved(self) -> Share:
+    def saved(self) -> Proportion:
         """How many requests need not be made."""
-        return Share(self.broadcast - self.asked, self.broadcast)
+        return Proportion(self.broadcast - self.routed, self.broadcast)
 
-    def row(self) -> dict[str, object]:
+    def to_row(self) -> dict[str, object]:
         """Return all of it as JSON has it."""
         return {
             "configuration": self.configuration.name,
             "broadcast": self.broadcast,
-            "asked": self.asked,
+            "asked": self.routed,
             "present": self.present,
             "saved": self.saved.value,
             "compressed": self.compressed,
         }
 
 
-def upstream(evaluations: Sequence[Evaluation]) -> list[Upstream]:
+def upstream_loads(evaluations: Sequence[ArchiveEvaluation]) -> list[UpstreamLoad]:
     """Return for each configuration what all archives together are asked."""
     return [
-        Upstream(
+        UpstreamLoad(
             together[0].configuration,
             sum(each.questions for each in together),
             sum(each.predicted for each in together),
@@ -142,12 +142,12 @@ def upstream(evaluations: Sequence[Evaluation]) -> list[Upstream]:
     ]
 
 
-def pareto_front(results: Sequence[Result]) -> list[Result]:
+def pareto_front(results: Sequence[RoutingResult]) -> list[RoutingResult]:
     """Return those that none of the others beats: none is as small and more accurate, or smaller and as accurate.
 
     The smallest first. Of equals, the first counts.
     """
-    best: list[Result] = []
+    best: list[RoutingResult] = []
     for each in sorted(results, key=lambda one: (one.size.compressed, -(one.accuracy.value or 0.0))):
         if not best or (each.accuracy.value or 0.0) > (best[-1].accuracy.value or 0.0):
             best.append(each)

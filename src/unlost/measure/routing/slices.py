@@ -12,16 +12,16 @@ from typing import BinaryIO
 from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.textfile import read_lines
-from unlost.holdings.inputs import kind_of, refuse_pipes
+from unlost.holdings.inputs import detect_input_kind, refuse_pipes
 
-MOST_SLICES = 200
+MAX_SLICES = 200
 """Files are written to all of them at once."""
 
-_DAY = 8  # digits
+_DAY_DIGITS = 8  # digits
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class IndexSlice:
     """A part of an index: its name (a year, or the days from and to), its file, and how many rows it has."""
 
     name: str
@@ -31,28 +31,28 @@ class Slice:
 
 def slice_index(
     files: Sequence[str | PathLike[str]], folder: Path, problems: Problems, *, parts: int | None = None
-) -> list[Slice]:
+) -> list[IndexSlice]:
     """Write the rows of index files to parts, the oldest first, and return those.
 
     parts: so many, of about as many rows each; without, one for each year. Rows of one day stay together. Rows without
     a date are counted among the problems, as `bad-date`, and left out. Raises InputError for what is no CDX or CDXJ, or
     has no dated row, UsageError for more parts than files can be written to.
     """
-    if parts is not None and not 1 <= parts <= MOST_SLICES:
-        raise UsageError(f"{parts} slices: expected 1 to {MOST_SLICES}")
+    if parts is not None and not 1 <= parts <= MAX_SLICES:
+        raise UsageError(f"{parts} slices: expected 1 to {MAX_SLICES}")
     refuse_pipes(files)  # each is read twice
-    days: Counter[bytes] = Counter(day for day, _ in _rows(files, problems) if day)
+    days: Counter[bytes] = Counter(day for day, _ in _dated_rows(files, problems) if day)
     if not days:
         raise InputError(f"{fspath(files[0])}: no row with a date: expected a CDX or CDXJ")
-    names = _by_year(days) if parts is None else _evenly(days, parts)
+    names = _slice_by_year(days) if parts is None else _slice_evenly(days, parts)
     rows: Counter[str] = Counter()
     with ExitStack() as stack:
         outputs: dict[str, BinaryIO] = {}
         for name in dict.fromkeys(names[day] for day in sorted(names)):
             outputs[name] = stack.enter_context((folder / f"{name}.cdx").open("wb"))
-        if len(outputs) > MOST_SLICES:
-            raise UsageError(f"{len(outputs)} years: expected at most {MOST_SLICES}: give --slices")
-        for day, text in _rows(files, Problems()):
+        if len(outputs) > MAX_SLICES:
+            raise UsageError(f"{len(outputs)} years: expected at most {MAX_SLICES}: give --slices")
+        for day, text in _dated_rows(files, Problems()):
             if day is None:
                 # A line that says what the columns are holds for all rows behind it.
                 for output in outputs.values():
@@ -60,14 +60,14 @@ def slice_index(
             elif day:
                 outputs[names[day]].write(text + b"\n")
                 rows[names[day]] += 1
-    return [Slice(name, folder / f"{name}.cdx", rows[name]) for name in outputs]
+    return [IndexSlice(name, folder / f"{name}.cdx", rows[name]) for name in outputs]
 
 
-def _by_year(days: Counter[bytes]) -> dict[bytes, str]:
+def _slice_by_year(days: Counter[bytes]) -> dict[bytes, str]:
     return {day: day[:4].decode() for day in days}
 
 
-def _evenly(days: Counter[bytes], parts: int) -> dict[bytes, str]:
+def _slice_evenly(days: Counter[bytes], parts: int) -> dict[bytes, str]:
     """Return for each day the name of its part: that in which the middle of its rows falls."""
     order = sorted(days)
     ends = list(accumulate(days[day] for day in order))
@@ -82,10 +82,10 @@ def _evenly(days: Counter[bytes], parts: int) -> dict[bytes, str]:
     return {day: f"{first[place]}-{last[place]}" for day, place in zip(order, places, strict=True)}
 
 
-def _rows(files: Sequence[str | PathLike[str]], problems: Problems) -> Iterator[tuple[bytes | None, bytes]]:
+def _dated_rows(files: Sequence[str | PathLike[str]], problems: Problems) -> Iterator[tuple[bytes | None, bytes]]:
     """Yield the day of each row with its text; no day for one that has none, None for a line about columns."""
     for file in files:
-        kind = kind_of(file)
+        kind = detect_input_kind(file)
         if kind != "index":
             raise InputError(f"{fspath(file)}: cannot be cut by dates ({kind}): expected a CDX or CDXJ")
         column = 1
@@ -98,8 +98,8 @@ def _rows(files: Sequence[str | PathLike[str]], problems: Problems) -> Iterator[
             if not text.strip() or text[:1] in b"!@#":
                 continue
             cells = text.split(None, column + 1)
-            day = cells[column][:_DAY] if len(cells) > column else b""
-            if len(day) != _DAY or not day.isdigit():
+            day = cells[column][:_DAY_DIGITS] if len(cells) > column else b""
+            if len(day) != _DAY_DIGITS or not day.isdigit():
                 problems.add(Problem("bad-date", fspath(file), line.number, line.offset, "expected 14 digits"))
                 day = b""
             yield day, text

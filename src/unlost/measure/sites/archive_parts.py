@@ -8,11 +8,11 @@ from unlost.errors import ArchiveFileError
 from unlost.formats import wacz
 from unlost.formats.problems import Problems
 
-_RECORDS = ("response", "resource", "revisit")
+_RECORD_TYPES = ("response", "resource", "revisit")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ArchiveFilePart:
     """One archive file.
 
     name: how it is called in problems. start, length: in the file, in bytes; all of it if `length` is None.
@@ -23,15 +23,15 @@ class Part:
     name: str
     start: int = 0
     length: int | None = None
-    inflated: int | None = None
+    inflated_length: int | None = None
 
-    def scanner(self) -> WarcScanner:
+    def open_scanner(self) -> WarcScanner:
         """Return what reads its records, with the digests of bodies. Raises OSError."""
-        return WarcScanner(self.path, False, _RECORDS, self.start, self.length, self.inflated, bodies=True)
+        return WarcScanner(self.path, False, _RECORD_TYPES, self.start, self.length, self.inflated_length, bodies=True)
 
-    def record(self, offset: int, skip: int) -> WarcBody:
+    def open_record(self, offset: int, skip: int) -> WarcBody:
         """Return the record at an offset. Raises ArchiveFileError, OSError."""
-        if self.inflated is not None:
+        if self.inflated_length is not None:
             message = "expected a member stored as it is, found a deflated one: take the WARC out of the ZIP to read it"
             raise ArchiveFileError(f"{self.name}: {message}")
         record = WarcBody.open(self.path, offset, skip, self.start, self.length)
@@ -40,11 +40,14 @@ class Part:
         return record
 
 
-def parts_of(file: Path, problems: Problems) -> list[Part]:
+def list_archive_parts(file: Path, problems: Problems) -> list[ArchiveFilePart]:
     """Return the parts of one file: itself, or if it is a ZIP, its members. Raises ArchiveFileError, OSError."""
     with file.open("rb") as opened:
         is_zip = opened.read(2) == b"PK"
     if not is_zip:
-        return [Part(file, str(file))]
-    members = wacz.members(file, problems)
-    return [Part(file, f"{file}/{each.filename}", each.start, each.length, each.inflated) for each in members]
+        return [ArchiveFilePart(file, str(file))]
+    members = wacz.list_wacz_members(file, problems)
+    return [
+        ArchiveFilePart(file, f"{file}/{each.filename}", each.start, each.length, each.inflated_length)
+        for each in members
+    ]

@@ -3,12 +3,12 @@
 import mimetypes
 import re
 
-LOOK = 512
+SNIFF_BYTES = 512
 """How many first bytes are looked at."""
 
 # Without the files of this machine: the same everywhere.
-_BY_ENDING = mimetypes.MimeTypes()
-_MAX_ENDING = 16
+_MEDIA_TYPES = mimetypes.MimeTypes()
+_MAX_EXTENSION_LENGTH = 16
 
 _SIGNATURES = (
     (b"%PDF-", "application/pdf"),
@@ -23,7 +23,7 @@ _HTML = re.compile(
 )
 
 
-def type_of(name: str, head: bytes) -> str | None:
+def guess_media_type(name: str, head: bytes) -> str | None:
     r"""Return the media type of a file, of whose name only the path counts, by its ending; first bytes know better.
 
     None if neither tells.
@@ -36,7 +36,7 @@ def type_of(name: str, head: bytes) -> str | None:
             return told
     last = name.partition("?")[0].rpartition("/")[2]
     ending = f".{last.rpartition('.')[2]}".lower() if "." in last else ""
-    mime = _BY_ENDING.types_map[True].get(ending) if len(ending) <= _MAX_ENDING else None
+    mime = _MEDIA_TYPES.types_map[True].get(ending) if len(ending) <= _MAX_EXTENSION_LENGTH else None
     if mime is None or (mime.startswith("image/") and mime != "image/svg+xml"):
         return "text/html" if _HTML.match(head) else mime
     return mime

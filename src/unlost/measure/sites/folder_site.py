@@ -13,15 +13,15 @@ from typing import BinaryIO, Protocol
 from unlost import dates
 from unlost.errors import DateError, InputError, UriError, UsageError
 from unlost.formats.problems import Problem, Problems
-from unlost.measure.resource import NONE, Body, Resource, Resources
-from unlost.measure.sites.file_types import LOOK, type_of
-from unlost.measure.sites.folder_addresses import address_of, base_of, is_host
+from unlost.measure.resource import NO_DATE, ResourceBody, SiteResource, SiteResources
+from unlost.measure.sites.file_types import SNIFF_BYTES, guess_media_type
+from unlost.measure.sites.folder_addresses import url_of_path, parse_base_url, is_host_name
 from unlost.measure.sites.kinds import is_archive_name
-from unlost.measure.sites.table import Table
-from unlost.recover.export.manifest import MANIFEST, read_manifest
-from unlost.uri.naming import name_of
+from unlost.measure.sites.table import ResourceTable
+from unlost.recover.export.manifest import MANIFEST_NAME, read_manifest
+from unlost.uri.naming import page_name
 
-_PIECE = 1 << 18
+_CHUNK_BYTES = 1 << 18
 # Not waiting for whoever would write into a pipe, and not led elsewhere by a link that was put in a file's place.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # What HTTrack leaves beside the hosts: itself, and pages of its own.
@@ -31,7 +31,7 @@ _HTTRACK = "hts-cache"
 class SiteFiles(Protocol):
     """The files of a site, in a folder or a package."""
 
-    def walk(self, reading: "SiteReading") -> Iterator[tuple[str, int]]:
+    def walk(self, reading: "FileSiteReader") -> Iterator[tuple[str, int]]:
         """Yield regular files by their paths with slashes, and when each was changed (14 digits, or `NONE`).
 
         What is no regular file, or cannot be read, is reported to `reading`. Raises OSError, InputError.
@@ -43,30 +43,30 @@ class SiteFiles(Protocol):
         ...
 
 
-class FolderSite:
+class FileSite:
     """A site that was read from files: a `Site`."""
 
     listed: frozenset[str] = frozenset()
     requests: int | None = None
 
-    def __init__(self, source: SiteFiles, reading: "SiteReading") -> None:
+    def __init__(self, source: SiteFiles, reading: "FileSiteReader") -> None:
         """Take what was read from a source of files."""
-        self.resources: Resources = reading.table
-        self.left_out: Mapping[str, int] = dict(reading.left_out)
+        self.resources: SiteResources = reading.table
+        self.skipped: Mapping[str, int] = dict(reading.skipped)
         self.problems = reading.problems
         self._source = source
         self._table = reading.table
         self._files = reading.files
 
-    def body(self, resource: Resource, most: int) -> Body:
+    def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
         """Return the body of one of its resources, at most so many bytes. Raises InputError, OSError."""
-        file = self._files[self._table.place(resource.place)[0]]
+        file = self._files[self._table.locate(resource.place)[0]]
         try:
             with self._source.open(file) as opened:
-                content = opened.read(most + 1)
+                content = opened.read(max_bytes + 1)
         except FileNotFoundError as error:
             raise InputError(f"{error.filename or file}: it has vanished meanwhile") from None
-        return Body(content[:most], None, len(content) > most)
+        return ResourceBody(content[:max_bytes], None, len(content) > max_bytes)
 
 
 def read_folder(
@@ -75,43 +75,43 @@ def read_folder(
     base: str | None = None,
     ignore_case: bool = False,
     on_read: Callable[[int], object] | None = None,
-) -> FolderSite:
+) -> FileSite:
     """Return the site in a folder. Links are not followed.
 
     base: the address of the folder; without it, the names of the folders in it are those of hosts. Raises UsageError if
     they are not, InputError if there are no files, OSError if the folder itself cannot be read. A folder that `unlost
     export` wrote has a manifest with the URL of each file, and needs no base.
     """
-    source = _Folder(root)
+    source = _FolderFiles(root)
     manifest = None
-    if base is None and (root / MANIFEST).is_file():
-        with _opened(root / MANIFEST) as opened:
-            manifest = Manifest(str(root / MANIFEST), opened)
+    if base is None and (root / MANIFEST_NAME).is_file():
+        with _open_regular_file(root / MANIFEST_NAME) as opened:
+            manifest = ExportManifestIndex(str(root / MANIFEST_NAME), opened)
     elif base is None:
-        source.skipped = _beside_hosts(root)
-    return read_files(source, str(root), base=base, manifest=manifest, ignore_case=ignore_case, on_read=on_read)
+        source.skipped = _names_beside_hosts(root)
+    return read_file_site(source, str(root), base=base, manifest=manifest, ignore_case=ignore_case, on_read=on_read)
 
 
-def read_files(
+def read_file_site(
     source: SiteFiles,
     name: str,
     *,
     base: str | None,
-    manifest: "Manifest | None",
+    manifest: "ExportManifestIndex | None",
     ignore_case: bool,
     on_read: Callable[[int], object] | None,
-) -> FolderSite:
+) -> FileSite:
     """Return the site that files are. name: of the folder or package, for messages. Raises as `read_folder` does."""
-    address = None if base is None else base_of(base)
-    reading = SiteReading(source, name, address, manifest, on_read or (lambda _: None), ignore_case=ignore_case)
+    address = None if base is None else parse_base_url(base)
+    reading = FileSiteReader(source, name, address, manifest, on_read or (lambda _: None), ignore_case=ignore_case)
     for path, changed in source.walk(reading):
-        reading.take(path, changed)
-    if not reading.files and not reading.left_out and not reading.problems.total:
+        reading.read_file(path, changed)
+    if not reading.files and not reading.skipped and not reading.problems.total:
         raise InputError(f"{name}: no files in it")
-    return FolderSite(source, reading)
+    return FileSite(source, reading)
 
 
-class Manifest:
+class ExportManifestIndex:
     """What the manifest of an export says, by the paths of files. Raises InputError for what is no manifest."""
 
     def __init__(self, name: str, lines: Iterable[bytes]) -> None:
@@ -121,22 +121,22 @@ class Manifest:
     def url_of(self, path: str) -> str:
         """Return the URL of a file; of one that was added to the export, by its path. Raises UriError."""
         entry = self._entries.get(path)
-        return address_of(path, self.header.base) if entry is None else entry.url
+        return url_of_path(path, self.header.base) if entry is None else entry.url
 
     def is_site_file(self, path: str) -> bool:
         """Return whether a file belongs to the site: not the manifest, nor files for web servers."""
-        return path != MANIFEST and path not in self.header.hosting
+        return path != MANIFEST_NAME and path not in self.header.hosting
 
-    def captured(self, path: str, digest: bytes, size: int) -> tuple[bytes, int, int]:
+    def match_capture(self, path: str, digest: bytes, size: int) -> tuple[bytes, int, int]:
         """Return digest, size and date of the capture that became a file; its own, without a date, if it was changed.
 
         digest, size: of the file. Links that were rewritten do not count as a change of the capture.
         """
         entry = self._entries.get(path)
-        if entry is None or entry.file_size != size or _bytes_of(entry.file_digest) != digest:
-            return digest, size, NONE
-        moment = int(entry.datetime) if entry.datetime.isdigit() and len(entry.datetime) == 14 else NONE
-        return _bytes_of(entry.digest), entry.size, moment
+        if entry is None or entry.file_size != size or _decode_sha1(entry.file_digest) != digest:
+            return digest, size, NO_DATE
+        moment = int(entry.datetime) if entry.datetime.isdigit() and len(entry.datetime) == 14 else NO_DATE
+        return _decode_sha1(entry.digest), entry.size, moment
 
     def mime(self, path: str) -> str | None:
         """Return the media type of a file; None if the manifest does not tell."""
@@ -144,14 +144,14 @@ class Manifest:
         return None if entry is None else entry.mime
 
 
-def _bytes_of(digest: str) -> bytes:
+def _decode_sha1(digest: str) -> bytes:
     try:
         return base64.b32decode(digest.removeprefix("sha1:"))
     except ValueError:
         return b""
 
 
-class SiteReading:
+class FileSiteReader:
     """Reads the files of a site into a table."""
 
     def __init__(
@@ -159,14 +159,14 @@ class SiteReading:
         source: SiteFiles,
         name: str,
         base: str | None,
-        manifest: Manifest | None,
+        manifest: ExportManifestIndex | None,
         on_read: Callable[[int], object],
         *,
         ignore_case: bool,
     ) -> None:
-        self.table = Table()
+        self.table = ResourceTable()
         self.files: list[str] = []
-        self.left_out: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
         self.problems = Problems()
         self._source = source
         self._name = name
@@ -176,46 +176,46 @@ class SiteReading:
         self._on_read = on_read
         self._bytes = 0
 
-    def take(self, path: str, changed: int) -> None:
+    def read_file(self, path: str, modified: int) -> None:
         """Read one file. changed: when it was, 14 digits, or `NONE`."""
         manifest = self._manifest
         if manifest is not None and not manifest.is_site_file(path):
-            if path != MANIFEST:
-                self.left_out["server-file"] += 1
+            if path != MANIFEST_NAME:
+                self.skipped["server-file"] += 1
             return
         try:
             path.encode()
         except UnicodeEncodeError:
             self.report("bad-name", path, "expected a name in UTF-8, found other bytes: rename it")
-            self.left_out["no-address"] += 1
+            self.skipped["no-address"] += 1
             return
         try:
-            uri = address_of(path, self._base) if manifest is None else manifest.url_of(path)
-            name = name_of(uri, ignore_case=self._ignore_case)
+            uri = url_of_path(path, self._base) if manifest is None else manifest.url_of(path)
+            name = page_name(uri, ignore_case=self._ignore_case)
         except UriError as error:
             self.report("bad-uri", path, str(error))
-            self.left_out["no-address"] += 1
+            self.skipped["no-address"] += 1
             return
         try:
             digest, size, head = self._digest(path)
         except (OSError, InputError) as error:
             self.report("unreadable", path, getattr(error, "strerror", None) or str(error))
-            self.left_out["unreadable"] += 1
+            self.skipped["unreadable"] += 1
             return
-        mime, moment = type_of(path, head), NONE
+        mime, moment = guess_media_type(path, head), NO_DATE
         if manifest is not None:
             mime = manifest.mime(path) or mime
-            digest, size, moment = manifest.captured(path, digest, size)
+            digest, size, moment = manifest.match_capture(path, digest, size)
         # Of two files with one name, the one that was changed last counts.
-        self.table.add(name, uri, moment, changed, mime, digest, size, None, (len(self.files), 0, 0))
+        self.table.add(name, uri, moment, modified, mime, digest, size, None, (len(self.files), 0, 0))
         self.files.append(path)
 
     def _digest(self, path: str) -> tuple[bytes, int, bytes]:
         """Return the SHA-1 of a file, how many bytes it has, and the first of them. Raises OSError, InputError."""
         hashed, size, head = hashlib.sha1(usedforsecurity=False), 0, b""
         with self._source.open(path) as opened:
-            while piece := opened.read(_PIECE):
-                head = head or piece[:LOOK]
+            while piece := opened.read(_CHUNK_BYTES):
+                head = head or piece[:SNIFF_BYTES]
                 hashed.update(piece)
                 size += len(piece)
                 self._bytes += len(piece)
@@ -227,14 +227,14 @@ class SiteReading:
         self.problems.add(Problem(kind, f"{self._name}/{path}" if path else self._name, None, 0, message))
 
 
-class _Folder:
+class _FolderFiles:
     """The files in a folder. skipped: names at its top that are no part of the site."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self.skipped: frozenset[str] = frozenset()
 
-    def walk(self, reading: SiteReading) -> Iterator[tuple[str, int]]:
+    def walk(self, reading: FileSiteReader) -> Iterator[tuple[str, int]]:
         """Yield the regular files, in the order of their names. Raises OSError."""
         with os.scandir(self._root):
             pass  # a root that may not be listed is an error; a folder in it is a problem
@@ -242,10 +242,10 @@ class _Folder:
         while waiting:
             folder = waiting.pop()
             folders = []
-            for name in self._listed(folder, reading):
+            for name in self._list_folder(folder, reading):
                 path = f"{folder}{name}"
                 if not folder and name in self.skipped:
-                    reading.left_out["beside-hosts"] += 1
+                    reading.skipped["beside-hosts"] += 1
                     continue
                 try:
                     found = os.lstat(self._root / path)
@@ -255,12 +255,12 @@ class _Folder:
                 if stat.S_ISDIR(found.st_mode):
                     folders.append(f"{path}/")
                 elif stat.S_ISREG(found.st_mode):
-                    yield path, modified_at(found.st_mtime)
+                    yield path, date_number(found.st_mtime)
                 else:
-                    reading.left_out["link" if stat.S_ISLNK(found.st_mode) else "special-file"] += 1
+                    reading.skipped["link" if stat.S_ISLNK(found.st_mode) else "special-file"] += 1
             waiting += reversed(folders)
 
-    def _listed(self, folder: str, reading: SiteReading) -> list[str]:
+    def _list_folder(self, folder: str, reading: FileSiteReader) -> list[str]:
         try:
             return sorted(os.listdir(self._root / folder))  # noqa: PTH208  names, and no more objects than needed
         except OSError as error:
@@ -269,16 +269,16 @@ class _Folder:
 
     def open(self, path: str) -> BinaryIO:
         """Open a regular file. Raises OSError."""
-        return _opened(self._root / path)
+        return _open_regular_file(self._root / path)
 
 
-def _beside_hosts(root: Path) -> frozenset[str]:
+def _names_beside_hosts(root: Path) -> frozenset[str]:
     """Return what is beside the folders of hosts, and is none. Raises UsageError if these are no folders of hosts."""
     hosts: list[str] = []
     others: list[str] = []
     for entry in sorted(os.scandir(root), key=lambda entry: entry.name):
         is_folder = entry.is_dir(follow_symlinks=False)
-        (hosts if is_folder and is_host(entry.name) else others).append(entry.name)
+        (hosts if is_folder and is_host_name(entry.name) else others).append(entry.name)
     wrong = (
         []
         if _HTTRACK in others
@@ -298,7 +298,7 @@ def _beside_hosts(root: Path) -> frozenset[str]:
     return frozenset(others)
 
 
-def _opened(file: Path) -> BinaryIO:
+def _open_regular_file(file: Path) -> BinaryIO:
     """Open a regular file, and nothing else that may have taken its place. Raises OSError."""
     number = os.open(file, _FLAGS)
     if not stat.S_ISREG(os.fstat(number).st_mode):
@@ -307,9 +307,9 @@ def _opened(file: Path) -> BinaryIO:
     return os.fdopen(number, "rb")
 
 
-def modified_at(seconds: float) -> int:
+def date_number(seconds: float) -> int:
     """Return seconds since 1970 as a number of 14 digits; `NONE` after the year 9999."""
     try:
         return int(dates.from_epoch(str(int(seconds))))
     except DateError:
-        return NONE
+        return NO_DATE

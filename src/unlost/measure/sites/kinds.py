@@ -8,20 +8,20 @@ from enum import Enum
 from pathlib import Path
 
 from unlost.errors import InputError
-from unlost.formats.unread import unread
-from unlost.recover.export.manifest import MANIFEST
-from unlost.state_file import NAME as STATE
+from unlost.formats.unread import unreadable_error
+from unlost.recover.export.manifest import MANIFEST_NAME
+from unlost.state_file import STATE_FILE_NAME as STATE
 
-WARCS = "warc"
+WARC_FOLDER = "warc"
 """The folder of a recovery that has its archive files."""
 
-_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".arc.zst", ".wacz", ".warc.gz.open")
-_LOOK = 512  # bytes that tell what a file is
+_ARCHIVE_EXTENSIONS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".arc.zst", ".wacz", ".warc.gz.open")
+_HEAD_BYTES = 512  # bytes that tell what a file is
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18")
 
 
-class Kind(Enum):
+class SiteKind(Enum):
     """What a site is kept in."""
 
     ARCHIVES = "archive files"
@@ -31,7 +31,7 @@ class Kind(Enum):
     PACKAGE = "a zip or tar file"
 
 
-def kind_of(path: Path) -> tuple[Kind, list[Path]]:
+def detect_site_kind(path: Path) -> tuple[SiteKind, list[Path]]:
     """Return what is kept at a place, and if it is that, its archive files in the order of their names.
 
     Raises InputError for what cannot be read, is none of them, or has nothing in it; OSError for a folder in it.
@@ -39,33 +39,33 @@ def kind_of(path: Path) -> tuple[Kind, list[Path]]:
     try:
         found = path.stat()
     except OSError as error:
-        raise unread(path, error) from error
+        raise unreadable_error(path, error) from error
     if stat.S_ISREG(found.st_mode):
         if not found.st_size:
             raise InputError(f"{path}: an empty file: expected a WARC, an ARC or a WACZ")
         if is_package(path):
-            return Kind.PACKAGE, []
+            return SiteKind.PACKAGE, []
         if not is_archive(path):
             message = "neither a WARC, an ARC, a WACZ, a zip nor a tar file"
             raise InputError(f"{path}: {message}: give one of these, a folder, or the folder of a recovery")
-        return Kind.ARCHIVES, [path]
+        return SiteKind.ARCHIVES, [path]
     if not stat.S_ISDIR(found.st_mode):
         raise InputError(f"{path}: neither a file nor a folder: write it to a file first")
-    if (path / STATE).is_file() and (path / WARCS).is_dir():
-        return Kind.RECOVERY, []
-    if (path / MANIFEST).is_file():
-        return Kind.EXPORT, []
-    files, has_others = _archives_in(path)
+    if (path / STATE).is_file() and (path / WARC_FOLDER).is_dir():
+        return SiteKind.RECOVERY, []
+    if (path / MANIFEST_NAME).is_file():
+        return SiteKind.EXPORT, []
+    files, has_others = _list_archives(path)
     if not files and not has_others:
         raise InputError(f"{path}: nothing in it")
-    return (Kind.FOLDER, []) if has_others else (Kind.ARCHIVES, files)
+    return (SiteKind.FOLDER, []) if has_others else (SiteKind.ARCHIVES, files)
 
 
-def size_of(path: Path) -> int:
+def site_bytes(path: Path) -> int:
     """Return how many bytes are read of a site, at most, for whoever shows how far that is. 0 if nobody knows."""
     if path.is_file():
         return path.stat().st_size
-    folder = path / WARCS if (path / STATE).is_file() else path
+    folder = path / WARC_FOLDER if (path / STATE).is_file() else path
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
@@ -81,12 +81,12 @@ def is_archive(file: Path) -> bool:
     if is_archive_name(file.name):
         return True
     with file.open("rb") as opened:
-        head = opened.read(_LOOK)
+        head = opened.read(_HEAD_BYTES)
     if head.startswith(b"PK\3\4"):
         return True
     if head.startswith(_GZIP):
         try:
-            head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, _LOOK)
+            head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, _HEAD_BYTES)
         except zlib.error:
             return False
     return head.startswith((b"WARC/", b"filedesc://", *_ZSTD[:1])) or head[1:4] == _ZSTD[1]
@@ -97,7 +97,7 @@ def is_package(file: Path) -> bool:
     if is_archive_name(file.name):
         return False
     with file.open("rb") as opened:
-        head = opened.read(_LOOK)
+        head = opened.read(_HEAD_BYTES)
     if head.startswith(b"PK\3\4"):
         try:
             with zipfile.ZipFile(file) as archive:
@@ -105,10 +105,10 @@ def is_package(file: Path) -> bool:
         except zipfile.BadZipFile:
             return file.name.lower().endswith(".zip")
         # A WACZ under another name, or a zip of archive files.
-        return MANIFEST in names or not any(name == "datapackage.json" or is_archive_name(name) for name in names)
+        return MANIFEST_NAME in names or not any(name == "datapackage.json" or is_archive_name(name) for name in names)
     if head.startswith(_GZIP):
         try:
-            head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, _LOOK)
+            head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, _HEAD_BYTES)
         except zlib.error:
             return False
     return head[257:262] == b"ustar" or file.name.lower().endswith((".tar", ".tar.gz", ".tgz"))
@@ -116,10 +116,10 @@ def is_package(file: Path) -> bool:
 
 def is_archive_name(name: str) -> bool:
     """Return whether the name of a file is that of an archive."""
-    return name.lower().endswith(_ENDINGS)
+    return name.lower().endswith(_ARCHIVE_EXTENSIONS)
 
 
-def _archives_in(folder: Path) -> tuple[list[Path], bool]:
+def _list_archives(folder: Path) -> tuple[list[Path], bool]:
     """Return the files with names of archives below a folder, and whether there are any others. Raises OSError."""
     found: list[Path] = []
     unlisted: list[OSError] = []

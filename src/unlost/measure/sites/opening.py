@@ -8,7 +8,7 @@ from unlost.errors import UsageError
 from unlost.measure.resource import Site
 from unlost.measure.sites import kinds
 from unlost.measure.sites.folder_site import read_folder
-from unlost.measure.sites.kinds import Kind
+from unlost.measure.sites.kinds import SiteKind
 from unlost.measure.sites.packed_site import read_package
 from unlost.measure.sites.recovery_site import read_recovery
 from unlost.measure.sites.warc_site import read_warcs
@@ -33,18 +33,18 @@ def open_site(
     for what is no site, OSError for what cannot be read.
     """
     place = Path(path)
-    kind, files = kinds.kind_of(place)
-    if base is not None and kind not in (Kind.FOLDER, Kind.PACKAGE):
+    kind, files = kinds.detect_site_kind(place)
+    if base is not None and kind not in (SiteKind.FOLDER, SiteKind.PACKAGE):
         raise UsageError(f"{place}: {kind.value}: these know their addresses: leave out --base")
-    if kind is Kind.RECOVERY:
+    if kind is SiteKind.RECOVERY:
         return read_recovery(place, ignore_case=ignore_case, on_read=on_read)
-    if kind is Kind.ARCHIVES:
+    if kind is SiteKind.ARCHIVES:
         return read_warcs(files, ignore_case=ignore_case, on_read=on_read)
-    if kind is Kind.PACKAGE:
+    if kind is SiteKind.PACKAGE:
         return read_package(place, base=base, ignore_case=ignore_case, on_read=on_read)
     return read_folder(place, base=base, ignore_case=ignore_case, on_read=on_read)
 
 
-def size_of(path: str | PathLike[str]) -> int:
+def readable_bytes(path: str | PathLike[str]) -> int:
     """Return how many bytes `open_site` reads of a site, at most. Raises OSError."""
-    return kinds.size_of(Path(path))
+    return kinds.site_bytes(Path(path))

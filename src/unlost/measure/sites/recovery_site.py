@@ -6,39 +6,41 @@ from collections.abc import Callable
 from pathlib import Path
 
 from unlost.errors import InputError, UriError
-from unlost.measure.sites.kinds import WARCS
-from unlost.measure.sites.record_reading import RecordReading, reason_against
-from unlost.measure.sites.table import Table
+from unlost.measure.sites.kinds import WARC_FOLDER
+from unlost.measure.sites.record_reading import WarcSiteReader, skip_reason
+from unlost.measure.sites.table import ResourceTable
 from unlost.measure.sites.warc_site import WarcSite, read_parts
-from unlost.recover.state.reading import Chosen, StateReading
+from unlost.recover.state.reading import ChosenCapture, StateReader
 from unlost.uri import naming
 
-_PATTERN = "*.warc.gz*"
+_WARC_PATTERN = "*.warc.gz*"
 
 
 def read_recovery(
     folder: Path, *, ignore_case: bool = False, on_read: Callable[[int], object] | None = None
 ) -> WarcSite:
     """Return what a recovery has so far; it may be going on meanwhile. Raises InputError, OSError."""
-    with StateReading(folder) as state:
+    with StateReader(folder) as state:
         # First the state, then the files: what it knows is in them.
-        chosen = list(state.chosen())
-        listed = list(state.listed())
-        requests = state.requests()
+        chosen = list(state.chosen_captures())
+        listed = list(state.unrecovered_listed())
+        requests = state.total_requests()
         had_case = not state.ignore_case
-    files = sorted(file for file in (folder / WARCS).glob(_PATTERN) if file.is_file() and not file.is_symlink())
+    files = sorted(
+        file for file in (folder / WARC_FOLDER).glob(_WARC_PATTERN) if file.is_file() and not file.is_symlink()
+    )
     if chosen and not files:
-        raise InputError(f"{folder / WARCS}: the archive files of the recovery are gone: put them back")
+        raise InputError(f"{folder / WARC_FOLDER}: the archive files of the recovery are gone: put them back")
     reading, parts = read_parts(files, ignore_case=ignore_case, on_read=on_read)
-    namer = _Namer(had_case=had_case, ignore_case=ignore_case)
+    namer = _ResourceNamer(had_case=had_case, ignore_case=ignore_case)
     numbers = {part.path.name.removesuffix(".open"): number for number, part in enumerate(parts)}
-    table, left_out = _choose(chosen, reading, numbers, namer)
+    table, left_out = _select_captures(chosen, reading, numbers, namer)
     names = (namer.name(name, uri) for name, uri in listed)
     held = frozenset(name for name in names if name is not None and name not in table)
     return WarcSite(table, parts, dict(left_out), reading.problems, held, requests)
 
 
-class _Namer:
+class _ResourceNamer:
     """Names resources of a state, which may have been named by another rule than is wanted now."""
 
     def __init__(self, *, had_case: bool, ignore_case: bool) -> None:
@@ -48,33 +50,33 @@ class _Namer:
     def name(self, name: str, uri: str) -> str | None:
         """Return the name of a resource; None if it has none."""
         if self._ignore_case:
-            return naming.folded(name)
+            return naming.fold_case(name)
         if self._had_case:
             return name
         try:
-            return naming.name_of(uri)
+            return naming.page_name(uri)
         except UriError:
             return None
 
 
-def _choose(
-    chosen: list[Chosen], reading: RecordReading, numbers: dict[str, int], namer: _Namer
-) -> tuple[Table, Counter[str]]:
+def _select_captures(
+    chosen: list[ChosenCapture], reading: WarcSiteReader, numbers: dict[str, int], namer: _ResourceNamer
+) -> tuple[ResourceTable, Counter[str]]:
     """Return a table of the chosen copies only, and how many are no resources, by reason."""
     found = reading.table
-    at = {found.place(row)[:2]: row for row in found.rows}
+    at = {found.locate(row)[:2]: row for row in found.rows}
     same = {found.digest(row): row for row in found.rows}
-    table, left_out = Table(), Counter[str]()
+    table, left_out = ResourceTable(), Counter[str]()
     for each in chosen:
         name = namer.name(each.name, each.uri)
-        reason = "no-address" if name is None else reason_against(200 if each.status is None else each.status)
+        reason = "no-address" if name is None else skip_reason(200 if each.status is None else each.status)
         if name is None or reason is not None:
             left_out[reason or ""] += 1
             continue
         row = at.get((numbers.get(each.file.removesuffix(".open"), -1), each.offset))
         if row is None or each.is_revisit:
             # Its body is that of another record: equal digests are equal bodies.
-            row = same.get(_bytes_of(each.digest))
+            row = same.get(_decode_sha1(each.digest))
         if row is None:
             left_out["revisit-without-body" if each.is_revisit else "cut"] += 1
             continue
@@ -87,12 +89,12 @@ def _choose(
             found.digest(row),
             found.size(row),
             each.migrated,
-            found.place(row),
+            found.locate(row),
         )
     return table, left_out
 
 
-def _bytes_of(digest: str | None) -> bytes:
+def _decode_sha1(digest: str | None) -> bytes:
     """Return the bytes of a SHA-1 as it is kept; none if it is not one."""
     try:
         return base64.b32decode((digest or "").removeprefix("sha1:"))

@@ -3,13 +3,13 @@
 from array import array
 from collections.abc import Iterator
 
-from unlost.measure.resource import NONE, Columns, Resource, Resources
+from unlost.measure.resource import NO_DATE, ResourceColumns, SiteResource, SiteResources
 
-_MIGRATED = {None: 0, False: 1, True: 2}
-_WAS_MIGRATED = (None, False, True)
+_MIGRATED_CODES = {None: 0, False: 1, True: 2}
+_MIGRATED_VALUES = (None, False, True)
 
 
-class Table(Resources):
+class ResourceTable(SiteResources):
     """Resources by name. Copies of one that do not count are kept, too: revisits may refer to them.
 
     A `Resource` is made when it is asked for; its `place` is the number of its row here. Some 400 bytes for each.
@@ -26,7 +26,7 @@ class Table(Resources):
         self._datetimes, self._modified, self._sizes = array("q"), array("q"), array("q")
         self._parts, self._offsets, self._skips = array("l"), array("q"), array("q")
 
-    def __getitem__(self, name: str) -> Resource:
+    def __getitem__(self, name: str) -> SiteResource:
         """Return the copy that counts. Raises KeyError."""
         return self._resource(name, self._rows[name])
 
@@ -42,10 +42,10 @@ class Table(Resources):
         """Return how many names there are."""
         return len(self._rows)
 
-    def columns(self) -> Columns:
+    def columns(self) -> ResourceColumns:
         """Return the copies that count, in the order of their names here."""
         rows = self._rows.values()
-        return Columns(
+        return ResourceColumns(
             list(self._rows),
             [self._uris[row] for row in rows],
             [self._mimes[row] for row in rows],
@@ -64,7 +64,7 @@ class Table(Resources):
         """Return the number of the copy that counts; None if there is none."""
         return self._rows.get(name)
 
-    def place(self, row: object) -> tuple[int, int, int]:
+    def locate(self, row: object) -> tuple[int, int, int]:
         """Return where the body of a copy is: which part of the site, its offset there, and what to skip.
 
         row: its number, or the `place` of a resource of this table. Raises TypeError for that of another site.
@@ -110,7 +110,7 @@ class Table(Resources):
         self._uris.append(uri)
         self._mimes.append(None if mime is None else self._same_mimes.setdefault(mime, mime))
         self._digests.append(digest)
-        self._migrated.append(_MIGRATED[migrated])
+        self._migrated.append(_MIGRATED_CODES[migrated])
         self._datetimes.append(datetime)
         self._modified.append(modified)
         self._sizes.append(size)
@@ -118,10 +118,10 @@ class Table(Resources):
         self._offsets.append(place[1])
         self._skips.append(place[2])
         before = self._rows.get(name)
-        if before is None or self._worth(before) <= (size > 0, datetime, modified):
+        if before is None or self._rank(before) <= (size > 0, datetime, modified):
             self._rows[name] = row
 
-    def repeat(self, row: int, name: str, uri: str, datetime: int, mime: str | None) -> None:
+    def add_revisit(self, row: int, name: str, uri: str, datetime: int, mime: str | None) -> None:
         """Keep a copy with the body of another one, which is in that row. mime: None if it is that of the other."""
         self.add(
             name,
@@ -131,26 +131,26 @@ class Table(Resources):
             mime or self._mimes[row],
             self.digest(row),
             self._sizes[row],
-            _WAS_MIGRATED[self._migrated[row]],
-            self.place(row),
+            _MIGRATED_VALUES[self._migrated[row]],
+            self.locate(row),
         )
 
-    def _worth(self, row: int) -> tuple[bool, int, int]:
+    def _rank(self, row: int) -> tuple[bool, int, int]:
         return self._sizes[row] > 0, self._datetimes[row], self._modified[row]
 
-    def _resource(self, name: str, row: int) -> Resource:
-        return Resource(
+    def _resource(self, name: str, row: int) -> SiteResource:
+        return SiteResource(
             name,
             self._uris[row],
-            _text(self._datetimes[row]),
-            _text(self._modified[row]),
+            _format_date(self._datetimes[row]),
+            _format_date(self._modified[row]),
             self._mimes[row],
             self._digests[row],
             self._sizes[row],
-            _WAS_MIGRATED[self._migrated[row]],
+            _MIGRATED_VALUES[self._migrated[row]],
             row,
         )
 
 
-def _text(moment: int) -> str | None:
-    return None if moment == NONE else f"{moment:014d}"
+def _format_date(moment: int) -> str | None:
+    return None if moment == NO_DATE else f"{moment:014d}"

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import IO
 
 from unlost._core import WarcBody
-from unlost.measure.sites.archive_parts import Part
+from unlost.measure.sites.archive_parts import ArchiveFilePart
 
-FAR = 1 << 20
+FAR_OFFSET = 1 << 20
 """Bytes of text before a record from which on it is worth it."""
 
-_MAX_BYTES = 4 << 30  # of text on the disk, for one member; one that has more is read from its beginning each time
-_KEPT = 4  # members at a time
-_PIECE = 1 << 16
+_MAX_MEMBER_BYTES = (
+    4 << 30
+)  # of text on the disk, for one member; one that has more is read from its beginning each time
+_MAX_CACHED_MEMBERS = 4  # members at a time
+_INFLATE_CHUNK_BYTES = 1 << 16
 _GZIP = b"\x1f\x8b"
 
 
-class Unpacked:
+class InflatedMemberCache:
     """Opens records that lie far behind the beginning of their gzip member. May be used by several threads.
 
     The text of members is kept in temporary files until it goes itself.
@@ -32,7 +34,7 @@ class Unpacked:
         self._texts: dict[tuple[str, int], Path | None] = {}
         self._count = 0
 
-    def record(self, part: Part, offset: int, skip: int) -> WarcBody | None:
+    def open_record(self, part: ArchiveFilePart, offset: int, skip: int) -> WarcBody | None:
         """Return a record by where its member begins, and how much text comes before it in there.
 
         None if it is not to be had in this way: the member is no gzip, is too long, or is damaged before the record; or
@@ -41,7 +43,7 @@ class Unpacked:
         with self._lock:
             key = (part.name, offset)
             if key not in self._texts:
-                if len(self._texts) >= _KEPT:
+                if len(self._texts) >= _MAX_CACHED_MEMBERS:
                     self._forget(next(iter(self._texts)))
                 self._texts[key] = self._unpack(part.path, part.start + offset)
             text = self._texts[key]
@@ -62,7 +64,7 @@ class Unpacked:
                 self._count += 1
                 file = self._folder / str(self._count)
                 with file.open("wb") as text:
-                    is_whole = _inflate(packed, text)
+                    is_whole = _inflate_member(packed, text)
             except OSError:
                 is_whole = False
         if is_whole:
@@ -77,12 +79,12 @@ class Unpacked:
             text.unlink(missing_ok=True)
 
 
-def _inflate(packed: IO[bytes], text: IO[bytes]) -> bool:
+def _inflate_member(packed: IO[bytes], text: IO[bytes]) -> bool:
     """Write the text of a gzip member; return whether it is short enough."""
     inflater = zlib.decompressobj(wbits=31)
-    left = _MAX_BYTES
+    left = _MAX_MEMBER_BYTES
     while not inflater.eof and left > 0:
-        data = inflater.unconsumed_tail or packed.read(_PIECE)
+        data = inflater.unconsumed_tail or packed.read(_INFLATE_CHUNK_BYTES)
         if not data:
             break
         try:

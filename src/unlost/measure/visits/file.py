@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Self
 
 from unlost.errors import InputError
-from unlost.formats.unread import unread_as
-from unlost.state_file import disk_error
+from unlost.formats.unread import unreadable_error_for_errno
+from unlost.state_file import os_error_of
 from unlost.transactions import transaction
 
-VERSION = 1
+SCHEMA_VERSION = 1
 """Of the tables."""
 
-_APPLICATION = 0x756E6C77  # "unlw": so that another program's database is not taken for one of ours
+_APPLICATION_ID = 0x756E6C77  # "unlw": so that another program's database is not taken for one of ours
 _CACHE_KIB = 16 << 10  # of the file, in memory, however large it is
 # What stands behind `live` is of the visit that goes on, or was the last; the spans are of all visits. A span is a run
 # of visits, one after the other, that saw the same: so the file grows with what changes, not with the days.
@@ -70,11 +70,11 @@ CREATE TABLE loss (
 """
 
 
-_ADDED = "CREATE TABLE IF NOT EXISTS judged (resource INTEGER PRIMARY KEY, verdict TEXT NOT NULL)"
+_ADDED_TABLES = "CREATE TABLE IF NOT EXISTS judged (resource INTEGER PRIMARY KEY, verdict TEXT NOT NULL)"
 """What the first files did not have."""
 
 
-class VisitsFile:
+class VisitDatabase:
     """The file. Use it as a context manager, or close it.
 
     Raises InputError for a file of another kind or version, a link in its place, and where another process has it;
@@ -88,15 +88,15 @@ class VisitsFile:
             if each.is_symlink():
                 raise InputError(f"{each}: a link, which is not followed: remove it, or name another file")
         if is_read_only and not file.exists():
-            raise unread_as(file, ENOENT, "nothing was watched into it yet")
-        with explained(file):
+            raise unreadable_error_for_errno(file, ENOENT, "nothing was watched into it yet")
+        with translate_sqlite_errors(file):
             # What a killed process left has to be put into the file before anybody can read it; where nothing was left,
             # it is read as it stands, since anything else would write beside it.
             reading = "mode=rw" if besides[1].exists() else "immutable=1"
             where = f"{file.absolute().as_uri()}?{reading if is_read_only else 'mode=rwc'}"
             self.connection = sqlite3.connect(where, uri=True, isolation_level=None, timeout=0)
             try:
-                _prepare(self.connection, file, is_read_only=is_read_only)
+                _prepare_database(self.connection, file, is_read_only=is_read_only)
             except BaseException:
                 self.connection.close()
                 raise
@@ -113,7 +113,7 @@ class VisitsFile:
         """Let others have it."""
         self.connection.close()
 
-    def site(self, url: str) -> int:
+    def get_or_add_site(self, url: str) -> int:
         """Return the number of a site, which is noted if it is new."""
         row = self.connection.execute("SELECT id FROM site WHERE url = ?", (url,)).fetchone()
         if row is None:
@@ -128,7 +128,7 @@ class VisitsFile:
 
 
 @contextmanager
-def explained(file: Path) -> Iterator[None]:
+def translate_sqlite_errors(file: Path) -> Iterator[None]:
     """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk."""
     try:
         yield
@@ -139,11 +139,11 @@ def explained(file: Path) -> Iterator[None]:
                 f"{file}: another process is at work on it: wait for that one, or name another file"
             ) from None
         if isinstance(error, sqlite3.OperationalError):
-            raise disk_error(error, file) from error
+            raise os_error_of(error, file) from error
         raise InputError(f"{file}: not a file of visits: {error}") from error
 
 
-def _prepare(connection: sqlite3.Connection, file: Path, *, is_read_only: bool) -> None:
+def _prepare_database(connection: sqlite3.Connection, file: Path, *, is_read_only: bool) -> None:
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     connection.execute("PRAGMA temp_store = MEMORY")
     if not is_read_only:
@@ -156,13 +156,15 @@ def _prepare(connection: sqlite3.Connection, file: Path, *, is_read_only: bool) 
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 for statement in filter(str.strip, _SCHEMA.split(";")):
                     connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application != _APPLICATION:
+    if application != _APPLICATION_ID:
         raise InputError(f"{file}: a database, but not of visits: name another file")
-    if version != VERSION:
-        raise InputError(f"{file}: expected visits in version {VERSION}, found {version}: it is of another unlost")
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{file}: expected visits in version {SCHEMA_VERSION}, found {version}: it is of another unlost"
+        )
     if not is_read_only:
-        connection.execute(_ADDED)
+        connection.execute(_ADDED_TABLES)

@@ -6,23 +6,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from unlost.crawl.resource import Outcome
-from unlost.measure.availability.states import State, is_live
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.present import Present, Stage, Visit
-from unlost.measure.watching.lifetimes import Sight
-from unlost.state_file import storable, text_of
+from unlost.crawl.resource import CrawlOutcome
+from unlost.measure.availability.states import AvailabilityState, is_live_resource
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.present import CurrentVisit, VisitStage, SiteVisit
+from unlost.measure.watching.lifetimes import Observation
+from unlost.state_file import encode_text, decode_text
 from unlost.transactions import transaction
 
-ANY = ""
+ANY_ARCHIVE = ""
 """Stands in spans for all archives together."""
 
-_VISIT = "id, site, time, stage, before"
-_OF_SITE = "SELECT id FROM resource WHERE site = ?"
+_VISIT_COLUMNS = "id, site, time, stage, before"
+_SITE_RESOURCES = "SELECT id FROM resource WHERE site = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FinishedVisit:
     """One visit that is over.
 
     time: when it was begun, in seconds since 1970. is_dated: whether that can be believed: if the clock went back
@@ -33,104 +33,106 @@ class Ended:
     id: int
     time: float
     is_dated: bool
-    states: Counter[State]
-    fresh: int
+    states: Counter[AvailabilityState]
+    new_resources: int
     look: str | None
     reason: str | None
 
 
-class History:
+class VisitHistory:
     """The visits of one site. clock times are seconds since 1970."""
 
-    def __init__(self, file: VisitsFile, site: int) -> None:
+    def __init__(self, file: VisitDatabase, site: int) -> None:
         self._file = file
         self._data = file.connection
         self.site = site
 
-    def going_on(self) -> Visit | None:
+    def unfinished_visit(self) -> SiteVisit | None:
         """Return the visit that was begun and has not ended; None if there is none."""
         row = self._data.execute(
-            f"SELECT {_VISIT} FROM visit WHERE site = ? AND stage <> ? ORDER BY id DESC LIMIT 1",
-            (self.site, Stage.DONE),
+            f"SELECT {_VISIT_COLUMNS} FROM visit WHERE site = ? AND stage <> ? ORDER BY id DESC LIMIT 1",
+            (self.site, VisitStage.DONE),
         ).fetchone()
-        return None if row is None else _visit(row)
+        return None if row is None else _make_visit(row)
 
-    def begin(self, now: float) -> tuple[Visit, int]:
+    def begin_visit(self, now: float) -> tuple[SiteVisit, int]:
         """Begin a visit; return it, and how many visits lost their dates since the clock had gone back behind them.
 
         What a visit left that did not end is forgotten.
         """
         with transaction(self._data):
-            self._clear()
-            self._data.execute("DELETE FROM visit WHERE site = ? AND stage <> ?", (self.site, Stage.DONE))
+            self._clear_last_visit()
+            self._data.execute("DELETE FROM visit WHERE site = ? AND stage <> ?", (self.site, VisitStage.DONE))
             struck = self._data.execute(
                 "UPDATE visit SET is_dated = 0 WHERE site = ? AND is_dated AND time >= ?", (self.site, now)
             ).rowcount
             before = self._data.execute("SELECT max(id) FROM visit WHERE site = ?", (self.site,)).fetchone()[0]
             row = self._data.execute(
-                f"INSERT INTO visit (site, time, stage, before) VALUES (?, ?, ?, ?) RETURNING {_VISIT}",
-                (self.site, now, Stage.BEGUN, before),
+                f"INSERT INTO visit (site, time, stage, before) VALUES (?, ?, ?, ?) RETURNING {_VISIT_COLUMNS}",
+                (self.site, now, VisitStage.BEGUN, before),
             ).fetchone()
-        return _visit(row), int(struck)
+        return _make_visit(row), int(struck)
 
-    def discard(self, visit: Visit) -> None:
+    def discard_visit(self, visit: SiteVisit) -> None:
         """Forget a visit that is not over, and everything that it saw."""
         with transaction(self._data):
-            self._clear()
-            self._data.execute("DELETE FROM visit WHERE id = ? AND stage <> ?", (visit.id, Stage.DONE))
+            self._clear_last_visit()
+            self._data.execute("DELETE FROM visit WHERE id = ? AND stage <> ?", (visit.id, VisitStage.DONE))
 
-    def present(self, visit: Visit) -> Present:
+    def current_visit(self, visit: SiteVisit) -> CurrentVisit:
         """Return the tables of a visit that goes on."""
-        return Present(self._file, visit)
+        return CurrentVisit(self._file, visit)
 
-    def end(self, visit: Visit, archives: Iterable[str], also: Callable[[], object] = lambda: None) -> Counter[State]:
+    def finish_visit(
+        self, visit: SiteVisit, archives: Iterable[str], also: Callable[[], object] = lambda: None
+    ) -> Counter[AvailabilityState]:
         """End a visit: put what it saw behind what others saw, all at once; return how many are in which state.
 
         also: what else is to be changed with it, or not at all.
         """
-        states: Counter[State] = Counter()
+        states: Counter[AvailabilityState] = Counter()
         asked_of = tuple(archives)
         with transaction(self._data):
-            present = self.present(visit)
-            whole = present.whole_lists()
-            answered = present.answered()
+            present = self.current_visit(visit)
+            whole = present.complete_listings()
+            answered = present.answered_queries()
             fresh = 0
-            for number, standing in present.numbered(asked_of):
+            for number, standing in present.numbered_availabilities(asked_of):
                 states[standing.state] += 1
                 live = standing.live
-                is_good = is_live(live) and live.outcome is Outcome.FETCHED
-                fresh += is_good and self._count(number, visit.id, live.digest, live.mime)
-                self._extend("live_span", (number,), "is_live", visit, standing.is_live)
+                is_good = is_live_resource(live) and live.outcome is CrawlOutcome.FETCHED
+                fresh += is_good and self._count_download(number, visit.id, live.digest, live.mime)
+                self._extend_span("live_span", (number,), "is_live", visit, standing.is_live)
                 if standing.is_held is not None:
-                    self._extend("held_span", (number, ANY), "is_held", visit, standing.is_held)
+                    self._extend_span("held_span", (number, ANY_ARCHIVE), "is_held", visit, standing.is_held)
                 has = {each.archive for each in standing.held}
                 for archive in asked_of:
                     if archive in has or archive in whole or (number, archive) in answered:
-                        self._extend("held_span", (number, archive), "is_held", visit, archive in has)
+                        self._extend_span("held_span", (number, archive), "is_held", visit, archive in has)
             self._data.execute(
                 "UPDATE visit SET stage = ?, fresh = ?, replicated = ?, endangered = ?, vulnerable = ?, "
                 "unrecoverable = ?, unknown = ? WHERE id = ?",
-                (Stage.DONE, fresh, *(states[state] for state in State), visit.id),
+                (VisitStage.DONE, fresh, *(states[state] for state in AvailabilityState), visit.id),
             )
             also()
         return states
 
-    def visits(self) -> list[Ended]:
+    def finished_visits(self) -> list[FinishedVisit]:
         """Return all visits that are over, in their order."""
         rows = self._data.execute(
             "SELECT id, time, is_dated, fresh, look, reason, replicated, endangered, vulnerable, unrecoverable, "
             "unknown FROM visit WHERE site = ? AND stage = ? ORDER BY id",
-            (self.site, Stage.DONE),
+            (self.site, VisitStage.DONE),
         )
         return [
-            Ended(
+            FinishedVisit(
                 number,
                 time,
                 bool(is_dated),
-                Counter(dict(zip(State, counts, strict=True))),
+                Counter(dict(zip(AvailabilityState, counts, strict=True))),
                 fresh,
                 look,
-                text_of(reason),
+                decode_text(reason),
             )
             for number, time, is_dated, fresh, look, reason, *counts in rows
         ]
@@ -138,51 +140,53 @@ class History:
     def last_time(self) -> float | None:
         """Return when the last visit was that is over; None if there was none."""
         row = self._data.execute(
-            "SELECT time FROM visit WHERE site = ? AND stage = ? ORDER BY id DESC LIMIT 1", (self.site, Stage.DONE)
+            "SELECT time FROM visit WHERE site = ? AND stage = ? ORDER BY id DESC LIMIT 1", (self.site, VisitStage.DONE)
         ).fetchone()
         return None if row is None else float(row[0])
 
-    def known(self, most: int) -> list[str]:
+    def known_urls(self, limit: int) -> list[str]:
         """Return addresses that were on the web at some visit, those that were first seen first."""
         rows = self._data.execute(
-            "SELECT uri FROM resource WHERE site = ? AND first_live IS NOT NULL ORDER BY id LIMIT ?", (self.site, most)
+            "SELECT uri FROM resource WHERE site = ? AND first_live IS NOT NULL ORDER BY id LIMIT ?", (self.site, limit)
         )
-        return [text_of(uri) for (uri,) in rows]
+        return [decode_text(uri) for (uri,) in rows]
 
     def archives(self) -> list[str]:
         """Return the archives that have ever answered."""
         rows = self._data.execute(
-            f"SELECT DISTINCT archive FROM held_span WHERE resource IN ({_OF_SITE}) AND archive <> ? ORDER BY archive",
-            (self.site, ANY),
+            f"SELECT DISTINCT archive FROM held_span WHERE resource IN ({_SITE_RESOURCES}) AND archive <> ? ORDER BY archive",
+            (self.site, ANY_ARCHIVE),
         )
         return [str(archive) for (archive,) in rows]
 
-    def sights(self, archive: str = ANY) -> Iterator[tuple[str, str | None, list[Sight]]]:
+    def observations(self, archive: str = ANY_ARCHIVE) -> Iterator[tuple[str, str | None, list[Observation]]]:
         """Yield the address and the type of every resource that was ever on the web, and what dated visits saw of it.
 
         archive: of which one; all together if none is named.
         """
-        times = {each.id: each.time for each in self.visits() if each.is_dated}
+        times = {each.id: each.time for each in self.finished_visits() if each.is_dated}
         for number, uri, mime in self._data.execute(
             "SELECT id, uri, mime FROM resource WHERE site = ? AND first_live IS NOT NULL ORDER BY id", (self.site,)
         ).fetchall():
-            lives = dict(self._seen("live_span", "is_live", "resource = ?", (number,), times))
-            holds = dict(self._seen("held_span", "is_held", "resource = ? AND archive = ?", (number, archive), times))
+            lives = dict(self._dated_values("live_span", "is_live", "resource = ?", (number,), times))
+            holds = dict(
+                self._dated_values("held_span", "is_held", "resource = ? AND archive = ?", (number, archive), times)
+            )
             found = [
-                Sight(time, lives.get(visit), holds.get(visit))
+                Observation(time, lives.get(visit), holds.get(visit))
                 for visit, time in times.items()
                 if visit in lives or visit in holds
             ]
-            yield text_of(uri), text_of(mime), found
+            yield decode_text(uri), decode_text(mime), found
 
     def changes(self) -> Iterator[tuple[str, int, int]]:
         """Yield the address of each resource, how often it was downloaded, and how often it had changed since."""
         for uri, downloads, changes in self._data.execute(
             "SELECT uri, downloads, changes FROM resource WHERE site = ? AND downloads > 0 ORDER BY id", (self.site,)
         ):
-            yield text_of(uri), int(downloads), int(changes)
+            yield decode_text(uri), int(downloads), int(changes)
 
-    def _seen(
+    def _dated_values(
         self, table: str, value: str, where: str, arguments: tuple[object, ...], times: dict[int, float]
     ) -> Iterator[tuple[int, bool]]:
         """Yield which dated visits saw something, and what."""
@@ -196,18 +200,18 @@ class History:
                 yield order[place], bool(is_so)
                 place += 1
 
-    def _count(self, number: int, visit: int, digest: str | None, mime: str | None) -> bool:
+    def _count_download(self, number: int, visit: int, digest: str | None, mime: str | None) -> bool:
         """Count a download; return whether the resource was never seen before."""
         first, before = self._data.execute("SELECT first_live, digest FROM resource WHERE id = ?", (number,)).fetchone()
         has_changed = None not in (before, digest) and before != digest
         self._data.execute(
             "UPDATE resource SET first_live = ?, downloads = downloads + 1, changes = changes + ?, digest = ?, "
             "mime = ? WHERE id = ?",
-            (visit if first is None else first, has_changed, digest or before, storable(mime), number),
+            (visit if first is None else first, has_changed, digest or before, encode_text(mime), number),
         )
         return first is None
 
-    def _extend(self, table: str, place: tuple[object, ...], value: str, visit: Visit, is_so: bool) -> None:
+    def _extend_span(self, table: str, place: tuple[object, ...], value: str, visit: SiteVisit, is_so: bool) -> None:
         """Let the span that ended with the visit before go on, if that saw the same; else begin one."""
         names = ("resource", "archive")[: len(place)]
         where = " AND ".join(f"{name} = ?" for name in names)
@@ -220,13 +224,13 @@ class History:
             marks = ", ".join("?" * (len(names) + 3))
             self._data.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", (*place, visit.id, visit.id, is_so))
 
-    def _clear(self) -> None:
+    def _clear_last_visit(self) -> None:
         """Forget what the last visit has left of its own."""
         for table in ("live", "held", "asked", "judged"):
-            self._data.execute(f"DELETE FROM {table} WHERE resource IN ({_OF_SITE})", (self.site,))
+            self._data.execute(f"DELETE FROM {table} WHERE resource IN ({_SITE_RESOURCES})", (self.site,))
         self._data.execute("DELETE FROM listed WHERE site = ?", (self.site,))
 
 
-def _visit(row: tuple[int, int, float, str, int | None]) -> Visit:
+def _make_visit(row: tuple[int, int, float, str, int | None]) -> SiteVisit:
     number, site, time, stage, before = row
-    return Visit(number, site, time, Stage(stage), before)
+    return SiteVisit(number, site, time, VisitStage(stage), before)

@@ -4,18 +4,18 @@
 
 from dataclasses import dataclass
 
-from unlost.measure.visits.file import VisitsFile
-from unlost.measure.visits.present import Stage, Visit
-from unlost.measure.watching.looking import KnownPage, Look, SiteLook
-from unlost.measure.watching.loss import Loss, Seen
-from unlost.state_file import storable, text_of
+from unlost.measure.visits.file import VisitDatabase
+from unlost.measure.visits.present import VisitStage, SiteVisit
+from unlost.measure.watching.looking import KnownPage, SiteHealth, HealthCheck
+from unlost.measure.watching.loss import DetectedLoss, VisitHealth
+from unlost.state_file import encode_text, decode_text
 from unlost.transactions import transaction
 
-_REMEMBERED = 60  # visits that are looked back at: a run that is longer was decided long ago
+_MAX_VISITS = 60  # visits that are looked back at: a run that is longer was decided long ago
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class SiteLoss:
     """A loss that was noticed.
 
     since: when the site was first seen to be gone, in seconds since 1970. noticed: when that was certain.
@@ -23,86 +23,89 @@ class Lost:
     """
 
     id: int
-    kind: Look
+    kind: SiteHealth
     reason: str
     since: float
     noticed: float
     over: float | None
-    is_told: bool
+    is_notified: bool
 
 
-class Losses:
+class LossStore:
     """The tables about one site as a whole."""
 
-    def __init__(self, file: VisitsFile, site: int) -> None:
+    def __init__(self, file: VisitDatabase, site: int) -> None:
         self._data = file.connection
         self._site = site
 
-    def pages(self) -> list[KnownPage]:
+    def known_pages(self) -> list[KnownPage]:
         """Return the pages that are known to have been good."""
         rows = self._data.execute(
             "SELECT uri, datetime, digest, text FROM page WHERE site = ? ORDER BY place", (self._site,)
         )
-        return [KnownPage(text_of(uri), datetime, digest, text_of(text)) for uri, datetime, digest, text in rows]
+        return [
+            KnownPage(decode_text(uri), datetime, digest, decode_text(text)) for uri, datetime, digest, text in rows
+        ]
 
-    def note_look(self, visit: Visit, found: SiteLook) -> None:
+    def record_health(self, visit: SiteVisit, found: HealthCheck) -> None:
         """Keep how the site looked at a visit, and the pages that are known since then, all at once."""
         with transaction(self._data):
             self._data.execute(
-                "UPDATE visit SET look = ?, reason = ? WHERE id = ?", (found.look, storable(found.reason), visit.id)
+                "UPDATE visit SET look = ?, reason = ? WHERE id = ?",
+                (found.health, encode_text(found.reason), visit.id),
             )
             self._data.execute("DELETE FROM page WHERE site = ?", (self._site,))
             self._data.executemany(
                 "INSERT INTO page VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (self._site, at, storable(each.uri), each.datetime, each.digest, storable(each.text))
+                    (self._site, at, encode_text(each.uri), each.datetime, each.digest, encode_text(each.text))
                     for at, each in enumerate(found.pages)
                 ],
             )
 
-    def look(self, visit: Visit) -> SiteLook | None:
+    def health_at(self, visit: SiteVisit) -> HealthCheck | None:
         """Return how the site looked at a visit; None if nobody has looked yet."""
         row = self._data.execute("SELECT look, reason FROM visit WHERE id = ?", (visit.id,)).fetchone()
         if row is None or row[0] is None:
             return None
-        return SiteLook(Look(row[0]), text_of(row[1]) or "", tuple(self.pages()))
+        return HealthCheck(SiteHealth(row[0]), decode_text(row[1]) or "", tuple(self.known_pages()))
 
-    def seen(self) -> list[Seen]:
+    def recent_health(self) -> list[VisitHealth]:
         """Return how the site looked at the last visits that are over, in their order."""
         rows = self._data.execute(
             "SELECT id, time, is_dated, look, reason FROM visit WHERE site = ? AND stage = ? AND look IS NOT NULL "
             "ORDER BY id DESC LIMIT ?",
-            (self._site, Stage.DONE, _REMEMBERED),
+            (self._site, VisitStage.DONE, _MAX_VISITS),
         ).fetchall()
         return [
-            Seen(number, time if is_dated else None, Look(look), text_of(reason) or "")
+            VisitHealth(number, time if is_dated else None, SiteHealth(look), decode_text(reason) or "")
             for number, time, is_dated, look, reason in reversed(rows)
         ]
 
-    def last(self) -> Lost | None:
+    def last_loss(self) -> SiteLoss | None:
         """Return the last loss, whether or not it is over; None if there was none."""
         return next(iter(self._losses("DESC LIMIT 1")), None)
 
-    def all(self) -> list[Lost]:
+    def all_losses(self) -> list[SiteLoss]:
         """Return all losses, in their order."""
         return self._losses("ASC")
 
-    def note(self, visit: Visit, loss: Loss) -> None:
+    def record_loss(self, visit: SiteVisit, loss: DetectedLoss) -> None:
         """Note that the site is lost."""
         self._data.execute(
             "INSERT INTO loss (site, visit, kind, reason, since) VALUES (?, ?, ?, ?, ?)",
-            (self._site, visit.id, loss.kind, storable(loss.reason), loss.since),
+            (self._site, visit.id, loss.kind, encode_text(loss.reason), loss.since),
         )
 
-    def found_again(self, visit: Visit) -> None:
+    def record_recovery(self, visit: SiteVisit) -> None:
         """Note that it is there again."""
         self._data.execute("UPDATE loss SET over = ? WHERE site = ? AND over IS NULL", (visit.id, self._site))
 
-    def told(self, lost: Lost) -> None:
+    def mark_notified(self, lost: SiteLoss) -> None:
         """Note that whoever wants to know was told."""
         self._data.execute("UPDATE loss SET is_told = 1 WHERE id = ?", (lost.id,))
 
-    def _losses(self, order: str) -> list[Lost]:
+    def _losses(self, order: str) -> list[SiteLoss]:
         rows = self._data.execute(
             "SELECT id, kind, reason, (SELECT time FROM visit WHERE id = since), (SELECT time FROM visit WHERE "
             "id = loss.visit), (SELECT time FROM visit WHERE id = over), is_told FROM loss WHERE site = ? "
@@ -110,6 +113,6 @@ class Losses:
             (self._site,),
         )
         return [
-            Lost(number, Look(kind), text_of(reason), since, noticed, over, bool(is_told))
+            SiteLoss(number, SiteHealth(kind), decode_text(reason), since, noticed, over, bool(is_told))
             for number, kind, reason, since, noticed, over, is_told in rows
         ]

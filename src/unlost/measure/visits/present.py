@@ -9,24 +9,24 @@ from enum import StrEnum
 from hashlib import sha256
 
 from unlost import dates
-from unlost.crawl.resource import LiveResource, Outcome
-from unlost.measure.availability.standing import Held, Standing
-from unlost.measure.availability.states import is_counted, is_live
-from unlost.measure.visits.file import VisitsFile
-from unlost.state_file import storable, text_of
+from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.measure.availability.standing import ArchiveHolding, ResourceAvailability
+from unlost.measure.availability.states import is_countable, is_live_resource
+from unlost.measure.visits.file import VisitDatabase
+from unlost.state_file import encode_text, decode_text
 from unlost.transactions import transaction
 
-_FIELDS = (
+_LIVE_COLUMNS = (
     "uri, outcome, status, mime, length, digest, seen, last_modified, redirect, hops, linked_from, is_in_sitemap, "
     "is_noarchive, cache_control"
 )
-_SET = ", ".join(f"{name} = excluded.{name}" for name in _FIELDS.split(", "))
-_LIVE_FIELDS = ", ".join(f"live.{name}" for name in _FIELDS.split(", "))
-_SEEN = "live JOIN resource ON resource.id = live.resource WHERE resource.site = ?"
-_PART = 500  # rows at once
+_LIVE_UPDATES = ", ".join(f"{name} = excluded.{name}" for name in _LIVE_COLUMNS.split(", "))
+_QUALIFIED_LIVE_COLUMNS = ", ".join(f"live.{name}" for name in _LIVE_COLUMNS.split(", "))
+_FROM_LIVE = "live JOIN resource ON resource.id = live.resource WHERE resource.site = ?"
+_BATCH_ROWS = 500  # rows at once
 
 
-class Stage(StrEnum):
+class VisitStage(StrEnum):
     """How far a visit has come."""
 
     BEGUN = "begun"
@@ -35,18 +35,18 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class SiteVisit:
     """One visit of a site. time: when it was begun, in seconds since 1970. before: the visit before it."""
 
     id: int
     site: int
     time: float
-    stage: Stage
+    stage: VisitStage
     before: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListingResult:
     """How a lister query ended.
 
     is_whole: whether everything was listed. rows: captures. beside: addresses that it has and the site was not seen to.
@@ -60,108 +60,110 @@ class Listed:
     message: str | None = None
 
 
-class Present:
+class CurrentVisit:
     """The tables of the visit that goes on."""
 
-    def __init__(self, file: VisitsFile, visit: Visit) -> None:
+    def __init__(self, file: VisitDatabase, visit: SiteVisit) -> None:
         self.visit = visit
         self._data = file.connection
 
-    def _change(self) -> AbstractContextManager[None]:
+    def _transaction(self) -> AbstractContextManager[None]:
         return transaction(self._data)
 
-    def see(self, resources: Sequence[LiveResource]) -> None:
+    def record_live(self, resources: Sequence[LiveResource]) -> None:
         """Keep what was seen on the web.
 
         Addresses with one key are one resource, and the best answer counts: `http://` often redirects to `https://`.
         """
-        with self._change():
+        with self._transaction():
             for each in resources:
-                number = self._number(each)
-                before = self._seen(number)
-                if before is None or before.uri == each.uri or _worth(before) < _worth(each):
+                number = self._get_or_add_resource(each)
+                before = self._load_live(number)
+                if before is None or before.uri == each.uri or _response_rank(before) < _response_rank(each):
                     self._data.execute(
-                        f"INSERT INTO live (resource, {_FIELDS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-                        f"ON CONFLICT (resource) DO UPDATE SET {_SET}",
-                        (number, *_columns(each)),
+                        f"INSERT INTO live (resource, {_LIVE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                        f"ON CONFLICT (resource) DO UPDATE SET {_LIVE_UPDATES}",
+                        (number, *_live_values(each)),
                     )
 
-    def crawled(self) -> None:
+    def mark_crawled(self) -> None:
         """Note that all was seen that there is to see."""
-        self._data.execute("UPDATE visit SET stage = ? WHERE id = ?", (Stage.CRAWLED, self.visit.id))
+        self._data.execute("UPDATE visit SET stage = ? WHERE id = ?", (VisitStage.CRAWLED, self.visit.id))
 
-    def seen(self) -> int:
+    def count_seen(self) -> int:
         """Return how many addresses were seen."""
-        return int(self._data.execute(f"SELECT count(*) FROM {_SEEN}", (self.visit.site,)).fetchone()[0])
+        return int(self._data.execute(f"SELECT count(*) FROM {_FROM_LIVE}", (self.visit.site,)).fetchone()[0])
 
-    def is_seen(self, keys: Sequence[str]) -> set[str]:
+    def filter_seen(self, keys: Sequence[str]) -> set[str]:
         """Return which of these were seen on the web, or at least looked for."""
         found: set[str] = set()
-        for start in range(0, len(keys), _PART):
-            part = keys[start : start + _PART]
+        for start in range(0, len(keys), _BATCH_ROWS):
+            part = keys[start : start + _BATCH_ROWS]
             marks = ", ".join("?" * len(part))
-            rows = self._data.execute(f"SELECT key FROM {_SEEN} AND key IN ({marks})", (self.visit.site, *part))
+            rows = self._data.execute(f"SELECT key FROM {_FROM_LIVE} AND key IN ({marks})", (self.visit.site, *part))
             found.update(str(key) for (key,) in rows)
         return found
 
-    def note_list(self, listed: Listed, held: Mapping[str, Held]) -> None:
+    def record_listing(self, result: ListingResult, held: Mapping[str, ArchiveHolding]) -> None:
         """Keep what an archive lists, by key, and how that ended: all at once. Only what was seen is kept."""
-        with self._change():
+        with self._transaction():
             numbers = dict(self._seen_numbers(held))
-            self._hold((numbers[key], each) for key, each in held.items() if key in numbers)
+            self._insert_holdings((numbers[key], each) for key, each in held.items() if key in numbers)
             self._data.execute(
                 "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (
                     self.visit.site,
-                    listed.archive,
-                    listed.prefix,
-                    listed.is_whole,
-                    listed.rows,
-                    listed.beside,
-                    storable(listed.message),
+                    result.archive,
+                    result.prefix,
+                    result.is_whole,
+                    result.rows,
+                    result.beside,
+                    encode_text(result.message),
                 ),
             )
 
-    def hold(self, held: Mapping[str, Held]) -> None:
+    def record_holdings(self, held: Mapping[str, ArchiveHolding]) -> None:
         """Keep what an archive has, by key, of what was seen meanwhile."""
-        with self._change():
+        with self._transaction():
             numbers = dict(self._seen_numbers(held))
-            self._hold((numbers[key], each) for key, each in held.items() if key in numbers)
+            self._insert_holdings((numbers[key], each) for key, each in held.items() if key in numbers)
 
-    def lists(self) -> list[Listed]:
+    def listings(self) -> list[ListingResult]:
         """Return how all lister queries ended."""
         rows = self._data.execute(
             "SELECT archive, prefix, is_whole, rows, beside, message FROM listed WHERE site = ? ORDER BY 1, 2",
             (self.visit.site,),
         )
         return [
-            Listed(archive, prefix, bool(whole), count, beside, text_of(message))
+            ListingResult(archive, prefix, bool(whole), count, beside, decode_text(message))
             for archive, prefix, whole, count, beside, message in rows
         ]
 
-    def note_asked(self, resource: int, archive: str, held: Held | None, *, has_answered: bool) -> None:
+    def record_query(self, resource: int, archive: str, held: ArchiveHolding | None, *, has_answered: bool) -> None:
         """Keep what one archive said of one resource."""
-        with self._change():
+        with self._transaction():
             if held is not None:
-                self._hold([(resource, held)])
+                self._insert_holdings([(resource, held)])
             self._data.execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", (resource, archive, has_answered))
 
-    def draw(self, most: int | None, *, also_held: bool) -> None:
+    def draw_sample(self, max_size: int | None, *, include_held: bool) -> None:
         """Choose which resources archives are asked for one by one.
 
         most: how many; None for all. also_held: whether those are, too, that an archive is known to have.
         Those with the lowest hashes of their keys are chosen: the same ones at every visit, and as good as at random.
         """
-        rows = self._data.execute(f"SELECT resource, key, {_LIVE_FIELDS} FROM {_SEEN}", (self.visit.site,)).fetchall()
+        rows = self._data.execute(
+            f"SELECT resource, key, {_QUALIFIED_LIVE_COLUMNS} FROM {_FROM_LIVE}", (self.visit.site,)
+        ).fetchall()
         held = {number for (number,) in self._data.execute("SELECT DISTINCT resource FROM held")}
         there = [
             (sha256(str(key).encode("utf-8", "surrogatepass")).digest(), number)
             for number, key, *fields in rows
-            if is_counted(_live(str(key), fields)) and (also_held or number not in held)
+            if is_countable(_make_live_resource(str(key), fields)) and (include_held or number not in held)
         ]
         there.sort()
-        chosen = there if most is None else there[:most]
-        with self._change():
+        chosen = there if max_size is None else there[:max_size]
+        with self._transaction():
             self._data.execute(
                 "UPDATE live SET is_drawn = 0 WHERE resource IN (SELECT id FROM resource WHERE site = ?)",
                 (self.visit.site,),
@@ -170,19 +172,19 @@ class Present:
                 "UPDATE live SET is_drawn = 1 WHERE resource = ?", [(number,) for _, number in chosen]
             )
 
-    def drawn(self) -> list[tuple[int, str, str | None]]:
+    def sample(self) -> list[tuple[int, str, str | None]]:
         """Return those that were chosen: number, address, media type; in an order that says nothing of them."""
         rows = self._data.execute(
-            f"SELECT live.resource, live.uri, live.mime FROM {_SEEN} AND is_drawn ORDER BY live.resource",
+            f"SELECT live.resource, live.uri, live.mime FROM {_FROM_LIVE} AND is_drawn ORDER BY live.resource",
             (self.visit.site,),
         )
-        return [(int(number), text_of(uri), text_of(mime)) for number, uri, mime in rows]
+        return [(int(number), decode_text(uri), decode_text(mime)) for number, uri, mime in rows]
 
-    def judge(self, number: int, verdict: str) -> None:
+    def record_verdict(self, number: int, verdict: str) -> None:
         """Keep what is wrong with the copies of a resource, in a word; empty if nothing is."""
         self._data.execute("INSERT OR REPLACE INTO judged VALUES (?, ?)", (number, verdict))
 
-    def judged(self) -> dict[int, str]:
+    def verdicts(self) -> dict[int, str]:
         """Return what came of judging copies, by the number of the resource."""
         rows = self._data.execute(
             "SELECT judged.resource, verdict FROM judged JOIN resource ON resource.id = judged.resource WHERE site = ?",
@@ -190,7 +192,7 @@ class Present:
         )
         return {int(number): str(verdict) for number, verdict in rows}
 
-    def answered(self) -> set[tuple[int, str]]:
+    def answered_queries(self) -> set[tuple[int, str]]:
         """Return which archives have answered which single questions: number of the resource, and archive."""
         rows = self._data.execute(
             "SELECT asked.resource, archive FROM asked JOIN resource ON resource.id = asked.resource "
@@ -199,56 +201,56 @@ class Present:
         )
         return {(int(number), str(archive)) for number, archive in rows}
 
-    def standings(self, archives: Iterable[str]) -> Iterator[Standing]:
+    def availabilities(self, archives: Iterable[str]) -> Iterator[ResourceAvailability]:
         """Yield all resources that count, by address, with what these archives have of them.
 
         archives: those that might have it: a resource is settled if each has listed the site, or answered for it.
         """
-        for _, standing in self.numbered(archives):
+        for _, standing in self.numbered_availabilities(archives):
             yield standing
 
-    def numbered(self, archives: Iterable[str]) -> Iterator[tuple[int, Standing]]:
+    def numbered_availabilities(self, archives: Iterable[str]) -> Iterator[tuple[int, ResourceAvailability]]:
         """Yield the same, each with its number."""
         asked_of = frozenset(archives)
-        whole, verdicts = self.whole_lists(), self.judged()
+        whole, verdicts = self.complete_listings(), self.verdicts()
         rows = self._data.execute(
-            f"SELECT resource.id, key, (SELECT time FROM visit WHERE id = first_live), is_drawn, {_LIVE_FIELDS} "
-            f"FROM {_SEEN} ORDER BY key",
+            f"SELECT resource.id, key, (SELECT time FROM visit WHERE id = first_live), is_drawn, {_QUALIFIED_LIVE_COLUMNS} "
+            f"FROM {_FROM_LIVE} ORDER BY key",
             (self.visit.site,),
         ).fetchall()
         for number, key, first, is_drawn, *fields in rows:
-            live = _live(str(key), fields)
+            live = _make_live_resource(str(key), fields)
             # What was there once and is a redirect now has gone; what was left out was not looked at.
-            if live.outcome is Outcome.LEFT_OUT or (first is None and not is_counted(live)):
+            if live.outcome is CrawlOutcome.EXCLUDED or (first is None and not is_countable(live)):
                 continue
             held = tuple(
-                Held(archive, copies, begin, end, digest, None if migrated is None else bool(migrated))
+                ArchiveHolding(archive, copies, begin, end, digest, None if migrated is None else bool(migrated))
                 for archive, copies, begin, end, digest, migrated in self._data.execute(
                     "SELECT archive, copies, first, last, digest, migrated FROM held WHERE resource = ? "
                     "ORDER BY archive",
                     (number,),
                 )
             )
-            answers = self._answers(number)
+            answers = self._archives_answered(number)
             is_settled = asked_of <= whole | answers
             seen_first = None if first is None else dates.from_epoch(str(int(first)))
             yield (
                 int(number),
-                Standing(live, held, is_settled, bool(is_drawn), seen_first, verdicts.get(int(number))),
+                ResourceAvailability(live, held, is_settled, bool(is_drawn), seen_first, verdicts.get(int(number))),
             )
 
-    def whole_lists(self) -> frozenset[str]:
+    def complete_listings(self) -> frozenset[str]:
         """Return which archives have listed all of the site."""
         found: dict[str, bool] = {}
-        for each in self.lists():
+        for each in self.listings():
             found[each.archive] = found.get(each.archive, True) and each.is_whole
         return frozenset(archive for archive, is_whole in found.items() if is_whole)
 
-    def _answers(self, number: int) -> set[str]:
+    def _archives_answered(self, number: int) -> set[str]:
         rows = self._data.execute("SELECT archive FROM asked WHERE resource = ? AND has_answered", (number,))
         return {str(archive) for (archive,) in rows}
 
-    def _hold(self, rows: Iterable[tuple[int, Held]]) -> None:
+    def _insert_holdings(self, rows: Iterable[tuple[int, ArchiveHolding]]) -> None:
         self._data.executemany(
             "INSERT OR REPLACE INTO held VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -260,57 +262,57 @@ class Present:
     def _seen_numbers(self, keys: Iterable[str]) -> Iterator[tuple[str, int]]:
         """Yield the numbers of those that were seen, by key."""
         for key in keys:
-            row = self._data.execute(f"SELECT id FROM {_SEEN} AND key = ?", (self.visit.site, key)).fetchone()
+            row = self._data.execute(f"SELECT id FROM {_FROM_LIVE} AND key = ?", (self.visit.site, key)).fetchone()
             if row is not None:
                 yield key, int(row[0])
 
-    def _number(self, resource: LiveResource) -> int:
+    def _get_or_add_resource(self, resource: LiveResource) -> int:
         """Return the number of a resource, which is noted if it is new."""
         row = self._data.execute(
             "INSERT INTO resource (site, key, uri) VALUES (?, ?, ?) "
             "ON CONFLICT (site, key) DO UPDATE SET uri = uri RETURNING id",
-            (self.visit.site, resource.key, storable(resource.uri)),
+            (self.visit.site, resource.key, encode_text(resource.uri)),
         ).fetchone()
         return int(row[0])
 
-    def _seen(self, number: int) -> LiveResource | None:
-        row = self._data.execute(f"SELECT {_FIELDS} FROM live WHERE resource = ?", (number,)).fetchone()
-        return None if row is None else _live("", row)
+    def _load_live(self, number: int) -> LiveResource | None:
+        row = self._data.execute(f"SELECT {_LIVE_COLUMNS} FROM live WHERE resource = ?", (number,)).fetchone()
+        return None if row is None else _make_live_resource("", row)
 
 
-def _worth(resource: LiveResource) -> int:
+def _response_rank(resource: LiveResource) -> int:
     """Return which of several answers at one key counts: a page, then what is forbidden, then what is missing."""
-    if not is_counted(resource):
+    if not is_countable(resource):
         return 0
-    if is_live(resource):
-        return 3 if resource.outcome is Outcome.FETCHED else 2
+    if is_live_resource(resource):
+        return 3 if resource.outcome is CrawlOutcome.FETCHED else 2
     return 1
 
 
-def _columns(each: LiveResource) -> tuple[object, ...]:
+def _live_values(each: LiveResource) -> tuple[object, ...]:
     return (
-        storable(each.uri),
+        encode_text(each.uri),
         each.outcome.value,
         each.status,
-        storable(each.mime),
+        encode_text(each.mime),
         each.length,
         each.digest,
         each.seen,
         each.last_modified,
-        storable(each.redirect),
+        encode_text(each.redirect),
         each.hops,
         each.linked_from,
         each.is_in_sitemap,
         each.is_noarchive,
-        storable(each.cache_control),
+        encode_text(each.cache_control),
     )
 
 
-def _live(key: str, fields: Sequence[object]) -> LiveResource:
+def _make_live_resource(key: str, fields: Sequence[object]) -> LiveResource:
     uri, outcome, status, mime, length, digest, seen, modified, redirect, hops, links, sitemap, noarchive, cache = map(
-        text_of, fields
+        decode_text, fields
     )
     return LiveResource(
-        uri, key, Outcome(outcome), status, mime, length, digest, seen, modified, redirect, hops, links,
+        uri, key, CrawlOutcome(outcome), status, mime, length, digest, seen, modified, redirect, hops, links,
         bool(sitemap), bool(noarchive), cache,
     )  # fmt: skip

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from unlost.pages.text import text_of
-from unlost.pages.verdicts import Answer
+from unlost.pages.text import extract_text
+from unlost.pages.verdicts import PageResponse
 
-MAX_BYTES = 512 << 10
+MAX_PAGE_BYTES = 512 << 10
 """Of a page, that is looked at: verdicts read half of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
+class FetchedPage:
     """What came of asking for a page, redirects followed.
 
     uri: what was asked for. final: where the answer came from. status: None if no answer came.
@@ -22,13 +22,13 @@ class Glimpse:
 
     uri: str
     datetime: str
-    final: str = ""
+    final_url: str = ""
     status: int | None = None
     mime: str | None = None
     charset: str | None = None
     body: bytes = b""
     digest: str | None = None
-    trouble: str = ""
+    error: str = ""
     is_forbidden: bool = False
 
     @property
@@ -37,19 +37,19 @@ class Glimpse:
         return self.status is not None and 200 <= self.status < 300
 
     @property
-    def answer(self) -> Answer:
+    def response(self) -> PageResponse:
         """The same, to be judged."""
-        return Answer(self.uri, self.datetime, self.status, self.mime, self.body, (), self.charset)
+        return PageResponse(self.uri, self.datetime, self.status, self.mime, self.body, (), self.charset)
 
     def text(self) -> str:
         """Return what a reader sees."""
-        read = text_of(self.body, self.mime, self.final or self.uri, self.charset)
+        read = extract_text(self.body, self.mime, self.final_url or self.uri, self.charset)
         return "" if read is None else read.text
 
 
-class Glances(Protocol):
+class PageFetcher(Protocol):
     """Whoever fetches pages of a living site, politely."""
 
-    async def glimpse(self, uri: str) -> Glimpse:
+    async def fetch(self, uri: str) -> FetchedPage:
         """Return what came of asking for a page; raises nothing that a site could cause."""
         ...

@@ -16,7 +16,7 @@ from statistics import fmean
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Observation:
     """What one visit saw of a resource.
 
     time: of the visit, in seconds since 1970. is_live: whether it was on the web. is_held: whether the archive had it.
@@ -87,15 +87,15 @@ class Lifetime:
         return max(0.0, self.tp - max(self.tr, self.ta))
 
 
-def lifetime(sights: Sequence[Sight]) -> Lifetime | None:
+def compute_lifetime(observations: Sequence[Observation]) -> Lifetime | None:
     """Return the life of a resource, by what visits saw, in the order of their times; None without any visit."""
-    if not sights:
+    if not observations:
         return None
-    lives = [(sight.time, sight.is_live) for sight in sights if sight.is_live is not None]
-    holds = [(sight.time, sight.is_held) for sight in sights if sight.is_held is not None]
+    lives = [(sight.time, sight.is_live) for sight in observations if sight.is_live is not None]
+    holds = [(sight.time, sight.is_held) for sight in observations if sight.is_held is not None]
     t0, tr = _span(lives)
     ta, tp = _span(holds)
-    return Lifetime(t0, ta, tr, tp, sights[-1].time, _seconds(holds))
+    return Lifetime(t0, ta, tr, tp, observations[-1].time, _true_seconds(holds))
 
 
 def _span(seen: Sequence[tuple[float, bool]]) -> tuple[float | None, float | None]:
@@ -109,12 +109,12 @@ def _span(seen: Sequence[tuple[float, bool]]) -> tuple[float | None, float | Non
     return (first, after) if first is not None else (None, None)
 
 
-def _seconds(seen: Sequence[tuple[float, bool]]) -> float:
+def _true_seconds(seen: Sequence[tuple[float, bool]]) -> float:
     return sum(after - before for (before, is_so), (after, _) in pairwise(seen) if is_so)
 
 
 @dataclass(frozen=True, slots=True)
-class Lifetimes:
+class LifetimeStats:
     """What many resources have in common, for one archive or for all together; times are means, in days.
 
     resources: how many there are. held: how many were ever held. late: how many only after they were gone.
@@ -134,22 +134,22 @@ class Lifetimes:
     open_days: float | None
 
 
-def together(lives: Iterable[Lifetime]) -> Lifetimes:
+def summarize_lifetimes(lives: Iterable[Lifetime]) -> LifetimeStats:
     """Return what lives have in common."""
     all_of = list(lives)
     held = [each for each in all_of if each.ta is not None]
     still = [each for each in held if each.tp is None]
-    return Lifetimes(
+    return LifetimeStats(
         len(all_of),
         len(held),
         sum(each.is_late for each in held),
         len(still),
-        _days(each.ta - each.t0 for each in held if each.ta is not None and each.t0 is not None),
-        _days(each.ttl_c for each in held),
+        _mean_days(each.ta - each.t0 for each in held if each.ta is not None and each.t0 is not None),
+        _mean_days(each.ttl_c for each in held),
         _mean(each.p_r for each in held),
-        _days(each.vulnerable for each in all_of),
-        _days(each.endangered for each in held),
-        _days(each.end - each.ta for each in still if each.ta is not None),
+        _mean_days(each.vulnerable for each in all_of),
+        _mean_days(each.endangered for each in held),
+        _mean_days(each.end - each.ta for each in still if each.ta is not None),
     )
 
 
@@ -158,6 +158,6 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
-def _days(values: Iterable[float | None]) -> float | None:
+def _mean_days(values: Iterable[float | None]) -> float | None:
     mean = _mean(values)
     return None if mean is None else mean / 86_400

@@ -9,13 +9,13 @@ from unlost.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class OnLoss:
+class LossHook:
     """A command. words: the program and its arguments; no shell is between, unless it is one."""
 
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
 
     @classmethod
-    def parse(cls, text: str) -> "OnLoss":
+    def parse(cls, text: str) -> "LossHook":
         """Return the command in a text, whose words are parted and quoted as in a shell. Raises UsageError.
 
         >>> OnLoss.parse("mail -s 'a site is lost' me@example.org").words
@@ -38,15 +38,15 @@ class OnLoss:
         """
         # A NUL cannot be in any of them, and would be an error here.
         told = {"SITE": url, "LOSS": kind, "REASON": reason, "SINCE": since}
-        environment = os.environ | {f"UNLOST_{name}": _plain(value) for name, value in told.items()}
+        environment = os.environ | {f"UNLOST_{name}": _environment_text(value) for name, value in told.items()}
         try:
             done = subprocess.run(  # noqa: S603  the user's own command
-                [*self.words, _plain(url), kind], env=environment, check=False, stdin=subprocess.DEVNULL
+                [*self.arguments, _environment_text(url), kind], env=environment, check=False, stdin=subprocess.DEVNULL
             )
         except OSError as error:
-            return f"{self.words[0]}: {error.strerror or error}"
-        return None if done.returncode == 0 else f"{self.words[0]}: ended with {done.returncode}"
+            return f"{self.arguments[0]}: {error.strerror or error}"
+        return None if done.returncode == 0 else f"{self.arguments[0]}: ended with {done.returncode}"
 
 
-def _plain(text: str) -> str:
+def _environment_text(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -5,7 +5,7 @@ from math import ceil
 
 from unlost.archives.archive import Archive
 
-_DAY = 86_400.0
+_DAY_SECONDS = 86_400.0
 
 
 def daily_queries(collections: int, bins: int, types: int, repositories: int, singles: int = 0) -> int:
@@ -20,7 +20,7 @@ def daily_queries(collections: int, bins: int, types: int, repositories: int, si
 
 
 @dataclass(frozen=True, slots=True)
-class Queries:
+class QueryEstimate:
     """What one archive is asked by a watch.
 
     lists: lister queries a visit, over all sites: each is a page of a list. singles: addresses a visit that are asked
@@ -43,13 +43,13 @@ class Queries:
         return ceil((self.lists + self.singles) * self.visits)
 
     @property
-    def is_too_much(self) -> bool:
+    def exceeds_quota(self) -> bool:
         """Whether its daily limit does not allow that."""
         return self.quota is not None and self.daily > self.quota
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class SiteSize:
     """How large a site is, as far as is known.
 
     prefixes: how many lists it takes. resources: how many are asked for one by one where there is no list.
@@ -61,7 +61,7 @@ class Size:
     rows: int
 
 
-def queries_of(archive: Archive, sizes: list[Size], every: float, share: float) -> Queries:
+def estimate_queries(archive: Archive, sizes: list[SiteSize], every: float, share: float) -> QueryEstimate:
     """Return what an archive is asked by a watch of sites of such sizes.
 
     every: seconds between two visits. share: how much of a limit is used.
@@ -76,4 +76,4 @@ def queries_of(archive: Archive, sizes: list[Size], every: float, share: float) 
         elif archive.folder is None:
             singles += daily_queries(1, 0, 1, 1, singles=size.resources)
     quota = min((int(each.requests * share) for each in archive.quotas), default=None)
-    return Queries(archive.id, lists, singles, _DAY / every, quota)
+    return QueryEstimate(archive.id, lists, singles, _DAY_SECONDS / every, quota)

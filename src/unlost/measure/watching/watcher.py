@@ -10,36 +10,42 @@ from typing import Protocol
 from unlost import dates
 from unlost import uri as addresses
 from unlost.clock import Clock
-from unlost.crawl.resource import LiveResource, Outcome
+from unlost.crawl.resource import LiveResource, CrawlOutcome
 from unlost.errors import OfflineError
-from unlost.measure.availability.asking import Looks, Means
-from unlost.measure.availability.checking import Checked, Depth, LiveSite, begun, check_site
-from unlost.measure.availability.sources import prefix_of
-from unlost.measure.visits.file import VisitsFile, explained
-from unlost.measure.visits.history import History
-from unlost.measure.visits.losses import Losses, Lost
-from unlost.measure.visits.present import Visit
-from unlost.measure.watching.glimpse import Glances
-from unlost.measure.watching.looking import Look, SiteLook, look_at
-from unlost.measure.watching.loss import loss
-from unlost.measure.watching.on_loss import OnLoss
+from unlost.measure.availability.asking import UrlProber, ArchiveAccess
+from unlost.measure.availability.checking import (
+    CheckResult,
+    CheckOptions,
+    SiteSource,
+    resume_or_begin_visit,
+    check_site,
+)
+from unlost.measure.availability.sources import folder_url
+from unlost.measure.visits.file import VisitDatabase, translate_sqlite_errors
+from unlost.measure.visits.history import VisitHistory
+from unlost.measure.visits.losses import LossStore, SiteLoss
+from unlost.measure.visits.present import SiteVisit
+from unlost.measure.watching.glimpse import PageFetcher
+from unlost.measure.watching.looking import SiteHealth, HealthCheck, check_health
+from unlost.measure.watching.loss import detect_loss
+from unlost.measure.watching.on_loss import LossHook
 
-MOST_KNOWN = 10_000
+MAX_KNOWN_URLS = 10_000
 """Resources of a site that are looked for at every visit, though nothing may lead to them any more."""
 
-_OFFLINE_SECONDS = 600.0  # before sites are visited again after there was no network
-_LONGEST_SLEEP = 3_600.0  # seconds, before the clock is looked at again: it may have jumped
+_OFFLINE_RETRY_SECONDS = 600.0  # before sites are visited again after there was no network
+_MAX_SLEEP_SECONDS = 3_600.0  # seconds, before the clock is looked at again: it may have jumped
 
 
-class Sites(Protocol):
+class SiteOpener(Protocol):
     """Whoever can visit sites."""
 
     @property
-    def glances(self) -> Glances:
+    def page_fetcher(self) -> PageFetcher:
         """What fetches single pages of them."""
         ...
 
-    def open(self, url: str, visit: int, known: Sequence[str]) -> AbstractAsyncContextManager[LiveSite]:
+    def open(self, url: str, visit: int, known: Sequence[str]) -> AbstractAsyncContextManager[SiteSource]:
         """Give a site that is to be crawled at a visit, or where that was interrupted.
 
         known: addresses that are looked for, whatever leads to them.
@@ -48,7 +54,7 @@ class Sites(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Visited:
+class VisitResult:
     """What one visit came to.
 
     look: how the site looked. lost: what is known of its loss, if it is lost, or has just been found again.
@@ -57,19 +63,19 @@ class Visited:
     """
 
     url: str
-    checked: Checked
-    look: SiteLook
-    lost: Lost | None
+    check: CheckResult
+    health: HealthCheck
+    loss: SiteLoss | None
     is_news: bool
-    struck: int
-    trouble: str | None = None
+    undated_visits: int
+    hook_error: str | None = None
 
 
 class GoneSite:
     """A site that is not there: whatever was known of it is not on the web, and nobody needs to look."""
 
     knows_links = False
-    look: Looks | None = None
+    probe: UrlProber | None = None
 
     def __init__(self, url: str, known: Sequence[str], moment: str) -> None:
         self._url = url
@@ -79,11 +85,11 @@ class GoneSite:
     async def resources(self) -> AsyncIterator[LiveResource]:
         """Yield all that was known, as not to be had."""
         for uri in dict.fromkeys((self._url, *self._known)):
-            yield LiveResource(uri, addresses.key(uri), Outcome.FAILED, seen=self._moment)
+            yield LiveResource(uri, addresses.key(uri), CrawlOutcome.FAILED, seen=self._moment)
 
     def prefixes(self) -> Sequence[str]:
         """Return what archives are asked for lists of."""
-        return [prefix_of(self._url)]
+        return [folder_url(self._url)]
 
 
 class Watcher:
@@ -100,123 +106,125 @@ class Watcher:
         self,
         file: Path,
         clock: Clock,
-        sites: Sites,
-        means: Means,
-        depth: Depth,
+        sites: SiteOpener,
+        access: ArchiveAccess,
+        options: CheckOptions,
         *,
-        every: float,
-        on_loss: OnLoss | None = None,
-        tell: Callable[[Visited], None] = lambda _: None,
-        network: Callable[[], Awaitable[OfflineError | None]] | None = None,
-        tell_offline: Callable[[OfflineError], None] = lambda _: None,
+        interval: float,
+        on_loss: LossHook | None = None,
+        on_visit: Callable[[VisitResult], None] = lambda _: None,
+        check_network: Callable[[], Awaitable[OfflineError | None]] | None = None,
+        on_offline: Callable[[OfflineError], None] = lambda _: None,
     ) -> None:
         self._file = file
         self._clock = clock
         self._sites = sites
-        self._means = means
-        self._depth = depth
-        self._every = every
+        self._access = access
+        self._options = options
+        self._interval = interval
         self._on_loss = on_loss
-        self._tell = tell
-        self._network = network
-        self._tell_offline = tell_offline
+        self._on_visit = on_visit
+        self._network = check_network
+        self._on_offline = on_offline
 
     async def watch(self, urls: Sequence[str]) -> None:
         """Visit sites whenever it is time, until it is cancelled."""
         while True:
             try:
                 for url in urls:
-                    if self.due(url) <= self._clock.now():
+                    if self.next_visit_time(url) <= self._clock.now():
                         await self.visit(url)
             except OfflineError as error:
-                self._tell_offline(error)
-                await self._clock.sleep(_OFFLINE_SECONDS)
+                self._on_offline(error)
+                await self._clock.sleep(_OFFLINE_RETRY_SECONDS)
                 continue
-            left = min(map(self.due, urls)) - self._clock.now()
-            await self._clock.sleep(min(_LONGEST_SLEEP, max(1.0, left)))
+            left = min(map(self.next_visit_time, urls)) - self._clock.now()
+            await self._clock.sleep(min(_MAX_SLEEP_SECONDS, max(1.0, left)))
 
-    def due(self, url: str) -> float:
+    def next_visit_time(self, url: str) -> float:
         """Return when a site is to be visited next, in seconds since 1970; now if a visit was interrupted."""
-        with explained(self._file), VisitsFile(self._file) as opened:
-            history = History(opened, opened.site(url))
+        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as opened:
+            history = VisitHistory(opened, opened.get_or_add_site(url))
             last, now = history.last_time(), self._clock.now()
             # A last visit that is still to come is one of a clock that was wrong.
-            if last is None or history.going_on() is not None or last - now > self._every:
+            if last is None or history.unfinished_visit() is not None or last - now > self._interval:
                 return now
-            return last + self._every
+            return last + self._interval
 
-    async def visit(self, url: str) -> Visited:
+    async def visit(self, url: str) -> VisitResult:
         """Visit one site, or go on with a visit that was interrupted, and return what came of it.
 
         Raises OfflineError if there is no network: then the visit is not counted.
         """
-        with explained(self._file), VisitsFile(self._file) as opened:
-            history = History(opened, opened.site(url))
-            losses = Losses(opened, history.site)
-            visit, struck = await begun(history, self._clock)
+        with translate_sqlite_errors(self._file), VisitDatabase(self._file) as opened:
+            history = VisitHistory(opened, opened.get_or_add_site(url))
+            losses = LossStore(opened, history.site)
+            visit, struck = await resume_or_begin_visit(history, self._clock)
             try:
-                found = losses.look(visit)
+                found = losses.health_at(visit)
                 if found is None:
-                    found = await look_at(url, losses.pages(), self._sites.glances)
+                    found = await check_health(url, losses.known_pages(), self._sites.page_fetcher)
                     await self._check_network(found)
-                    losses.note_look(visit, found)
-                known = history.known(MOST_KNOWN)
-                async with self._site(url, found.look, known, visit) as site:
-                    checked = await check_site(history, visit, site, self._means, self._depth)
+                    losses.record_health(visit, found)
+                known = history.known_urls(MAX_KNOWN_URLS)
+                async with self._site(url, found.health, known, visit) as site:
+                    checked = await check_site(history, visit, site, self._access, self._options)
             except OfflineError:
-                history.discard(visit)
+                history.discard_visit(visit)
                 raise
-            noted: list[tuple[Lost | None, bool]] = []
-            look = found.look
+            noted: list[tuple[SiteLoss | None, bool]] = []
+            look = found.health
             # With the end of the visit: a kill in between would let a loss go unnoticed until the next one.
-            history.end(visit, checked.archives, lambda: noted.append(self._note_loss(losses, visit, look)))
+            history.finish_visit(visit, checked.archives, lambda: noted.append(self._note_loss(losses, visit, look)))
             lost, is_news = noted[0]
-            trouble = await self._run(url, losses, lost)
-            visited = Visited(url, checked, found, lost, is_news, struck, trouble)
-        self._tell(visited)
+            trouble = await self._run_hook(url, losses, lost)
+            visited = VisitResult(url, checked, found, lost, is_news, struck, trouble)
+        self._on_visit(visited)
         return visited
 
-    async def _check_network(self, found: SiteLook) -> None:
+    async def _check_network(self, found: HealthCheck) -> None:
         """Raise OfflineError if a site seems to be gone, and the cause is the local network."""
-        if found.look.is_gone and self._network is not None and (error := await self._network()) is not None:
+        if found.health.is_gone and self._network is not None and (error := await self._network()) is not None:
             raise error
 
-    def _site(self, url: str, look: Look, known: Sequence[str], visit: Visit) -> AbstractAsyncContextManager[LiveSite]:
+    def _site(
+        self, url: str, look: SiteHealth, known: Sequence[str], visit: SiteVisit
+    ) -> AbstractAsyncContextManager[SiteSource]:
         moment = dates.from_epoch(str(int(visit.time)))
         if look.is_gone:
             return nullcontext(GoneSite(url, known, moment))
-        if look is not Look.FINE:
-            return nullcontext(_Waiting())
+        if look is not SiteHealth.FINE:
+            return nullcontext(_UnavailableSite())
         return self._sites.open(url, visit.id, known)
 
-    def _note_loss(self, losses: Losses, visit: Visit, look: Look) -> tuple[Lost | None, bool]:
+    def _note_loss(self, losses: LossStore, visit: SiteVisit, look: SiteHealth) -> tuple[SiteLoss | None, bool]:
         """Note a loss, or that it is over; return it, and whether that is news."""
-        before = losses.last()
+        before = losses.last_loss()
         is_lost = before is not None and before.over is None
-        if is_lost and look is Look.FINE:
-            losses.found_again(visit)
-            return losses.last(), True
-        now = loss(losses.seen())
+        if is_lost and look is SiteHealth.FINE:
+            losses.record_recovery(visit)
+            return losses.last_loss(), True
+        now = detect_loss(losses.recent_health())
         if now is None or is_lost:
             return (before if is_lost else None), False
-        losses.note(visit, now)
-        return losses.last(), True
+        losses.record_loss(visit, now)
+        return losses.last_loss(), True
 
-    async def _run(self, url: str, losses: Losses, lost: Lost | None) -> str | None:
+    async def _run_hook(self, url: str, losses: LossStore, lost: SiteLoss | None) -> str | None:
         """Run what is to be run, once for each loss: again if it was interrupted."""
-        if self._on_loss is None or lost is None or lost.over is not None or lost.is_told:
+        if self._on_loss is None or lost is None or lost.over is not None or lost.is_notified:
             return None
         since = dates.to_iso(dates.from_epoch(str(int(lost.since))))
         trouble = await asyncio.to_thread(self._on_loss.run, url, lost.kind.value, lost.reason, since)
-        losses.told(lost)
+        losses.mark_notified(lost)
         return trouble
 
 
-class _Waiting:
+class _UnavailableSite:
     """A site that says to come back later: nothing is to be learned of it today."""
 
     knows_links = False
-    look: Looks | None = None
+    probe: UrlProber | None = None
 
     async def resources(self) -> AsyncIterator[LiveResource]:
         """Yield nothing."""

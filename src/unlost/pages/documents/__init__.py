@@ -8,8 +8,8 @@ r"""The text of documents that are no pages: PDF, PostScript and Office files; d
 Text(text='Hello', cut=False)
 """
 
-from unlost.pages.documents.documents import Documents
-from unlost.pages.documents.kind import DocumentKind, document_kind
-from unlost.pages.documents.limits import Limits
+from unlost.pages.documents.documents import DocumentReader
+from unlost.pages.documents.kind import DocumentKind, detect_document_kind
+from unlost.pages.documents.limits import DocumentLimits
 
-__all__ = ["DocumentKind", "Documents", "Limits", "document_kind"]
+__all__ = ["DocumentKind", "DocumentReader", "DocumentLimits", "detect_document_kind"]

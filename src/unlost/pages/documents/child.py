@@ -12,36 +12,36 @@ import sys
 from pathlib import Path
 
 from unlost.errors import DocumentError
-from unlost.pages.documents.limits import Limits
-from unlost.pages.documents.messages import Answer, receive_request, send_answer
-from unlost.pages.documents.readers.reading import read
-from unlost.pages.text import Text
+from unlost.pages.documents.limits import DocumentLimits
+from unlost.pages.documents.messages import ReaderResponse, receive_request, send_response
+from unlost.pages.documents.readers.reading import read_document
+from unlost.pages.text import ExtractedText
 
 # The asking process counts the seconds, too, and is to be first: it can say what happened.
 _GRACE_SECONDS = 2
 
-_SPENT_SHARE = 2
+_EXHAUSTED_DIVISOR = 2
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Read documents until there are no more."""
-    line, limits = int(words[0]), Limits.of_words(words[1:])
+    line, limits = int(arguments[0]), DocumentLimits.from_arguments(arguments[1:])
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # so that whatever a library prints is no answer
     _set_limits(limits)
     while (request := receive_request(source)) is not None:
-        _guard(line, limits.seconds)
-        answer = Answer(_result(*request, limits), _is_spent(limits))
+        _start_guards(line, limits.seconds)
+        answer = ReaderResponse(_read_safely(*request, limits), _is_exhausted(limits))
         del request
-        _unguard(line)
-        send_answer(sink, answer)
-        if answer.is_spent:
+        _stop_guards(line)
+        send_response(sink, answer)
+        if answer.is_exhausted:
             return
 
 
-def _result(kind: str, body: bytes, limits: Limits) -> Text | DocumentError:
+def _read_safely(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedText | DocumentError:
     try:
-        return read(kind, body, limits)
+        return read_document(kind, body, limits)
     except DocumentError as error:
         return error
     except MemoryError:
@@ -56,18 +56,18 @@ if sys.platform != "win32":
     import fcntl
     import resource
 
-    def _set_limits(limits: Limits) -> None:
+    def _set_limits(limits: DocumentLimits) -> None:
         """Set what this process may take in all, and what it starts inherits."""
-        _lower(resource.RLIMIT_AS, limits.memory)
-        _lower(resource.RLIMIT_FSIZE, 0)  # it writes no files, whatever a document wants
-        _lower(resource.RLIMIT_CORE, 0)
+        _lower_limit(resource.RLIMIT_AS, limits.memory)
+        _lower_limit(resource.RLIMIT_FSIZE, 0)  # it writes no files, whatever a document wants
+        _lower_limit(resource.RLIMIT_CORE, 0)
 
-    def _lower(what: int, most: int) -> None:
+    def _lower_limit(what: int, most: int) -> None:
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
 
-    def _guard(line: int, seconds: int) -> None:
+    def _start_guards(line: int, seconds: int) -> None:
         """See to it that this process ends if it takes too long, or if who asked is gone.
 
         Signals do that, which also reach it in the middle of a library. Its input would not do as the line: the signal
@@ -86,31 +86,31 @@ if sys.platform != "win32":
         if watched.poll(0):  # it ended before the signal was asked for
             sys.exit(1)
 
-    def _unguard(line: int) -> None:
+    def _stop_guards(line: int) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGIO, signal.SIG_IGN)
         fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) & ~os.O_ASYNC)
 
-    def _is_spent(limits: Limits) -> bool:
+    def _is_exhausted(limits: DocumentLimits) -> bool:
         """Return whether it keeps so much memory that a later document may have too little; where that can be told."""
         try:
             pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         except OSError:
             return False
-        return pages * resource.getpagesize() > limits.memory // _SPENT_SHARE
+        return pages * resource.getpagesize() > limits.memory // _EXHAUSTED_DIVISOR
 
 else:
 
-    def _set_limits(_limits: Limits) -> None:
+    def _set_limits(_limits: DocumentLimits) -> None:
         """Set nothing: this system has no such limits. The asking process still watches the clock."""
 
-    def _guard(_line: int, _seconds: int) -> None:
+    def _start_guards(_line: int, _seconds: int) -> None:
         """Do nothing, likewise."""
 
-    def _unguard(_line: int) -> None:
+    def _stop_guards(_line: int) -> None:
         """Do nothing, likewise."""
 
-    def _is_spent(_limits: Limits) -> bool:
+    def _is_exhausted(_limits: DocumentLimits) -> bool:
         """Say yes: each document has a process of its own here."""
         return True
 

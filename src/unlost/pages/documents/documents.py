@@ -5,13 +5,13 @@ from types import TracebackType
 from typing import Self
 
 from unlost.errors import DocumentError, UsageError
-from unlost.pages.documents.child_process import ChildProcess
+from unlost.pages.documents.child_process import ReaderProcess
 from unlost.pages.documents.kind import DocumentKind
-from unlost.pages.documents.limits import Limits
-from unlost.pages.text import Text
+from unlost.pages.documents.limits import DocumentLimits
+from unlost.pages.text import ExtractedText
 
 
-class Documents:
+class DocumentReader:
     """Gives the text of documents; a context manager. May be asked by several threads.
 
     processes: how many documents are read at once, each by a process of its own. They are started when first needed,
@@ -19,14 +19,14 @@ class Documents:
     limits: of each document.
     """
 
-    def __init__(self, processes: int = 2, limits: Limits = Limits()) -> None:  # noqa: B008  it is frozen
+    def __init__(self, processes: int = 2, limits: DocumentLimits = DocumentLimits()) -> None:  # noqa: B008  it is frozen
         if processes < 1:
             raise UsageError("documents are read by at least one process")
         self._limits = limits
-        self._places = threading.BoundedSemaphore(processes)
+        self._slots = threading.BoundedSemaphore(processes)
         self._lock = threading.Lock()
-        self._idle: list[ChildProcess] = []
-        self._busy: set[ChildProcess] = set()
+        self._idle: list[ReaderProcess] = []
+        self._busy: set[ReaderProcess] = set()
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -39,7 +39,7 @@ class Documents:
         """End all processes."""
         self.close()
 
-    def text_of(self, body: bytes, kind: DocumentKind) -> Text:
+    def extract_text(self, body: bytes, kind: DocumentKind) -> ExtractedText:
         """Return the words of a document in reading order.
 
         kind: as `document_kind` told. Lines and blanks mean nothing but the ends of words.
@@ -49,12 +49,12 @@ class Documents:
         """
         if len(body) > self._limits.body:
             raise DocumentError(f"it has {len(body):,} bytes, and {self._limits.body:,} are read at most", "too-big")
-        with self._places:
-            child = self._take()
+        with self._slots:
+            child = self._acquire()
             try:
-                return child.text_of(body, kind)
+                return child.extract_text(body, kind)
             finally:
-                self._give_back(child)
+                self._release(child)
 
     def close(self) -> None:
         """End all processes. Whoever still waits for a text gets a DocumentError, `too-long`."""
@@ -62,31 +62,31 @@ class Documents:
             self._closed = True
             idle, self._idle = self._idle, []
             for child in self._busy:
-                child.give_up()
+                child.abort()
         for child in idle:
-            child.end()
+            child.terminate()
 
-    def _take(self) -> ChildProcess:
+    def _acquire(self) -> ReaderProcess:
         with self._lock:
             if self._closed:
                 raise UsageError("documents are read inside the `with` block only")
             child = self._idle.pop() if self._idle else None
         if child is not None and not child.is_alive():
-            child.end()
+            child.terminate()
             child = None
         if child is None:
-            child = ChildProcess(self._limits)
+            child = ReaderProcess(self._limits)
         with self._lock:
             self._busy.add(child)
             if self._closed:  # in the meantime
                 child.give_up()
         return child
 
-    def _give_back(self, child: ChildProcess) -> None:
+    def _release(self, child: ReaderProcess) -> None:
         with self._lock:
             self._busy.discard(child)
             is_kept = child.is_usable and not self._closed
             if is_kept:
                 self._idle.append(child)
         if not is_kept:
-            child.end()
+            child.terminate()

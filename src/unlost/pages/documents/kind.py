@@ -3,8 +3,8 @@
 from enum import StrEnum
 from urllib.parse import unquote, urlsplit
 
-from unlost.pages.documents.ole_names import ole_names
-from unlost.pages.documents.zip_names import open_document_type, zip_names
+from unlost.pages.documents.ole_names import list_ole_names
+from unlost.pages.documents.zip_names import open_document_type, list_zip_names
 
 
 class DocumentKind(StrEnum):
@@ -24,12 +24,12 @@ class DocumentKind(StrEnum):
     RTF = "rtf"
 
 
-_OLE = {DocumentKind.DOC, DocumentKind.XLS, DocumentKind.PPT}
-_OPEN_XML = {DocumentKind.DOCX, DocumentKind.XLSX, DocumentKind.PPTX}
-_OPEN_DOCUMENT = {DocumentKind.ODT, DocumentKind.ODS, DocumentKind.ODP}
+_OLE_KINDS = {DocumentKind.DOC, DocumentKind.XLS, DocumentKind.PPT}
+_OPEN_XML_KINDS = {DocumentKind.DOCX, DocumentKind.XLSX, DocumentKind.PPTX}
+_OPEN_DOCUMENT_KINDS = {DocumentKind.ODT, DocumentKind.ODS, DocumentKind.ODP}
 
-_OFFICE = "application/vnd.openxmlformats-officedocument."
-_OPEN = "application/vnd.oasis.opendocument."
+_OPEN_XML_TYPE_PREFIX = "application/vnd.openxmlformats-officedocument."
+_OPEN_DOCUMENT_TYPE_PREFIX = "application/vnd.oasis.opendocument."
 
 # The beginning of a told type, in lower case: `…wordprocessingml.document`, `….template` and so on are one kind.
 _TYPES = {
@@ -49,19 +49,19 @@ _TYPES = {
     "application/vnd.ms-powerpoint": DocumentKind.PPT,
     "application/mspowerpoint": DocumentKind.PPT,
     "application/powerpoint": DocumentKind.PPT,
-    _OFFICE + "wordprocessingml": DocumentKind.DOCX,
-    _OFFICE + "spreadsheetml": DocumentKind.XLSX,
-    _OFFICE + "presentationml": DocumentKind.PPTX,
-    _OPEN + "text": DocumentKind.ODT,
-    _OPEN + "spreadsheet": DocumentKind.ODS,
-    _OPEN + "presentation": DocumentKind.ODP,
+    _OPEN_XML_TYPE_PREFIX + "wordprocessingml": DocumentKind.DOCX,
+    _OPEN_XML_TYPE_PREFIX + "spreadsheetml": DocumentKind.XLSX,
+    _OPEN_XML_TYPE_PREFIX + "presentationml": DocumentKind.PPTX,
+    _OPEN_DOCUMENT_TYPE_PREFIX + "text": DocumentKind.ODT,
+    _OPEN_DOCUMENT_TYPE_PREFIX + "spreadsheet": DocumentKind.ODS,
+    _OPEN_DOCUMENT_TYPE_PREFIX + "presentation": DocumentKind.ODP,
     "application/rtf": DocumentKind.RTF,
     "application/x-rtf": DocumentKind.RTF,
     "text/rtf": DocumentKind.RTF,
     "text/richtext": DocumentKind.RTF,
 }
 
-_ENDINGS = {
+_EXTENSIONS = {
     "pdf": DocumentKind.PDF,
     **dict.fromkeys(("ps", "eps", "ai"), DocumentKind.POSTSCRIPT),
     **dict.fromkeys(("doc", "dot"), DocumentKind.DOC),
@@ -77,10 +77,10 @@ _ENDINGS = {
 }
 
 # Readers of PDF look for its mark in the first 1024 bytes: servers have put headers and blank lines before it.
-_PDF_WITHIN = 1024
+_PDF_MARK_WITHIN = 1024
 
 # A printer's file may begin with a word for the printer, or with its Ctrl-D; a PC's EPS with where its parts are.
-_BEGINNINGS = {
+_SIGNATURES = {
     b"%!": DocumentKind.POSTSCRIPT,
     b"\x04%!": DocumentKind.POSTSCRIPT,
     b"\xc5\xd0\xd3\xc6": DocumentKind.POSTSCRIPT,
@@ -89,10 +89,21 @@ _BEGINNINGS = {
 }
 
 # What certainly is something else, whatever it was called: pages in the place of documents that are gone, pictures …
-_ELSE = (b"<!doctype", b"<html", b"<head", b"<?xml", b"\x89png", b"gif8", b"\xff\xd8\xff", b"\x1f\x8b", b"bzh", b"rar!")
+_OTHER_SIGNATURES = (
+    b"<!doctype",
+    b"<html",
+    b"<head",
+    b"<?xml",
+    b"\x89png",
+    b"gif8",
+    b"\xff\xd8\xff",
+    b"\x1f\x8b",
+    b"bzh",
+    b"rar!",
+)
 
 
-def document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKind | None:
+def detect_document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKind | None:
     """Return which kind of document a body is; None if it is none.
 
     mime: its type as it was told, with or without parameters. uri: its address, for its ending.
@@ -105,21 +116,21 @@ def document_kind(body: bytes, mime: str | None, uri: str) -> DocumentKind | Non
     >>> document_kind(b"<html>Not found", "application/pdf", "http://a.example/a.pdf") is None
     True
     """
-    start = body[:_PDF_WITHIN]
+    start = body[:_PDF_MARK_WITHIN]
     if b"%PDF-" in start:
         return DocumentKind.PDF
-    for beginning, kind in _BEGINNINGS.items():
+    for beginning, kind in _SIGNATURES.items():
         if start.startswith(beginning):
             return kind
-    if not body or start.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_ELSE):
+    if not body or start.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_OTHER_SIGNATURES):
         return None
-    told = _told_kind(mime, uri)
+    told = _declared_kind(mime, uri)
     if start.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"):
         return _ole_kind(body, told)
     return _zip_kind(body, told) if start.startswith(b"PK\x03\x04") else told
 
 
-def _told_kind(mime: str | None, uri: str) -> DocumentKind | None:
+def _declared_kind(mime: str | None, uri: str) -> DocumentKind | None:
     """Return what a document was said to be, by its type, else by its ending."""
     told = (mime or "").partition(";")[0].strip().lower()
     for beginning, kind in _TYPES.items():
@@ -130,41 +141,48 @@ def _told_kind(mime: str | None, uri: str) -> DocumentKind | None:
     except ValueError:
         return None
     name = unquote(path).rpartition("/")[2]
-    return _ENDINGS.get(name.rpartition(".")[2].lower()) if "." in name and not _is_known_else(told) else None
+    return _EXTENSIONS.get(name.rpartition(".")[2].lower()) if "." in name and not _is_other_type(told) else None
 
 
-def _is_known_else(told: str) -> bool:
+def _is_other_type(told: str) -> bool:
     """Return whether a told type says that this is no document, so that its ending does not count."""
     return told.startswith(("text/html", "image/", "audio/", "video/", "application/xhtml"))
 
 
 def _ole_kind(body: bytes, told: DocumentKind | None) -> DocumentKind | None:
-    names = ole_names(body)
+    names = list_ole_names(body)
     if "EncryptedPackage" in names:  # a zip file with a password is packed into one of these
-        return told if told in _OPEN_XML else DocumentKind.DOCX
+        return told if told in _OPEN_XML_KINDS else DocumentKind.DOCX
     if "WordDocument" in names:
         return DocumentKind.DOC
     if "Workbook" in names or "Book" in names:
         return DocumentKind.XLS
     if "PowerPoint Document" in names:
         return DocumentKind.PPT
-    return told if told in _OLE else None
+    return told if told in _OLE_KINDS else None
 
 
 def _zip_kind(body: bytes, told: DocumentKind | None) -> DocumentKind | None:
     kind = next(
-        (kind for kind in _OPEN_DOCUMENT if (open_document_type(body) or "").startswith(_OPEN_TYPES[kind])), None
+        (
+            kind
+            for kind in _OPEN_DOCUMENT_KINDS
+            if (open_document_type(body) or "").startswith(_OPEN_DOCUMENT_TYPES[kind])
+        ),
+        None,
     )
     if kind is not None:
         return kind
-    names = zip_names(body)
+    names = list_zip_names(body)
     if names is None:  # cut or damaged, but a zip file it was
-        return told if told in _OPEN_XML | _OPEN_DOCUMENT else None
+        return told if told in _OPEN_XML_KINDS | _OPEN_DOCUMENT_KINDS else None
     for name in names:
         for folder, kind in (("word/", DocumentKind.DOCX), ("xl/", DocumentKind.XLSX), ("ppt/", DocumentKind.PPTX)):
             if name.startswith(folder):
                 return kind
-    return told if told in _OPEN_DOCUMENT and "content.xml" in names else None
+    return told if told in _OPEN_DOCUMENT_KINDS and "content.xml" in names else None
 
 
-_OPEN_TYPES = {kind: next(told for told, known in _TYPES.items() if known is kind) for kind in _OPEN_DOCUMENT}
+_OPEN_DOCUMENT_TYPES = {
+    kind: next(told for told, known in _TYPES.items() if known is kind) for kind in _OPEN_DOCUMENT_KINDS
+}

@@ -4,7 +4,7 @@ from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DocumentLimits:
     """What reading one document may take, whatever is in it. Whole numbers.
 
     body: bytes of the document.
@@ -20,11 +20,11 @@ class Limits:
     unpacked: int = 512 << 20
     text: int = 16 << 20
 
-    def words(self) -> list[str]:
+    def to_arguments(self) -> list[str]:
         """Return them as arguments of a command."""
         return [str(number) for number in astuple(self)]
 
     @classmethod
-    def of_words(cls, words: list[str]) -> "Limits":
+    def from_arguments(cls, arguments: list[str]) -> "DocumentLimits":
         """Return what `words` made these arguments of."""
-        return cls(*map(int, words))
+        return cls(*map(int, arguments))

@@ -10,8 +10,24 @@ Verdict(kind=<Kind.SOFT_404: 'soft-404'>, reason='its title or heading says "err
 >>> verdict_of(Answer("http://a.example/", "20140102030405", 200, "text/html", b"<title>A</title>Who we are"))
 """
 
-from unlost.pages.verdicts.answer import Answer, Context, Known, known_from, place_of
-from unlost.pages.verdicts.judging import is_suspect, verdict_of
-from unlost.pages.verdicts.verdict import Kind, Verdict
+from unlost.pages.verdicts.answer import (
+    PageResponse,
+    ClassifierContext,
+    ReferencePage,
+    make_reference_page,
+    page_identity,
+)
+from unlost.pages.verdicts.judging import is_suspicious, classify_page
+from unlost.pages.verdicts.verdict import VerdictKind, PageVerdict
 
-__all__ = ["Answer", "Context", "Kind", "Known", "Verdict", "is_suspect", "known_from", "place_of", "verdict_of"]
+__all__ = [
+    "PageResponse",
+    "ClassifierContext",
+    "VerdictKind",
+    "ReferencePage",
+    "PageVerdict",
+    "is_suspicious",
+    "make_reference_page",
+    "page_identity",
+    "classify_page",
+]

@@ -2,17 +2,17 @@
 
 import re
 
-from unlost.pages.verdicts.seen import Seen
-from unlost.pages.verdicts.wording import Found, phrases
+from unlost.pages.verdicts.seen import ParsedPage
+from unlost.pages.verdicts.wording import PhraseMatches, load_phrases
 
-_PROSE = 150  # letters
-_KINDS = 4  # errors that are told on one page: then it is a list of them
-_ADDRESS = re.compile(r"\b(404|not[-_]?found|errors?|faq|help|hilfe|aide|support|docs?|manual)\b", re.IGNORECASE)
+_MIN_PROSE_ABOUT = 150  # letters
+_MIN_LISTED_ERRORS = 4  # errors that are told on one page: then it is a list of them
+_ABOUT_URL = re.compile(r"\b(404|not[-_]?found|errors?|faq|help|hilfe|aide|support|docs?|manual)\b", re.IGNORECASE)
 _LISTING = re.compile(r"\s*index of /", re.IGNORECASE)
 _SEARCH = re.compile(r"\bsearch|suche|recherche|buscar|\b(q|s|query|search|keywords?|suche|wort)=", re.IGNORECASE)
 
 
-def is_about(seen: Seen, found: Found) -> bool:
+def is_about_topic(seen: ParsedPage, found: PhraseMatches) -> bool:
     """Return whether a page is about what it says in its lines, or what its address asks for, rather than that itself.
 
     found: where it says so, among its lines.
@@ -22,7 +22,7 @@ def is_about(seen: Seen, found: Found) -> bool:
         return True
     if _SEARCH.search(address):
         return True  # a search that found nothing has found nothing
-    if len({seen.lines[line] for line, share in found.shares.items() if share >= 0.5}) >= _KINDS:
+    if len({seen.lines[line] for line, share in found.shares.items() if share >= 0.5}) >= _MIN_LISTED_ERRORS:
         return True
-    is_told = phrases("headings", "about").within(seen.tops).phrases or _ADDRESS.search(address)
-    return bool(is_told) and seen.prose >= _PROSE
+    is_told = load_phrases("headings", "about").find_in(seen.title_and_headings).phrases or _ABOUT_URL.search(address)
+    return bool(is_told) and seen.prose_length >= _MIN_PROSE_ABOUT

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unlost.pages.text import text_of
+from unlost.pages.text import extract_text
 
-_KEPT = 20_000  # characters of a known page: as much as is ever compared
+_MAX_TEXT_LENGTH = 20_000  # characters of a known page: as much as is ever compared
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PageResponse:
     """What a site, or an archive, answered.
 
     uri: the address that was asked for. datetime: when it was captured, 14 digits, UTC.
@@ -27,7 +27,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ReferencePage:
     """A page that is known to be good, or what a site answers for addresses that never were.
 
     text: without markup, a bounded part of it.
@@ -39,7 +39,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ClassifierContext:
     """What is known of the site of a page. All of it may be missing.
 
     earlier: good pages from before, at the same or another address.
@@ -48,13 +48,13 @@ class Context:
     random: what the site answers at about the same time where nothing ever was.
     """
 
-    earlier: Sequence[Known] = ()
-    others: Sequence[Known] = ()
-    home: Known | None = None
-    random: Known | None = None
+    earlier: Sequence[ReferencePage] = ()
+    siblings: Sequence[ReferencePage] = ()
+    home: ReferencePage | None = None
+    random_url: ReferencePage | None = None
 
 
-def place_of(uri: str) -> str:
+def page_identity(uri: str) -> str:
     """Return an address without what never tells two pages apart: scheme, `www`, a final slash, letter case of hosts.
 
     >>> place_of("https://www.A.example/B/")
@@ -64,7 +64,7 @@ def place_of(uri: str) -> str:
     return f"{host.lower().removeprefix('www.')}{slash}{path}".rstrip("/")
 
 
-def known_from(page: Answer) -> Known:
+def make_reference_page(page: PageResponse) -> ReferencePage:
     """Return what of a page is worth to be known when others are judged."""
-    read = text_of(page.body, page.mime, page.uri, page.charset)
-    return Known(page.uri, page.datetime, "" if read is None else read.text[:_KEPT])
+    read = extract_text(page.body, page.mime, page.uri, page.charset)
+    return ReferencePage(page.uri, page.datetime, "" if read is None else read.text[:_MAX_TEXT_LENGTH])

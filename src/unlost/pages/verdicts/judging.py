@@ -4,37 +4,37 @@ import re
 from urllib.parse import urlsplit
 
 from unlost.pages.redirect_stub import redirect_stub_target
-from unlost.pages.verdicts.answer import Answer, Context, place_of
-from unlost.pages.verdicts.archive_error import archive_error
-from unlost.pages.verdicts.hijacked import hijacked, is_spam
-from unlost.pages.verdicts.parked import parked
-from unlost.pages.verdicts.seen import Seen
-from unlost.pages.verdicts.soft404 import is_error_page, not_there, soft_404
-from unlost.pages.verdicts.verdict import Verdict
-from unlost.pages.verdicts.walls import consent_wall, login_wall
+from unlost.pages.verdicts.answer import PageResponse, ClassifierContext, page_identity
+from unlost.pages.verdicts.archive_error import detect_archive_error
+from unlost.pages.verdicts.hijacked import detect_hijacked, has_spam_topic
+from unlost.pages.verdicts.parked import detect_parked
+from unlost.pages.verdicts.seen import ParsedPage
+from unlost.pages.verdicts.soft404 import is_error_page, find_not_found_phrases, detect_soft404
+from unlost.pages.verdicts.verdict import PageVerdict
+from unlost.pages.verdicts.walls import detect_consent_wall, detect_login_wall
 
 # The surest first: what an archive says may sound like any of the others. Archives and those who park domains redirect
 # visitors, too; a stub of the site itself is a page, whatever it says to those who have to wait for it.
-_BEFORE_STUBS = (archive_error, parked)
-_RULES = (consent_wall, login_wall, soft_404, hijacked)
-_MOVED = re.compile("mov|umgezogen|verschoben|verlegt|déplac|spostat|trasferit|verplaatst|przenies|перемещ|移")
-_NOTHING = Context()
+_DETECTORS_BEFORE_STUBS = (detect_archive_error, detect_parked)
+_DETECTORS = (detect_consent_wall, detect_login_wall, detect_soft404, detect_hijacked)
+_MOVED_WORDS = re.compile("mov|umgezogen|verschoben|verlegt|déplac|spostat|trasferit|verplaatst|przenies|перемещ|移")
+_NO_CONTEXT = ClassifierContext()
 
 
-def verdict_of(page: Answer, context: Context = _NOTHING) -> Verdict | None:
+def classify_page(page: PageResponse, context: ClassifierContext = _NO_CONTEXT) -> PageVerdict | None:
     """Return why a page is not to be taken for what its address stands for; None if it is good, or nobody can tell.
 
     page: HTML; of anything else nothing is said. context: what is known of its site; the more, the better.
     Nothing is raised for what is in it; what is looked at has bounds. Takes about a millisecond for 50 kB.
     """
-    seen = Seen(page, context)
-    found = next((found for rule in _BEFORE_STUBS if (found := rule(seen)) is not None), None)
-    if found is not None or _is_stub(seen):
+    seen = ParsedPage(page, context)
+    found = next((found for rule in _DETECTORS_BEFORE_STUBS if (found := rule(seen)) is not None), None)
+    if found is not None or _is_redirect_stub(seen):
         return found
-    return next((found for rule in _RULES if (found := rule(seen)) is not None), None)
+    return next((found for rule in _DETECTORS if (found := rule(seen)) is not None), None)
 
 
-def _is_stub(seen: Seen) -> bool:
+def _is_redirect_stub(seen: ParsedPage) -> bool:
     """Return whether a page is a redirect of the site itself, and not an error page that leads elsewhere by itself."""
     page = seen.page
     target = redirect_stub_target(page.body, page.mime, page.uri, page.charset)
@@ -42,15 +42,17 @@ def _is_stub(seen: Seen) -> bool:
         return False
     parts = urlsplit(target)
     # Block pages redirect to the home page of another site.
-    is_sent_away = place_of(f"{parts.scheme}://{parts.netloc}/") != place_of(f"{seen.uri.scheme}://{seen.uri.netloc}/")
+    is_sent_away = page_identity(f"{parts.scheme}://{parts.netloc}/") != page_identity(
+        f"{seen.uri.scheme}://{seen.uri.netloc}/"
+    )
     is_home = not f"{parts.path}{parts.query}".strip("/")
     if is_error_page(parts) or (is_sent_away and is_home and not seen.is_root):
         return False
     # A page that claims to have moved, and redirects to the home page, was removed.
-    said = not_there(seen).phrases
-    return not said or (not is_home and all(_MOVED.search(phrase) for phrase in said))
+    said = find_not_found_phrases(seen).phrases
+    return not said or (not is_home and all(_MOVED_WORDS.search(phrase) for phrase in said))
 
 
-def is_suspect(page: Answer) -> bool:
+def is_suspicious(page: PageResponse) -> bool:
     """Return whether a page has what hijacked sites have, so that it is worth to look at what was there before."""
-    return is_spam(Seen(page, _NOTHING))
+    return has_spam_topic(ParsedPage(page, _NO_CONTEXT))

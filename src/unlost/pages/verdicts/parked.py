@@ -1,9 +1,9 @@
 """Domains without a site."""
 
-from unlost.pages.verdicts.about import is_about
-from unlost.pages.verdicts.seen import Seen, quoted
-from unlost.pages.verdicts.verdict import Kind, Verdict
-from unlost.pages.verdicts.wording import Found, normal, phrases, table
+from unlost.pages.verdicts.about import is_about_topic
+from unlost.pages.verdicts.seen import ParsedPage, quote_text
+from unlost.pages.verdicts.verdict import VerdictKind, PageVerdict
+from unlost.pages.verdicts.wording import PhraseMatches, normalize_text, load_phrases, load_phrase_file
 
 _PROSE = 320  # letters of prose besides
 _LITTLE = 700  # letters of a page that has nothing
@@ -14,68 +14,70 @@ _SHARE = 0.45
 _LINE_SHARE = 0.5
 _MENTION = 0.2  # of a line: less is said by the way
 
-_MARKS = tuple(mark.lower().encode() for mark in table("parked")["marks"]["xx"])
+_PROVIDER_MARKS = tuple(mark.lower().encode() for mark in load_phrase_file("parked")["marks"]["xx"])
 
-_Said = dict[str, tuple[Found, Found]]
+_SectionMatches = dict[str, tuple[PhraseMatches, PhraseMatches]]
 _SECTIONS = ("sale", "offer", "parked", "hosting", "advertising", "soon")
 
 
-def parked(seen: Seen) -> Verdict | None:
+def detect_parked(seen: ParsedPage) -> PageVerdict | None:
     """Return the verdict on a page that stands where a domain has no site; None for any other."""
     if seen.is_long:
         return None
-    said: _Said = {
-        section: (look.within(seen.tops), look.within(seen.lines))
+    said: _SectionMatches = {
+        section: (look.find_in(seen.title_and_headings), look.find_in(seen.lines))
         for section in _SECTIONS
-        for look in (phrases("parked", section),)
+        for look in (load_phrases("parked", section),)
     }
-    disclaimer = phrases("parked", "disclaimer").within(seen.lines)
-    fine_print = sum(seen.weights[line] for line in disclaimer.shares)
-    if seen.prose_but(*(lines for _, lines in said.values())) - fine_print >= _PROSE:
+    disclaimer = load_phrases("parked", "disclaimer").find_in(seen.lines)
+    fine_print = sum(seen.line_weights[line] for line in disclaimer.shares)
+    if seen.prose_length_without(*(lines for _, lines in said.values())) - fine_print >= _PROSE:
         return None
-    reason = _by_mark(seen, said)
-    if reason is None and any(map(_phrases, said.values())) and not is_about(seen, said["parked"][1]):
-        is_own = _names_itself(seen)
+    reason = _match_provider_mark(seen, said)
+    if reason is None and any(map(_all_phrases, said.values())) and not is_about_topic(seen, said["parked"][1]):
+        is_own = _names_own_host(seen)
         reason = (
-            _in_words(seen, said, is_own=is_own) or _by_adverts(seen, said) or _never_filled(seen, said, is_own=is_own)
+            _match_phrases(seen, said, is_own=is_own)
+            or _match_link_farm(seen, said)
+            or _match_placeholder(seen, said, is_own=is_own)
         )
-    return None if reason is None else Verdict(Kind.PARKED, reason)
+    return None if reason is None else PageVerdict(VerdictKind.PARKED, reason)
 
 
-def _phrases(pair: tuple[Found, Found]) -> tuple[str, ...]:
+def _all_phrases(pair: tuple[PhraseMatches, PhraseMatches]) -> tuple[str, ...]:
     return (*pair[0].phrases, *pair[1].phrases)
 
 
-def _by_mark(seen: Seen, said: _Said) -> str | None:
+def _match_provider_mark(seen: ParsedPage, said: _SectionMatches) -> str | None:
     """Look for those who park domains."""
-    if not any(map(_phrases, said.values())) and seen.size >= _LITTLE:
+    if not any(map(_all_phrases, said.values())) and seen.text_length >= _LITTLE:
         return None
-    if words := phrases("parked", "disclaimer").within(seen.lines).phrases:
-        return f"it says {quoted(words[0])}"
-    mark = next((each.decode() for each in _MARKS if each in seen.lower), None)
-    return None if mark is None else f"it comes from {quoted(mark)}"
+    if words := load_phrases("parked", "disclaimer").find_in(seen.lines).phrases:
+        return f"it says {quote_text(words[0])}"
+    mark = next((each.decode() for each in _PROVIDER_MARKS if each in seen.lowercase_body), None)
+    return None if mark is None else f"it comes from {quote_text(mark)}"
 
 
-def _in_words(seen: Seen, said: _Said, *, is_own: bool) -> str | None:
+def _match_phrases(seen: ParsedPage, said: _SectionMatches, *, is_own: bool) -> str | None:
     """Look for words that say so. is_own: whether the page speaks of its own host."""
     for section in ("sale", "parked"):
         tops, lines = said[section]
-        is_topic = tops.best() >= _SHARE or lines.best() >= _LINE_SHARE
+        is_topic = tops.max_share() >= _SHARE or lines.max_share() >= _LINE_SHARE
         others = any(
-            max(found.best() for found in pair) >= _MENTION
+            max(found.max_share() for found in pair) >= _MENTION
             for other, pair in said.items()
             if other not in (section, "offer")  # whoever sells houses wants offers, too
         )
-        is_likely = is_own and (others or seen.size < _NOTHING)
-        is_all = len(seen.lines) <= _FEW and (section != "sale" or not seen.prose_but(lines))
+        is_likely = is_own and (others or seen.text_length < _NOTHING)
+        is_all = len(seen.lines) <= _FEW and (section != "sale" or not seen.prose_length_without(lines))
         if (is_topic and (is_own or others or is_all)) or (lines.phrases and is_likely):
-            return f"it says {quoted(_phrases(said[section])[0])}"
-    if is_own and said["offer"][0].best() >= 0.3:
-        return f"it says {quoted(said['offer'][0].phrases[0])}"
+            return f"it says {quote_text(_all_phrases(said[section])[0])}"
+    if is_own and said["offer"][0].max_share() >= 0.3:
+        return f"it says {quote_text(said['offer'][0].phrases[0])}"
     return None
 
 
-def _by_adverts(seen: Seen, said: _Said) -> str | None:
+def _match_link_farm(seen: ParsedPage, said: _SectionMatches) -> str | None:
     """Look for a list of advertising: all links lead away, or to one address with other questions."""
     if not said["advertising"][1].phrases or len(seen.lines) > 60:
         return None
@@ -84,23 +86,23 @@ def _by_adverts(seen: Seen, said: _Said) -> str | None:
     foreign = sum(link.hostname != seen.uri.hostname for link in links)
     if len(paths) > 6 and foreign <= 0.7 * len(links):
         return None
-    return f"it is a list of advertising: {quoted(said['advertising'][1].phrases[0])}"
+    return f"it is a list of advertising: {quote_text(said['advertising'][1].phrases[0])}"
 
 
-def _never_filled(seen: Seen, said: _Said, *, is_own: bool) -> str | None:
+def _match_placeholder(seen: ParsedPage, said: _SectionMatches, *, is_own: bool) -> str | None:
     """Look for pages that servers and hosters come with."""
     tops, lines = said["hosting"]
-    if (tops.best() >= 0.5 or lines.best() >= 0.4) and len(seen.lines) <= _SOME:
-        return f"nothing was put there yet: {quoted(_phrases(said['hosting'])[0])}"
+    if (tops.max_share() >= 0.5 or lines.max_share() >= 0.4) and len(seen.lines) <= _SOME:
+        return f"nothing was put there yet: {quote_text(_all_phrases(said['hosting'])[0])}"
     tops, lines = said["soon"]
-    is_all = len(seen.lines) <= 3 and seen.size < 120 and lines.best() >= 0.4
-    if is_all or (is_own and len(seen.lines) <= 6 and tops.best() >= 0.4):
-        return f"nothing was put there yet: {quoted(_phrases(said['soon'])[0])}"
+    is_all = len(seen.lines) <= 3 and seen.text_length < 120 and lines.max_share() >= 0.4
+    if is_all or (is_own and len(seen.lines) <= 6 and tops.max_share() >= 0.4):
+        return f"nothing was put there yet: {quote_text(_all_phrases(said['soon'])[0])}"
     return None
 
 
-def _names_itself(seen: Seen) -> bool:
+def _names_own_host(seen: ParsedPage) -> bool:
     """Return whether the page speaks of its own host, or of "this domain"."""
-    host = normal((seen.uri.hostname or "").removeprefix("www.")).strip()
-    is_named = any(f" {host} " in line for line in (*seen.tops, *seen.lines))
-    return is_named or bool(phrases("parked", "this").within(seen.lines).phrases)
+    host = normalize_text((seen.uri.hostname or "").removeprefix("www.")).strip()
+    is_named = any(f" {host} " in line for line in (*seen.title_and_headings, *seen.lines))
+    return is_named or bool(load_phrases("parked", "this").find_in(seen.lines).phrases)

@@ -6,32 +6,32 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from unlost.pages.links import find_links
-from unlost.pages.text import text_of
-from unlost.pages.verdicts.answer import Answer, Context, place_of
-from unlost.pages.verdicts.wording import Found, Lines, normal, weight
+from unlost.pages.links import scan_links
+from unlost.pages.text import extract_text
+from unlost.pages.verdicts.answer import PageResponse, ClassifierContext, page_identity
+from unlost.pages.verdicts.wording import PhraseMatches, NormalizedLines, normalize_text, text_weight
 
-_READ = 256 << 10  # bytes of a body: whoever has that much to say is no error page
-_CHARACTERS = 40_000  # of its text
-_LINES = 400
-_LOOKED_AT = 8_000  # characters of its text in which phrases are looked for
-_HEADINGS = 8
-_SENTENCE = 220  # letters of a sentence or two
-_MENTION = 0.25  # of a line
-_LONG_PROSE = 1500  # letters that are more than an error page has, with all its excuses
-_LONG = 8000  # letters, with menus
-_PROSE = 60  # letters of a line that is more than an entry of a menu
+_MAX_BYTES = 256 << 10  # bytes of a body: whoever has that much to say is no error page
+_MAX_CHARACTERS = 40_000  # of its text
+_MAX_LINES = 400
+_MAX_SEARCHED_CHARACTERS = 8_000  # characters of its text in which phrases are looked for
+_MAX_HEADINGS = 8
+_MAX_SENTENCE_LENGTH = 220  # letters of a sentence or two
+_MENTION_SHARE = 0.25  # of a line
+_MAX_PROSE_LENGTH = 1500  # letters that are more than an error page has, with all its excuses
+_MAX_TEXT_WEIGHT = 8000  # letters, with menus
+_MIN_PROSE_LINE = 60  # letters of a line that is more than an entry of a menu
 _TITLE = re.compile(rb"<title[^>]{0,200}>", re.IGNORECASE)
 _TITLE_END = re.compile(rb"</title", re.IGNORECASE)
 _HEADING = re.compile(rb"<h([1-3])\b[^>]{0,500}>(.{1,600}?)</h\1", re.IGNORECASE | re.DOTALL)
 _CHARSET = re.compile(rb"<(?:meta|\?xml)[^>]{0,200}?(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 # What parts the title of a page from the name of its site: hyphens of all lengths, bars, dots, angles.
-_APART = re.compile(
+_TITLE_SEPARATOR = re.compile(
     "\\s+[|\u2022\u00b7\u2013\u2014\u00bb\u00ab\u203a\u2039:/~-]+\\s+|\\s*[|\u00bb\u00ab\u2022\uff5c]+\\s*|:\\s+|(?<=[.!?])\\s+|"
     "\\s+[-\u2013\u2014]|[-\u2013\u2014]\\s+"
 )
-_ALMOST_NOTHING = 80  # characters
-_INSTEAD = re.compile(
+_NEARLY_EMPTY = 80  # characters
+_FALLBACK_CONTENT = re.compile(
     rb"<noscript[^>]{0,200}>(.{1,2000}?)</noscript|<iframe[^>]{0,500}>(.{1,500}?)</iframe|\balt\s*=\s*\"([^\">]{3,300})\"",
     re.IGNORECASE | re.DOTALL,
 )
@@ -39,30 +39,30 @@ _PASSWORD = re.compile(rb"<input[^>]{0,300}type\s*=\s*[\"']?password", re.IGNORE
 _REFRESH = re.compile(
     rb"<meta[^>]{0,100}http-equiv\s*=\s*[\"']?refresh[^>]{0,100}?url\s*=\s*[\"']?([^\"'>\s]{1,2000})", re.IGNORECASE
 )
-_MOVED = re.compile(rb"location(?:\.href|\.replace)?\s*(?:=|\()\s*[\"']([^\"']{1,2000})[\"']", re.IGNORECASE)
+_LOCATION_SCRIPT = re.compile(rb"location(?:\.href|\.replace)?\s*(?:=|\()\s*[\"']([^\"']{1,2000})[\"']", re.IGNORECASE)
 
 
 @dataclass
-class Seen:
+class ParsedPage:
     """A page that is looked at. Lines are normal, with a space at both ends; see `wording.normal`."""
 
-    page: Answer
-    context: Context
+    page: PageResponse
+    context: ClassifierContext
 
     @cached_property
     def body(self) -> bytes:
         """The part of the body that is looked at."""
-        return self.page.body[:_READ]
+        return self.page.body[:_MAX_BYTES]
 
     @cached_property
-    def lower(self) -> bytes:
+    def lowercase_body(self) -> bytes:
         """The same in lower case."""
         return self.body.lower()
 
     @cached_property
     def uri(self) -> SplitResult:
         """The address, in parts; an impossible one has none."""
-        return _split(self.page.uri)
+        return _split_url(self.page.uri)
 
     @cached_property
     def is_root(self) -> bool:
@@ -81,12 +81,14 @@ class Seen:
     @cached_property
     def text(self) -> str:
         """What a reader sees."""
-        read = text_of(self.body, self.page.mime, self.page.uri, self.page.charset)
-        found = "" if read is None else read.text[:_CHARACTERS]
-        if read is None or len(found) > _ALMOST_NOTHING:
+        read = extract_text(self.body, self.page.mime, self.page.uri, self.page.charset)
+        found = "" if read is None else read.text[:_MAX_CHARACTERS]
+        if read is None or len(found) > _NEARLY_EMPTY:
             return found
         # Whoever has no scripts, or no images, is told something else.
-        hidden = [next(filter(None, match.groups()), b"") for match in _INSTEAD.finditer(self.body, 0, 64 << 10)]
+        hidden = [
+            next(filter(None, match.groups()), b"") for match in _FALLBACK_CONTENT.finditer(self.body, 0, 64 << 10)
+        ]
         return found + "\n" + self._text_of(b"".join(b"<p>" + each for each in hidden[:20]))
 
     @cached_property
@@ -102,65 +104,67 @@ class Seen:
     def headings(self) -> list[str]:
         """The first headings."""
         found = [
-            match[2] for match, _ in zip(_HEADING.finditer(self.body, 0, 64 << 10), range(_HEADINGS), strict=False)
+            match[2] for match, _ in zip(_HEADING.finditer(self.body, 0, 64 << 10), range(_MAX_HEADINGS), strict=False)
         ]
         return [line for line in self._text_of(b"".join(b"<p>" + each for each in found)).splitlines() if line.strip()]
 
     def _text_of(self, markup: bytes) -> str:
-        read = text_of(markup, "text/html", self.page.uri, self.charset)
+        read = extract_text(markup, "text/html", self.page.uri, self.charset)
         return "" if read is None else read.text
 
     @cached_property
-    def title_parts(self) -> Lines:
+    def title_parts(self) -> NormalizedLines:
         """The parts of the title: that of the page, the name of the site."""
-        return _lines_of(part for part in _APART.split(self.title) if part)
+        return _normalize_lines(part for part in _TITLE_SEPARATOR.split(self.title) if part)
 
     @cached_property
-    def heading_parts(self) -> Lines:
+    def heading_parts(self) -> NormalizedLines:
         """The headings, and their sentences."""
-        return _lines_of(part for heading in self.headings for part in (heading, *_APART.split(heading)) if part)
+        return _normalize_lines(
+            part for heading in self.headings for part in (heading, *_TITLE_SEPARATOR.split(heading)) if part
+        )
 
     @cached_property
     def raw_lines(self) -> list[str]:
         """The lines of the text."""
-        return [line for line in self.text.splitlines()[: 2 * _LINES] if line.strip()][:_LINES]
+        return [line for line in self.text.splitlines()[: 2 * _MAX_LINES] if line.strip()][:_MAX_LINES]
 
     @cached_property
-    def own(self) -> list[str]:
+    def own_lines(self) -> list[str]:
         """The lines that other pages of the site have not: without its frame, as far as that is known."""
         frame: set[str] = set()
-        pages = (*self.context.others, *self.context.earlier, self.context.home, self.context.random)
+        pages = (*self.context.siblings, *self.context.earlier, self.context.home, self.context.random_url)
         for known in pages:
-            if known is not None and place_of(known.uri) != place_of(self.page.uri):
+            if known is not None and page_identity(known.uri) != page_identity(self.page.uri):
                 frame.update(line.strip() for line in known.text.splitlines())
         return [line for line in self.raw_lines if line.strip() not in frame]
 
     @cached_property
-    def lines(self) -> Lines:
+    def lines(self) -> NormalizedLines:
         """The page's own lines, normal, as many as are looked at: those of `own`, one for one."""
-        return _aligned(self.own)
+        return _normalize_aligned(self.own_lines)
 
     @cached_property
-    def tops(self) -> Lines:
+    def title_and_headings(self) -> NormalizedLines:
         """The parts of its title and headings."""
-        return Lines((*self.title_parts, *self.heading_parts))
+        return NormalizedLines((*self.title_parts, *self.heading_parts))
 
     @cached_property
-    def size(self) -> int:
+    def text_length(self) -> int:
         """How much the page says, in letters: see `wording.weight`."""
-        return weight(self.text)
+        return text_weight(self.text)
 
     @cached_property
-    def weights(self) -> list[int]:
+    def line_weights(self) -> list[int]:
         """How much each of the own lines says; nothing if it is no more than an entry of a menu."""
-        return [found if (found := weight(line)) >= _PROSE else 0 for line in self.own]
+        return [found if (found := text_weight(line)) >= _MIN_PROSE_LINE else 0 for line in self.own_lines]
 
     @cached_property
-    def prose(self) -> int:
+    def prose_length(self) -> int:
         """How much of it is its own and more than menus."""
-        return sum(self.weights)
+        return sum(self.line_weights)
 
-    def prose_but(self, *founds: Found) -> int:
+    def prose_length_without(self, *founds: PhraseMatches) -> int:
         """Return how much is its own and more than menus, but for lines that phrases were found in.
 
         A long line that only mentions one counts.
@@ -168,26 +172,28 @@ class Seen:
         left_out: set[int] = set()
         for found in founds:
             left_out.update(
-                line for line, share in found.shares.items() if self.weights[line] <= _SENTENCE or share >= _MENTION
+                line
+                for line, share in found.shares.items()
+                if self.line_weights[line] <= _MAX_SENTENCE_LENGTH or share >= _MENTION_SHARE
             )
-        return self.prose - sum(self.weights[line] for line in left_out)
+        return self.prose_length - sum(self.line_weights[line] for line in left_out)
 
     @cached_property
     def is_long(self) -> bool:
         """Whether it has so much to say that no phrase in it counts."""
-        return self.size > _LONG or self.prose > _LONG_PROSE
+        return self.text_length > _MAX_TEXT_WEIGHT or self.prose_length > _MAX_PROSE_LENGTH
 
     @cached_property
-    def has_password(self) -> bool:
+    def has_password_field(self) -> bool:
         """Whether it asks for a password."""
-        return b"password" in self.lower and _PASSWORD.search(self.body) is not None
+        return b"password" in self.lowercase_body and _PASSWORD.search(self.body) is not None
 
     @cached_property
-    def leads_to(self) -> SplitResult | None:
+    def redirect_target(self) -> SplitResult | None:
         """The address that it leads on to by itself; None if it does not, or to nowhere."""
-        found = _REFRESH.search(self.body) if b"refresh" in self.lower else None
-        if found is None and len(self.body) < 4096 and b"location" in self.lower:
-            found = _MOVED.search(self.body)
+        found = _REFRESH.search(self.body) if b"refresh" in self.lowercase_body else None
+        if found is None and len(self.body) < 4096 and b"location" in self.lowercase_body:
+            found = _LOCATION_SCRIPT.search(self.body)
         if found is None:
             return None
         try:
@@ -199,39 +205,39 @@ class Seen:
     @cached_property
     def links(self) -> list[SplitResult]:
         """Where its links lead."""
-        found = find_links(self.body, self.page.mime, self.page.uri, self.page.charset).links[:1000]
-        return [_split(link.uri) for link in found]
+        found = scan_links(self.body, self.page.mime, self.page.uri, self.page.charset).links[:1000]
+        return [_split_url(link.uri) for link in found]
 
     def header(self, name: str) -> str:
         """Return the value of a header; the empty text if there is none."""
         return next((value for key, value in self.page.headers if key.lower() == name), "")
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """Return what a page says so that it can be shown: one short line."""
     short = " ".join(text.split())
     short = short if len(short) <= 60 else short[:60] + "…"
     return '"' + "".join(char if char.isprintable() else "?" for char in short) + '"'
 
 
-def _lines_of(lines: Iterable[str], limit: int = 4000) -> Lines:
+def _normalize_lines(lines: Iterable[str], limit: int = 4000) -> NormalizedLines:
     joined = "\n".join(line.replace("\n", " ") for line in lines)[:limit]
-    return Lines(f" {line.strip()} " for line in normal(joined).split("\n") if line.strip())
+    return NormalizedLines(f" {line.strip()} " for line in normalize_text(joined).split("\n") if line.strip())
 
 
-def _aligned(lines: list[str]) -> Lines:
+def _normalize_aligned(lines: list[str]) -> NormalizedLines:
     """Return the first lines, normal, one for one."""
-    taken, left = 0, _LOOKED_AT
+    taken, left = 0, _MAX_SEARCHED_CHARACTERS
     for line in lines:
         left -= len(line)
         if left < 0:
             break
         taken += 1
-    plain = normal("\n".join(" ".join(line.split()) for line in lines[:taken])).split("\n") if taken else []
-    return Lines(f" {line.strip()} " for line in plain)
+    plain = normalize_text("\n".join(" ".join(line.split()) for line in lines[:taken])).split("\n") if taken else []
+    return NormalizedLines(f" {line.strip()} " for line in plain)
 
 
-def _split(uri: str) -> SplitResult:
+def _split_url(uri: str) -> SplitResult:
     try:
         return urlsplit(uri)
     except ValueError:

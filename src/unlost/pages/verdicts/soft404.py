@@ -3,24 +3,24 @@
 import re
 from urllib.parse import SplitResult
 
-from unlost.pages.shingles import resemblance
-from unlost.pages.verdicts.about import is_about
-from unlost.pages.verdicts.answer import Known, place_of
-from unlost.pages.verdicts.seen import Seen, quoted
-from unlost.pages.verdicts.verdict import Kind, Verdict
-from unlost.pages.verdicts.wording import Found, normal, phrases, weight
+from unlost.pages.shingles import text_resemblance
+from unlost.pages.verdicts.about import is_about_topic
+from unlost.pages.verdicts.answer import ReferencePage, page_identity
+from unlost.pages.verdicts.seen import ParsedPage, quote_text
+from unlost.pages.verdicts.verdict import VerdictKind, PageVerdict
+from unlost.pages.verdicts.wording import PhraseMatches, normalize_text, load_phrases, text_weight
 
 _TITLE_SHARE = 0.6  # of a part of the title or of a heading: then it is what that is about
 _NEARLY_SHARE = 0.4  # and the text says so, too
 _LINE_SHARE = 0.5
 _PROSE_TITLED = 320  # letters of own prose, besides excuses, that an error page with such a title may have
 _PROSE = 150  # and one without
-_SMALL = 3000  # letters of all its text
-_TINY = 600
-_FEW = 10  # lines
-_WHOLE = 0.8  # of a line: it says nothing else
-_ALIKE = 0.85
-_EMPTY = 200
+_SMALL_LENGTH = 3000  # letters of all its text
+_TINY_LENGTH = 600
+_FEW_LINES = 10  # lines
+_WHOLE_SHARE = 0.8  # of a line: it says nothing else
+_MIN_RESEMBLANCE = 0.85
+_EMPTY_LENGTH = 200
 _NUMBER = re.compile(r" (404|410|403|500|503) ")
 # What languages and databases say when they fail, in whatever language the site is.
 _TRACE = re.compile(
@@ -39,110 +39,118 @@ _TRACE_LINE = re.compile(
 _ERROR_PAGE = re.compile(r"\b(404|not[-_]?found|error)", re.IGNORECASE)
 
 
-def soft_404(seen: Seen) -> Verdict | None:
+def detect_soft404(seen: ParsedPage) -> PageVerdict | None:
     """Return the verdict on a page that stands for one which is not there; None for any other."""
-    reason = _as_elsewhere(seen) or (None if seen.is_long else _in_words(seen) or _trace(seen) or _sends_home(seen))
-    return None if reason is None else Verdict(Kind.SOFT_404, reason)
+    reason = _match_reference_pages(seen) or (
+        None if seen.is_long else _match_phrases(seen) or _match_stack_trace(seen) or _match_home_redirect(seen)
+    )
+    return None if reason is None else PageVerdict(VerdictKind.SOFT_404, reason)
 
 
-def not_there(seen: Seen) -> Found:
+def find_not_found_phrases(seen: ParsedPage) -> PhraseMatches:
     """Return where the page says that something is not there."""
-    return phrases("not_found", key="phrases").within(seen.lines)
+    return load_phrases("not_found", key="phrases").find_in(seen.lines)
 
 
-def _as_elsewhere(seen: Seen) -> str | None:
+def _match_reference_pages(seen: ParsedPage) -> str | None:
     """Look for what the site says wherever nothing is."""
-    random, home = seen.context.random, seen.context.home
+    random, home = seen.context.random_url, seen.context.home
     if seen.is_root:
         return None
     if random is not None and random.text.strip() and _is_alike(seen, random):
         return "the site answers the same for addresses that never were"
-    before = [known for known in seen.context.earlier if place_of(known.uri) == place_of(seen.page.uri)]
-    is_other = before and all(resemblance(seen.text, known.text, 3) < 0.5 for known in before)
-    if home is not None and is_other and weight(home.text) > _EMPTY and _is_alike(seen, home):
+    before = [known for known in seen.context.earlier if page_identity(known.uri) == page_identity(seen.page.uri)]
+    is_other = before and all(text_resemblance(seen.text, known.text, 3) < 0.5 for known in before)
+    if home is not None and is_other and text_weight(home.text) > _EMPTY_LENGTH and _is_alike(seen, home):
         return "it is the home page, where another page was"
     return None
 
 
-def _is_alike(seen: Seen, known: Known) -> bool:
+def _is_alike(seen: ParsedPage, known: ReferencePage) -> bool:
     """Return whether two pages say the same, but for the address that they may repeat."""
-    if resemblance(seen.text, known.text, 3) >= _ALIKE:
+    if text_resemblance(seen.text, known.text, 3) >= _MIN_RESEMBLANCE:
         return True
     lines = {line.strip() for line in known.text.splitlines()}
     other = [line for line in seen.raw_lines if line.strip() not in lines]
-    return len(other) <= 2 and sum(map(weight, other)) <= _EMPTY
+    return len(other) <= 2 and sum(map(text_weight, other)) <= _EMPTY_LENGTH
 
 
-def _in_words(seen: Seen) -> str | None:
+def _match_phrases(seen: ParsedPage) -> str | None:
     """Look for words that say so, in the title, headings, or a page that says little else."""
-    look = phrases("not_found", key="phrases")
-    tops, body = look.within(seen.tops), not_there(seen)
-    if is_about(seen, body) or not (tops.phrases or body.phrases) or _leads_on(seen):
+    look = load_phrases("not_found", key="phrases")
+    tops, body = look.find_in(seen.title_and_headings), find_not_found_phrases(seen)
+    if is_about_topic(seen, body) or not (tops.phrases or body.phrases) or _redirects_within_site(seen):
         return None
-    hints = phrases("not_found", key="hints").within(seen.lines)
-    prose = seen.prose_but(body, hints)
+    hints = load_phrases("not_found", key="hints").find_in(seen.lines)
+    prose = seen.prose_length_without(body, hints)
     # Titles and headings are lines, too: what else is said?
-    heads = {*seen.tops, f" {normal(seen.title).strip()} "}
+    heads = {*seen.title_and_headings, f" {normalize_text(seen.title).strip()} "}
     said = {line: share for line, share in body.shares.items() if seen.lines[line] not in heads}
-    is_said = any(share >= 0.3 or line in body.first for line, share in said.items())
+    is_said = any(share >= 0.3 or line in body.leading_lines for line, share in said.items())
     is_hinted = is_said or len(hints.phrases) > 1
-    is_all = not prose and seen.size < _EMPTY
+    is_all = not prose and seen.text_length < _EMPTY_LENGTH
     if prose < _PROSE_TITLED and _is_headed(seen, tops, is_said=is_said, is_hinted=is_hinted or is_all):
-        line = max(((share, seen.tops[line]) for line, share in tops.shares.items()), default=(0.0, ""))[1]
-        return f"its title or heading says {quoted(line)}" if line else f"it says {quoted(body.phrases[0])}"
-    is_small = seen.size < _TINY and len(seen.lines) <= _FEW
-    is_framed = len(seen.own) <= 3 < len(seen.raw_lines)
-    is_topic = seen.size < _SMALL and any(
-        share >= _LINE_SHARE or (share >= 0.2 and line in body.first and seen.weights[line])
+        line = max(((share, seen.title_and_headings[line]) for line, share in tops.shares.items()), default=(0.0, ""))[
+            1
+        ]
+        return f"its title or heading says {quote_text(line)}" if line else f"it says {quote_text(body.phrases[0])}"
+    is_small = seen.text_length < _TINY_LENGTH and len(seen.lines) <= _FEW_LINES
+    is_framed = len(seen.own_lines) <= 3 < len(seen.raw_lines)
+    is_topic = seen.text_length < _SMALL_LENGTH and any(
+        share >= _LINE_SHARE or (share >= 0.2 and line in body.leading_lines and seen.line_weights[line])
         for line, share in said.items()
     )
     is_sure = len(hints.phrases) > 1 or is_all or _is_clear(seen, body)
     if prose < _PROSE and body.phrases and is_sure and (is_topic or is_small or is_framed):
         line = max((share, seen.lines[line]) for line, share in body.shares.items())[1]
-        return f"it says little but {quoted(line)}"
+        return f"it says little but {quote_text(line)}"
     return None
 
 
-def _is_headed(seen: Seen, tops: Found, *, is_said: bool, is_hinted: bool) -> bool:
+def _is_headed(seen: ParsedPage, tops: PhraseMatches, *, is_said: bool, is_hinted: bool) -> bool:
     """Return whether it is what the title or a heading says; what may mean anything needs the text to say so, too."""
-    weak = phrases("headings", "weak").within(seen.tops)
+    weak = load_phrases("headings", "weak").find_in(seen.title_and_headings)
     if any(share >= _TITLE_SHARE and share > weak.shares.get(line, 0.0) for line, share in tops.shares.items()):
         return True
-    if tops.best() >= _TITLE_SHARE:
+    if tops.max_share() >= _TITLE_SHARE:
         return is_hinted
-    is_numbered = any(_NUMBER.fullmatch(part) for part in seen.tops)
-    is_error = phrases("headings", "titles").within(seen.tops).best() > 0.7
-    if is_numbered and tops.best() >= 0.3:
+    is_numbered = any(_NUMBER.fullmatch(part) for part in seen.title_and_headings)
+    is_error = load_phrases("headings", "titles").find_in(seen.title_and_headings).max_share() > 0.7
+    if is_numbered and tops.max_share() >= 0.3:
         return True
-    return is_said and (tops.best() >= _NEARLY_SHARE or is_numbered or is_error)
+    return is_said and (tops.max_share() >= _NEARLY_SHARE or is_numbered or is_error)
 
 
-def _is_clear(seen: Seen, body: Found) -> bool:
+def _is_clear(seen: ParsedPage, body: PhraseMatches) -> bool:
     """Return whether the text says so in words that nobody says of symbols or cats, or in a line of its own."""
-    weak = phrases("headings", "weak").within(seen.lines)
-    return any(share > weak.shares.get(line, 0.0) or share >= _WHOLE for line, share in body.shares.items())
+    weak = load_phrases("headings", "weak").find_in(seen.lines)
+    return any(share > weak.shares.get(line, 0.0) or share >= _WHOLE_SHARE for line, share in body.shares.items())
 
 
-def _trace(seen: Seen) -> str | None:
+def _match_stack_trace(seen: ParsedPage) -> str | None:
     """Look for what programs say that broke down, where it stands in the place of a page."""
     found = _TRACE.search(seen.text[:20_000])
-    if found is None or is_about(seen, not_there(seen)):
+    if found is None or is_about_topic(seen, find_not_found_phrases(seen)):
         return None
-    lines = [weight(line) for line in seen.own if weight(line) >= 60 and not _TRACE_LINE.search(line)]
-    return f"a program broke down: {quoted(found[0])}" if sum(lines) < _PROSE_TITLED and len(seen.lines) <= 40 else None
+    lines = [text_weight(line) for line in seen.own_lines if text_weight(line) >= 60 and not _TRACE_LINE.search(line)]
+    return (
+        f"a program broke down: {quote_text(found[0])}"
+        if sum(lines) < _PROSE_TITLED and len(seen.lines) <= 40
+        else None
+    )
 
 
-def _sends_home(seen: Seen) -> str | None:
+def _match_home_redirect(seen: ParsedPage) -> str | None:
     """Look for pages that are nothing but a way to the home page."""
-    target = seen.leads_to
-    if target is None or seen.is_root or seen.size > _EMPTY:
+    target = seen.redirect_target
+    if target is None or seen.is_root or seen.text_length > _EMPTY_LENGTH:
         return None
-    return f"it only leads to {quoted(target.geturl())}" if _is_home_or_error(target) else None
+    return f"it only leads to {quote_text(target.geturl())}" if _is_home_or_error(target) else None
 
 
-def _leads_on(seen: Seen) -> bool:
+def _redirects_within_site(seen: ParsedPage) -> bool:
     """Return whether it leads to another page of its site by itself: what was here has moved, and is not gone."""
-    target = seen.leads_to
+    target = seen.redirect_target
     return target is not None and target.hostname == seen.uri.hostname and not _is_home_or_error(target)
 
 

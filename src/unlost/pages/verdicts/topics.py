@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from functools import cache
 
-from unlost.pages.verdicts.wording import is_unspaced, normal, table
+from unlost.pages.verdicts.wording import is_unspaced, normalize_text, load_phrase_file
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _RUN = re.compile("[\u0e00-\u0eff]+|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-_WORDS = 4000  # of a text
+_MAX_WORDS = 4000  # of a text
 _SCRIPTS = {
     "latin": re.compile("[a-zà-ɏ]"),
     "cyrillic": re.compile("[Ѐ-ӿ]"),
@@ -22,19 +22,19 @@ _SCRIPTS = {
 }
 
 
-def words_of(text: str) -> Counter[str]:
+def count_words(text: str) -> Counter[str]:
     """Return the words of a text; of one that is written without spaces, its pairs of letters."""
-    plain = normal(text)
-    found = _WORD.findall(plain)[:_WORDS]
+    plain = normalize_text(text)
+    found = _WORD.findall(plain)[:_MAX_WORDS]
     if not is_unspaced(plain):
         return Counter(found)
     counted = Counter(word for word in found if not _RUN.search(word))
-    for run in _RUN.findall(plain)[:_WORDS]:
+    for run in _RUN.findall(plain)[:_MAX_WORDS]:
         counted.update(run[place : place + 2] for place in range(min(len(run), 400) - 1))
     return counted
 
 
-def script_of(text: str) -> str:
+def detect_script(text: str) -> str:
     """Return the script in which most of a text is written; kana for all that is Japanese."""
     sample = text[:8000].lower()
     counts = {name: len(pattern.findall(sample)) for name, pattern in _SCRIPTS.items()}
@@ -47,13 +47,13 @@ _Topic = tuple[frozenset[str], tuple[str, ...]]
 
 
 @cache
-def _topics() -> dict[str, _Topic]:
+def _load_topics() -> dict[str, _Topic]:
     """Return the words of each topic of spam: those to be found among words, those to be found in the text."""
     found: dict[str, _Topic] = {}
-    for topic, entry in table("spam").items():
+    for topic, entry in load_phrase_file("spam").items():
         if topic == "common":
             continue
-        words = [normal(word).strip() for word in entry["words"]]
+        words = [normalize_text(word).strip() for word in entry["words"]]
         single = frozenset(word for word in words if " " not in word and not _RUN.search(word))
         found[topic] = single, tuple(word for word in dict.fromkeys(words) if word not in single)
     return found
@@ -62,29 +62,29 @@ def _topics() -> dict[str, _Topic]:
 @cache
 def common_words() -> frozenset[str]:
     """Return words that are on any site."""
-    return frozenset(normal(word).strip() for word in table("spam")["common"]["words"])
+    return frozenset(normalize_text(word).strip() for word in load_phrase_file("spam")["common"]["words"])
 
 
-def spam_of(text: str) -> tuple[str, float, int]:
+def find_spam_topic(text: str) -> tuple[str, float, int]:
     """Return which topic of spam is most of a text, its share of the words, and how many different words it has."""
-    shares = _shares(text)
+    shares = _topic_shares(text)
     best = max(shares, key=lambda topic: shares[topic][0])
     return best, *shares[best]
 
 
-def share_of(text: str, topic: str) -> float:
+def topic_share(text: str, topic: str) -> float:
     """Return how much of a text is about a topic."""
-    return _shares(text)[topic][0]
+    return _topic_shares(text)[topic][0]
 
 
-def _shares(text: str) -> dict[str, tuple[float, int]]:
-    plain = normal(text)
-    words = Counter(re.findall(r"\w{2,}", plain)[:_WORDS])
+def _topic_shares(text: str) -> dict[str, tuple[float, int]]:
+    plain = normalize_text(text)
+    words = Counter(re.findall(r"\w{2,}", plain)[:_MAX_WORDS])
     total = sum(words.values()) or 1
     if is_unspaced(plain):
         total += sum(map(len, _RUN.findall(plain))) // 2
     shares = {}
-    for topic, (single, within) in _topics().items():
+    for topic, (single, within) in _load_topics().items():
         hits = [words[word] for word in single & words.keys()] + [plain.count(word) for word in within if word in plain]
         shares[topic] = sum(hits) / total, len(hits)
     return shares

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class VerdictKind(StrEnum):
     """Why a page that came with a good status is none."""
 
     SOFT_404 = "soft-404"
@@ -22,11 +22,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PageVerdict:
     """Why a page is rejected.
 
     reason: what was found, in words, for people; it may quote the page, with nothing in it but printable characters.
     """
 
-    kind: Kind
+    kind: VerdictKind
     reason: str

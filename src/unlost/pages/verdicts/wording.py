@@ -11,7 +11,7 @@ from importlib import resources
 from itertools import accumulate
 from typing import Any
 
-_GAP = 45  # letters that the `*` of a phrase may stand for: about six words
+_MAX_GAP = 45  # letters that the `*` of a phrase may stand for: about six words
 _NO_WORD = re.compile(r"[^\w\n]+|_+")
 _MARKS = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u3099\u309a\u093c]+")
 _PLAIN = str.maketrans({"\u0131": "i", "ł": "l", "ø": "o", "đ": "d", "\u0640": None})
@@ -19,7 +19,7 @@ _PLAIN = str.maketrans({"\u0131": "i", "ł": "l", "ø": "o", "đ": "d", "\u0640"
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
 
-def normal(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Return a text with its words in one spelling: no case, no accents, one space between them; lines are kept.
 
     >>> normal("Página  no encontrada!")
@@ -36,12 +36,12 @@ def is_unspaced(text: str) -> bool:
     return _UNSPACED.search(text) is not None
 
 
-def weight(text: str) -> int:
+def text_weight(text: str) -> int:
     """Return how much a text says, in letters of an alphabet: one that stands for a syllable or a word counts more."""
     return len(text) if text.isascii() else len(text) + 2 * sum(map(len, _UNSPACED.findall(text)))
 
 
-class Lines(list[str]):
+class NormalizedLines(list[str]):
     """Normal lines, each with a space at both ends, made ready for looking for many phrases."""
 
     @cached_property
@@ -55,7 +55,7 @@ class Lines(list[str]):
         return [*accumulate((len(line) + 1 for line in self), initial=-1)][1:]
 
     @cached_property
-    def starts(self) -> frozenset[str]:
+    def word_prefixes(self) -> frozenset[str]:
         """Their words, and the first four letters of them."""
         words = set(self.joined.split())
         return frozenset(words.union(word[:4] for word in words))
@@ -70,10 +70,10 @@ class Lines(list[str]):
 class Phrase:
     """A phrase: its parts, one behind the other with a few words between them."""
 
-    shown: str
+    text: str
     parts: tuple[str, ...]
 
-    def places(self, lines: Lines) -> Iterator[tuple[int, int, int]]:
+    def find_in(self, lines: NormalizedLines) -> Iterator[tuple[int, int, int]]:
         """Yield where it is: the number of the line, and where in `joined` it begins and ends."""
         text, first = lines.joined, self.parts[0]
         start = text.find(first)
@@ -81,7 +81,7 @@ class Phrase:
             line = bisect_right(lines.ends, start)
             end = start + len(first)
             for part in self.parts[1:]:
-                found = text.find(part, end - 1, min(end + _GAP + len(part), lines.ends[line]))
+                found = text.find(part, end - 1, min(end + _MAX_GAP + len(part), lines.ends[line]))
                 if found < 0:
                     break
                 end = found + len(part)
@@ -91,7 +91,7 @@ class Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PhraseMatches:
     """Phrases in lines.
 
     shares: of which lines, by number, a phrase is in, and how much of it is that phrase.
@@ -101,21 +101,21 @@ class Found:
 
     shares: dict[int, float]
     phrases: tuple[str, ...]
-    first: frozenset[int]
+    leading_lines: frozenset[int]
 
-    def best(self) -> float:
+    def max_share(self) -> float:
         """Return the largest share; 0.0 if nothing was found."""
         return max(self.shares.values(), default=0.0)
 
 
-class Phrases:
+class PhraseMatcher:
     """Phrases to look for."""
 
     def __init__(self, phrases: Iterable[str]) -> None:
         self._first: dict[str, list[Phrase]] = {}
         self._anywhere: list[Phrase] = []
         for shown in dict.fromkeys(phrases):
-            parts = [normal(part).strip() for part in shown.split("*")]
+            parts = [normalize_text(part).strip() for part in shown.split("*")]
             if is_unspaced(parts[0]):
                 self._anywhere.append(Phrase(shown, tuple(parts)))
                 continue
@@ -127,39 +127,39 @@ class Phrases:
 
         self._order = {start: number for number, start in enumerate(self._first)}
 
-    def within(self, lines: Lines) -> Found:
+    def find_in(self, lines: NormalizedLines) -> PhraseMatches:
         """Return which phrases are in which lines."""
         shares: dict[int, float] = {}
         phrases: dict[str, None] = {}
         first: set[int] = set()
         for phrase in self._candidates(lines):
-            for line, start, end in phrase.places(lines):
+            for line, start, end in phrase.find_in(lines):
                 size = len(lines[line])
                 shares[line] = max(min(1.0, (end - start) / max(1, size - 2)), shares.get(line, 0.0))
-                phrases[phrase.shown] = None
+                phrases[phrase.text] = None
                 if start <= lines.ends[line] - size + 1:
                     first.add(line)
-        return Found(shares, tuple(phrases), frozenset(first))
+        return PhraseMatches(shares, tuple(phrases), frozenset(first))
 
-    def _candidates(self, lines: Lines) -> Iterator[Phrase]:
+    def _candidates(self, lines: NormalizedLines) -> Iterator[Phrase]:
         """Yield the phrases that may be in lines, in the order in which they were given."""
-        for start in sorted(self._first.keys() & lines.starts, key=self._order.__getitem__):
+        for start in sorted(self._first.keys() & lines.word_prefixes, key=self._order.__getitem__):
             yield from self._first[start]
         if lines.is_unspaced:
             yield from self._anywhere
 
 
 @cache
-def table(name: str) -> dict[str, Any]:
+def load_phrase_file(name: str) -> dict[str, Any]:
     """Return a file of phrases."""
     file = resources.files("unlost.pages.verdicts") / "phrases" / f"{name}.toml"
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 @cache
-def phrases(name: str, section: str | None = None, key: str | None = None) -> Phrases:
+def load_phrases(name: str, section: str | None = None, key: str | None = None) -> PhraseMatcher:
     """Return the phrases of a file: of one section in all languages; or of one key in all sections."""
-    found = table(name)
+    found = load_phrase_file(name)
     if section is not None:
-        return Phrases(phrase for each in found[section].values() for phrase in each)
-    return Phrases(phrase for each in found.values() for phrase in each[key])
+        return PhraseMatcher(phrase for each in found[section].values() for phrase in each)
+    return PhraseMatcher(phrase for each in found.values() for phrase in each[key])

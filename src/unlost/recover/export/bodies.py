@@ -8,25 +8,25 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from unlost.archives.repository import StoredCopy
-from unlost.pages.banners import cleaned
+from unlost.archives.repository import FetchedCapture
+from unlost.pages.banners import remove_archive_toolbar
 from unlost.pages.redirect_stub import redirect_stub_target
-from unlost.pages.rewriting import rewrite
-from unlost.recover.export.links import PageLinks
-from unlost.recover.export.page_charset import self_told
-from unlost.recover.export.placing.true_type import GZIP, WITH_LINKS
+from unlost.pages.rewriting import rewrite_links
+from unlost.recover.export.links import PageLinkRewriter
+from unlost.recover.export.page_charset import declare_charset
+from unlost.recover.export.placing.true_type import GZIP_MAGIC, REWRITTEN_TYPES
 
-MAX_REWRITTEN = 32 << 20
+MAX_REWRITTEN_BYTES = 32 << 20
 """Bytes of a body that is rewritten, as `rewrite` has it. Longer ones are passed on as they are, piece by piece."""
 
-_MAX_UNPACKED = 64 << 20
-_MAX_STUB = 256 << 10  # bytes of a page that may be nothing but a redirect, with what an archive added
+_MAX_DECOMPRESSED_BYTES = 64 << 20
+_MAX_REDIRECT_PAGE_BYTES = 256 << 10  # bytes of a page that may be nothing but a redirect, with what an archive added
 _MAX_MEMBERS = 100  # of a gzipped body: servers make one, or a few
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 
 @dataclass(slots=True)
-class Made:
+class RenderedBody:
     """A body to write.
 
     charset: what it is written in, if the server told or it was written anew; None if nobody knows.
@@ -36,40 +36,40 @@ class Made:
 
     body: BinaryIO
     charset: str | None = None
-    changed: int = 0
-    left: int = 0
+    links_rewritten: int = 0
+    links_unchanged: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    done: list[str] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
 
 
-def told_charset(copy: StoredCopy) -> str | None:
+def declared_charset(copy: FetchedCapture) -> str | None:
     """Return what a server said that a body is written in; None if it said nothing."""
     found = _CHARSET.search(copy.header("content-type") or "")
     return found[1] if found else None
 
 
-def made(copy: StoredCopy, mime: str | None, links: PageLinks) -> Made:
+def render_body(copy: FetchedCapture, mime: str | None, links: PageLinkRewriter) -> RenderedBody:
     """Return the body of a copy with links that lead to files.
 
     mime: its true type. Only pages, style sheets and drawings are read into memory, and only up to 32 MiB.
     """
-    told = told_charset(copy)
-    if mime not in WITH_LINKS:
-        return Made(copy.body, told)
+    told = declared_charset(copy)
+    if mime not in REWRITTEN_TYPES:
+        return RenderedBody(copy.body, told)
     size = copy.body.seek(0, os.SEEK_END)
     copy.body.seek(0)
-    if size > MAX_REWRITTEN:
-        return Made(copy.body, told, done=["too-long"])
+    if size > MAX_REWRITTEN_BYTES:
+        return RenderedBody(copy.body, told, changes=["too-long"])
     body = before = copy.body.read()
-    result = Made(copy.body, told)
-    if body.startswith(GZIP):
-        body = _unpacked(body)
-        _note(result, "unpacked", body is not before)
+    result = RenderedBody(copy.body, told)
+    if body.startswith(GZIP_MAGIC):
+        body = _decompress(body)
+        _add_change(result, "unpacked", body is not before)
     if copy.capture.migrated:
-        clean = cleaned(body, copy.source or copy.capture.urim or "").body
-        _note(result, "cleaned", clean != body)
+        clean = remove_archive_toolbar(body, copy.source or copy.capture.urim or "").body
+        _add_change(result, "cleaned", clean != body)
         body = clean
-    new = rewrite(
+    new = rewrite_links(
         body,
         mime,
         copy.capture.uri,
@@ -78,27 +78,27 @@ def made(copy: StoredCopy, mime: str | None, links: PageLinks) -> Made:
         drop_base=True,
         drop_integrity=True,
         drop_csp=True,
-        replace_candidate=links.file_address,
+        replace_candidate=links.file_url,
         directory=links.directory,
-        page=links.address,
+        page=links.relative_url,
     )
-    links.count_known(new.groups)
-    result.changed, result.left, result.counts = new.changed, new.left, links.counts
-    _note(result, "transcoded", new.transcoded_from is not None)
-    _note(result, "too-long", new.cut)
+    links.add_cached_counts(new.groups)
+    result.links_rewritten, result.links_unchanged, result.counts = new.changed, new.skipped, links.counts
+    _add_change(result, "transcoded", new.transcoded_from is not None)
+    _add_change(result, "too-long", new.is_truncated)
     if new.transcoded_from is not None or told is not None:
         result.charset = new.charset or told
     body = new.body
     if new.transcoded_from is None:
-        body = self_told(new.body, mime, told)
-        _note(result, "charset", body is not new.body)
+        body = declare_charset(new.body, mime, told)
+        _add_change(result, "charset", body is not new.body)
     copy.body.seek(0)
     if body is not before:
         result.body = io.BytesIO(body)
     return result
 
 
-def stub_target(copy: StoredCopy, mime: str | None) -> str | None:
+def redirect_target(copy: FetchedCapture, mime: str | None) -> str | None:
     """Return the URL that a page redirects to if it is nothing but a redirect; None for anything else.
 
     mime: its true type. The body is read from its beginning, and is there again.
@@ -106,30 +106,30 @@ def stub_target(copy: StoredCopy, mime: str | None) -> str | None:
     if mime is None or "html" not in mime.lower() or copy.capture.status not in (None, 200):
         return None
     copy.body.seek(0)
-    body = copy.body.read(_MAX_STUB + 1)
+    body = copy.body.read(_MAX_REDIRECT_PAGE_BYTES + 1)
     copy.body.seek(0)
-    if len(body) > _MAX_STUB:
+    if len(body) > _MAX_REDIRECT_PAGE_BYTES:
         return None
     if copy.capture.migrated:
-        body = cleaned(body, copy.source or copy.capture.urim or "").body
-    return redirect_stub_target(body, mime, copy.capture.uri, told_charset(copy))
+        body = remove_archive_toolbar(body, copy.source or copy.capture.urim or "").body
+    return redirect_stub_target(body, mime, copy.capture.uri, declared_charset(copy))
 
 
-def _note(result: Made, what: str, is_so: bool) -> None:
+def _add_change(result: RenderedBody, what: str, is_so: bool) -> None:
     if is_so:
-        result.done.append(what)
+        result.changes.append(what)
 
 
-def _unpacked(body: bytes) -> bytes:
+def _decompress(body: bytes) -> bytes:
     """Return what a gzipped body holds, in all its members; itself if it is damaged, or holds too much."""
     found, rest = bytearray(), body
     for _ in range(_MAX_MEMBERS):
         unpacker = zlib.decompressobj(31)
         try:
-            found += unpacker.decompress(rest, _MAX_UNPACKED + 1 - len(found))
+            found += unpacker.decompress(rest, _MAX_DECOMPRESSED_BYTES + 1 - len(found))
         except zlib.error:
             return body
-        if not unpacker.eof or len(found) > _MAX_UNPACKED:
+        if not unpacker.eof or len(found) > _MAX_DECOMPRESSED_BYTES:
             return body
         rest = unpacker.unused_data
         if not rest:

@@ -9,21 +9,21 @@ from urllib.parse import urljoin
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.formats.warc_writing.folder import WarcFolder
-from unlost.recover.export.entry import Entry, EntrySpool
-from unlost.recover.export.placing.endings import ending_of
-from unlost.recover.export.placing.segments import parts_of
-from unlost.recover.export.placing.true_type import LOOK, true_type
-from unlost.recover.kept_copies import first_bytes
-from unlost.recover.plan import Plan
-from unlost.recover.record import Record
-from unlost.recover.state.reading import StateReading
+from unlost.recover.export.entry import ContentEntry, ContentSpool
+from unlost.recover.export.placing.endings import extension_of
+from unlost.recover.export.placing.segments import split_url_path
+from unlost.recover.export.placing.true_type import SNIFFED_BYTES, sniff_type
+from unlost.recover.kept_copies import read_first_bytes
+from unlost.recover.plan import RecoverOptions
+from unlost.recover.record import RecoveryRecord
+from unlost.recover.state.reading import StateReader
 
-WARCS = "warc"
+WARC_FOLDER = "warc"
 """The folder of a recovery with its archive files."""
 
 
 @dataclass(slots=True)
-class Contents:
+class ExportContents:
     """A recovery as it was when it was read.
 
     files: resources that have a body. redirects: the whole address that a resource leads to, by its name.
@@ -35,60 +35,60 @@ class Contents:
     """
 
     warcs: WarcFolder
-    files: EntrySpool
+    files: ContentSpool
     ignore_case: bool
-    plan: Plan | None
+    options: RecoverOptions | None
     redirects: dict[str, str] = field(default_factory=dict)
     redirect_uris: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    doubts: dict[str, str] = field(default_factory=dict)
+    doubtful_kinds: dict[str, str] = field(default_factory=dict)
     substitutes: list[tuple[str, str]] = field(default_factory=list)
 
 
-def nothing_recovered(recovery: Path) -> InputError:
+def nothing_recovered_error(recovery: Path) -> InputError:
     """Return what to raise for a recovery of which there is nothing to export."""
     return InputError(f"{recovery}: nothing was recovered so far: there is nothing to export")
 
 
-def nothing_readable(problems: Problems) -> InputError:
+def nothing_readable_error(problems: Problems) -> InputError:
     """Return what to raise for a recovery of which no copy can be read. problems: why not, at least one."""
     return InputError(f"nothing can be exported, first: {next(iter(problems.first.values()))}")
 
 
 @contextmanager
-def read_contents(folder: Path, on_copy: Callable[[], object] = lambda: None) -> Iterator[Contents]:
+def read_contents(folder: Path, on_capture: Callable[[], object] = lambda: None) -> Iterator[ExportContents]:
     """Give what a recovery has so far; it may be going on meanwhile.
 
     on_copy: is called for each copy whose beginning was looked at.
 
     Raises InputError for a folder that is no recovery, or has nothing yet; OSError.
     """
-    with EntrySpool() as spool:
-        with EntrySpool() as chosen:
+    with ContentSpool() as spool:
+        with ContentSpool() as chosen:
             # First all of the state, which may change when it is closed; then the files: what it knows is in them.
-            with StateReading(folder) as state:
-                contents = Contents(WarcFolder(folder / WARCS), spool, state.ignore_case, state.plan())
+            with StateReader(folder) as state:
+                contents = ExportContents(WarcFolder(folder / WARC_FOLDER), spool, state.ignore_case, state.options())
                 contents.aliases.update(state.aliases())
-                contents.doubts.update((each.name, each.kind) for each in state.doubtful())
+                contents.doubtful_kinds.update((each.name, each.kind) for each in state.doubtful())
                 contents.substitutes.extend(state.substitutes())
                 for name, record in state.records():
                     if not _is_redirect(record):
-                        chosen.add(Entry(name, record, None))
+                        chosen.add(ContentEntry(name, record, None))
                     else:
                         _add_redirect(contents, name, record)
             if not len(chosen):
-                raise nothing_recovered(folder)
+                raise nothing_recovered_error(folder)
             for entry in chosen:
-                spool.add(Entry(entry.name, entry.record, _type(contents, entry.record)))
-                on_copy()
+                spool.add(ContentEntry(entry.name, entry.record, _sniff_record_type(contents, entry.record)))
+                on_capture()
         yield contents
 
 
-def _is_redirect(record: Record) -> bool:
+def _is_redirect(record: RecoveryRecord) -> bool:
     return record.capture.status is not None and 300 <= record.capture.status < 400
 
 
-def _add_redirect(contents: Contents, name: str, record: Record) -> None:
+def _add_redirect(contents: ExportContents, name: str, record: RecoveryRecord) -> None:
     capture = record.capture
     try:
         target = urljoin(capture.uri, (capture.redirect or "").strip())
@@ -99,10 +99,10 @@ def _add_redirect(contents: Contents, name: str, record: Record) -> None:
         contents.redirect_uris[name] = capture.uri
 
 
-def _type(contents: Contents, record: Record) -> str | None:
-    ending = ending_of(parts_of(record.capture.uri)[0][-1])
+def _sniff_record_type(contents: ExportContents, record: RecoveryRecord) -> str | None:
+    ending = extension_of(split_url_path(record.capture.uri)[0][-1])
     try:
-        head = first_bytes(contents.warcs, record, LOOK)
+        head = read_first_bytes(contents.warcs, record, SNIFFED_BYTES)
     except InputError:
         head = b""  # whoever opens it will tell
-    return true_type(record.capture.mime, head, ending)
+    return sniff_type(record.capture.mime, head, ending)

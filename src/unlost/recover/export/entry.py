@@ -8,22 +8,22 @@ from types import TracebackType
 from typing import Self
 
 from unlost.formats.capture import Capture
-from unlost.recover.record import Record
+from unlost.recover.record import RecoveryRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ContentEntry:
     """A resource.
 
     name: as `naming` has it. record: of the copy that was chosen. mime: its true type; None if nobody knows.
     """
 
     name: str
-    record: Record
+    record: RecoveryRecord
     mime: str | None
 
 
-class EntrySpool:
+class ContentSpool:
     """Entries in a temporary file, which take no memory; in their order. Use it as a context manager.
 
     Raises OSError where the disk of temporary files is full.
@@ -45,7 +45,7 @@ class EntrySpool:
         """Return how many there are."""
         return self._count
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ContentEntry) -> None:
         """Keep one more."""
         record, capture = entry.record, entry.record.capture
         of_capture = (
@@ -59,11 +59,11 @@ class EntrySpool:
         self._file.write(json.dumps((entry.name, of_capture, of_record, entry.mime)) + "\n")
         self._count += 1
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[ContentEntry]:
         """Yield all of them; nothing may be added meanwhile."""
         self._file.seek(0)
         for line in self._file:
             name, of_capture, of_record, mime = json.loads(line)
             of_capture[-1] = None if of_capture[-1] is None else tuple(of_capture[-1])
             capture = Capture(*of_capture)
-            yield Entry(name, Record(capture, *of_record), mime)
+            yield ContentEntry(name, RecoveryRecord(capture, *of_record), mime)

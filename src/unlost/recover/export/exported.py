@@ -7,7 +7,7 @@ from unlost.formats.problems import Problems
 
 
 @dataclass(slots=True)
-class Exported:
+class ExportResult:
     """Numbers about an export.
 
     files, bytes: what was written of the site itself. redirects: resources that lead to another, and have no file.

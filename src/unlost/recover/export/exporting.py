@@ -12,27 +12,27 @@ from urllib.parse import urlsplit
 from unlost import dates
 from unlost.errors import DateError, InputError
 from unlost.formats.problems import Problem
-from unlost.pages.link import Use
-from unlost.recover.export.bodies import Made, made, stub_target, told_charset
-from unlost.recover.export.contents import Contents, nothing_readable, read_contents
-from unlost.recover.export.entry import Entry
-from unlost.recover.export.exported import Exported
-from unlost.recover.export.external import External
-from unlost.recover.export.links import SiteLinks
-from unlost.recover.export.manifest import MANIFEST, ManifestEntry, ManifestHeader, ManifestWriter, digest_of
-from unlost.recover.export.placed import Placed
-from unlost.recover.export.placing.style import Style
-from unlost.recover.export.site_map import Kind, SiteMap
-from unlost.recover.export.start_page import NAMES, FileList, start_page
-from unlost.recover.export.targets.target import Target
-from unlost.recover.kept_copies import open_copy
-from unlost.uri.naming import address_of
+from unlost.pages.link import LinkKind
+from unlost.recover.export.bodies import RenderedBody, render_body, redirect_target, declared_charset
+from unlost.recover.export.contents import ExportContents, nothing_readable_error, read_contents
+from unlost.recover.export.entry import ContentEntry
+from unlost.recover.export.exported import ExportResult
+from unlost.recover.export.external import ExternalLinks
+from unlost.recover.export.links import SiteLinkRewriter
+from unlost.recover.export.manifest import MANIFEST_NAME, ManifestEntry, ManifestHeader, ManifestWriter, body_digest
+from unlost.recover.export.placed import ExportedResource
+from unlost.recover.export.placing.style import PathStyle
+from unlost.recover.export.site_map import LinkTargetKind, LinkResolver
+from unlost.recover.export.start_page import START_PAGE_NAMES, StartPageFiles, render_start_page
+from unlost.recover.export.targets.target import ExportTarget
+from unlost.recover.kept_copies import open_capture
+from unlost.uri.naming import url_from_name
 
-_FIRST = "19960101000000"  # the date of files that are of no copy: always the same
+_FILE_DATETIME = "19960101000000"  # the date of files that are of no copy: always the same
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExportOptions:
     """How to export.
 
     rewrite: whether links lead to files; if not, all bytes are as they were, and names are what addresses are.
@@ -44,15 +44,15 @@ class Wanted:
 
     rewrite: bool = True
     windows: bool = False
-    external: External = External.KEEP
+    external: ExternalLinks = ExternalLinks.KEEP
     hosting: bool = False
     start_page: str | None = None
 
 
-class Listener:
+class ExportProgress:
     """Whoever wants to know how far it is: made to be overridden."""
 
-    def on_look(self) -> None:
+    def on_scanned(self) -> None:
         """Note that one more copy was looked at, before anything is written."""
 
     def on_total(self, files: int) -> None:
@@ -62,7 +62,9 @@ class Listener:
         """Note that one more was written."""
 
 
-def export_site(recovery: Path, target: Target, wanted: Wanted, listener: Listener | None = None) -> Exported:
+def export_site(
+    recovery: Path, target: ExportTarget, options: ExportOptions, progress: ExportProgress | None = None
+) -> ExportResult:
     """Write what a recovery has so far into a target that is open; it may be going on meanwhile.
 
     A copy that cannot be read is left out and told in `problems`, unless there is no other. Memory grows with the
@@ -71,70 +73,72 @@ def export_site(recovery: Path, target: Target, wanted: Wanted, listener: Listen
     Raises InputError for a folder that is no recovery, has nothing yet, or nothing that can be read, OSError where the
     target cannot be written.
     """
-    listener = listener or Listener()
-    with read_contents(recovery, listener.on_look) as contents:
-        listener.on_total(len(contents.files))
-        return _Export(contents, target, wanted).run(listener)
+    progress = progress or ExportProgress()
+    with read_contents(recovery, progress.on_scanned) as contents:
+        progress.on_total(len(contents.files))
+        return _Export(contents, target, options).run(progress)
 
 
 class _Export:
-    def __init__(self, contents: Contents, target: Target, wanted: Wanted) -> None:
+    def __init__(self, contents: ExportContents, target: ExportTarget, options: ExportOptions) -> None:
         self._contents = contents
         self._target = target
-        self._wanted = wanted
-        self._site = SiteMap(contents, Style(browsable=wanted.rewrite, windows=wanted.windows))
-        self._links = SiteLinks(self._site, wanted.external)
+        self._options = options
+        self._resolver = LinkResolver(contents, PathStyle(browsable=options.rewrite, windows=options.windows))
+        self._links = SiteLinkRewriter(self._resolver, options.external)
         self._manifest = ManifestWriter()
-        self._placed: list[Placed] = []
+        self._exported: list[ExportedResource] = []
         self._added: list[str] = []  # paths of files that are no part of the site
-        self._unread: set[str] = set()  # paths that stay without a file
-        self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
+        self._unreadable_paths: set[str] = set()  # paths that stay without a file
+        self._result = ExportResult(
+            renamed=dict(sorted(self._resolver.renamed.items())), redirects=len(contents.redirects)
+        )
 
-    def run(self, listener: Listener) -> Exported:
+    def run(self, listener: ExportProgress) -> ExportResult:
         for entry in self._contents.files:
             self._write(entry)
             listener.on_file()
-        if not self._done.files:
-            raise nothing_readable(self._done.problems)
-        if self._wanted.hosting:
+        if not self._result.files:
+            raise nothing_readable_error(self._result.problems)
+        if self._options.hosting:
             self._write_hosting()
-        plan = self._contents.plan
+        plan = self._contents.options
         if plan is not None:
-            start = self._site.destination(plan.url, Use.PAGE)
-            is_there = start.kind is Kind.FILE and start.path not in self._unread
-            self._done.start = start.path if is_there else None
-            if self._wanted.start_page is not None and self._done.start != NAMES[0]:
-                self._write_start_page(plan.url, self._wanted.start_page)
+            start = self._resolver.resolve(plan.url, LinkKind.PAGE)
+            is_there = start.kind is LinkTargetKind.FILE and start.path not in self._unreadable_paths
+            self._result.start = start.path if is_there else None
+            if self._options.start_page is not None and self._result.start != START_PAGE_NAMES[0]:
+                self._write_start_page(plan.url, self._options.start_page)
         self._write_manifest()
-        return self._done
+        return self._result
 
     def _write_start_page(self, url: str, language: str) -> None:
-        found = ((self._site.paths[each.name], each.mime) for each in self._contents.files)
-        files = FileList((path, mime) for path, mime in found if path not in self._unread)
-        path = self._site.free_path(NAMES)
-        content = start_page(url, self._done.start, files, language)
-        self._target.add(path, io.BytesIO(content), _FIRST)
+        found = ((self._resolver.paths[each.name], each.mime) for each in self._contents.files)
+        files = StartPageFiles((path, mime) for path, mime in found if path not in self._unreadable_paths)
+        path = self._resolver.free_path(START_PAGE_NAMES)
+        content = render_start_page(url, self._result.start, files, language)
+        self._target.add(path, io.BytesIO(content), _FILE_DATETIME)
         self._added.append(path)
-        self._done.start = self._done.start or path
+        self._result.start = self._result.start or path
 
-    def _write(self, entry: Entry) -> None:
-        record, path = entry.record, self._site.paths[entry.name]
+    def _write(self, entry: ContentEntry) -> None:
+        record, path = entry.record, self._resolver.paths[entry.name]
         try:
-            copy = open_copy(self._contents.warcs, record)
+            copy = open_capture(self._contents.warcs, record)
         except InputError as error:
-            self._done.problems.add(Problem("unreadable", record.file, None, record.offset, str(error)))
-            self._unread.add(path)
+            self._result.problems.add(Problem("unreadable", record.file, None, record.offset, str(error)))
+            self._unreadable_paths.add(path)
             return
         with copy.body:
-            digest, size = digest_of(copy.body)
-            target = stub_target(copy, entry.mime) if self._wanted.hosting else None
-            if self._wanted.rewrite:
-                result = made(copy, entry.mime, self._links.of_page(path, record.capture))
+            digest, size = body_digest(copy.body)
+            target = redirect_target(copy, entry.mime) if self._options.hosting else None
+            if self._options.rewrite:
+                result = render_body(copy, entry.mime, self._links.for_page(path, record.capture))
             else:
-                result = Made(copy.body, told_charset(copy))
-            self._done.bytes += _size(result.body)
-            file_digest, file_size = (digest, size) if result.body is copy.body else digest_of(result.body)
-            self._target.add(path, result.body, _moment(record.capture.datetime))
+                result = RenderedBody(copy.body, declared_charset(copy))
+            self._result.bytes += _body_size(result.body)
+            file_digest, file_size = (digest, size) if result.body is copy.body else body_digest(result.body)
+            self._target.add(path, result.body, _file_datetime(record.capture.datetime))
         capture = record.capture
         self._manifest.add(
             ManifestEntry(
@@ -147,73 +151,73 @@ class _Export:
                 size,
                 file_digest,
                 file_size,
-                self._contents.doubts.get(entry.name),
+                self._contents.doubtful_kinds.get(entry.name),
             )
         )
-        self._done.files += 1
+        self._result.files += 1
         self._count(result)
-        if self._wanted.hosting:
-            self._placed.append(Placed(record.capture.uri, path, entry.mime, result.charset, target))
+        if self._options.hosting:
+            self._exported.append(ExportedResource(record.capture.uri, path, entry.mime, result.charset, target))
 
-    def _count(self, result: Made) -> None:
-        links = self._done.links
-        links["rewritten"] += result.changed
-        links["left"] += result.left
+    def _count(self, result: RenderedBody) -> None:
+        links = self._result.links
+        links["rewritten"] += result.links_rewritten
+        links["left"] += result.links_unchanged
         links.update(result.counts)
-        self._done.changed.update(result.done)
+        self._result.changed.update(result.changes)
 
     def _write_hosting(self) -> None:
         from unlost.recover.export.hosting.files import hosting_files  # noqa: PLC0415
 
-        home = None if self._contents.plan is None else self._contents.plan.url
-        placed = [*map(self._with_target, self._placed), *self._redirected()]
-        files = hosting_files(placed, home=home, rewritten=self._wanted.rewrite)
+        home = None if self._contents.options is None else self._contents.options.url
+        placed = [*map(self._with_redirect_target, self._exported), *self._redirects()]
+        files = hosting_files(placed, home=home, rewritten=self._options.rewrite)
         for name, content in sorted(files.items()):
-            self._target.add(name, io.BytesIO(content), _FIRST)
-            self._done.hosting.append(name)
+            self._target.add(name, io.BytesIO(content), _FILE_DATETIME)
+            self._result.hosting.append(name)
             self._added.append(name)
 
     @cached_property
     def _uris(self) -> dict[str, str]:
         """The URL of each file, by its path."""
-        return {path: each.uri for each in self._placed if (path := each.path) is not None}
+        return {path: each.uri for each in self._exported if (path := each.path) is not None}
 
-    def _with_target(self, each: Placed) -> Placed:
+    def _with_redirect_target(self, each: ExportedResource) -> ExportedResource:
         """Return where a resource is, with the target of a stub as it is now; without it if that was not recovered."""
-        if each.to is None:
+        if each.redirect_target is None:
             return each
-        found = self._site.destination(each.to, Use.PAGE)
-        if found.kind is Kind.MISSING or found.path == each.path:
-            return replace(each, to=None)
-        return replace(each, to=self._uris.get(found.path or "", found.uri))
+        found = self._resolver.resolve(each.redirect_target, LinkKind.PAGE)
+        if found.kind is LinkTargetKind.MISSING or found.path == each.path:
+            return replace(each, redirect_target=None)
+        return replace(each, redirect_target=self._uris.get(found.path or "", found.uri))
 
     def _write_manifest(self) -> None:
-        home = None if self._contents.plan is None else urlsplit(self._contents.plan.url)
-        base = f"{home.scheme}://{home.netloc}/" if home is not None and self._wanted.rewrite else None
+        home = None if self._contents.options is None else urlsplit(self._contents.options.url)
+        base = f"{home.scheme}://{home.netloc}/" if home is not None and self._options.rewrite else None
         header = ManifestHeader(base, tuple(self._added), dict(self._contents.substitutes))
         with self._manifest.finish(header) as body:
-            self._target.add(MANIFEST, body, _FIRST)
+            self._target.add(MANIFEST_NAME, body, _FILE_DATETIME)
 
-    def _redirected(self) -> Iterator[Placed]:
+    def _redirects(self) -> Iterator[ExportedResource]:
         """Yield addresses that lead to others: redirects, and other spellings that links have."""
         contents = self._contents
         uris = self._uris
-        others = {alias: address_of(alias) for alias in contents.aliases if alias not in contents.redirects}
+        others = {alias: url_from_name(alias) for alias in contents.aliases if alias not in contents.redirects}
         for uri in (*contents.redirect_uris.values(), *others.values()):
-            found = self._site.destination(uri, Use.PAGE)
-            if found.kind is not Kind.MISSING:
-                yield Placed(uri, None, to=uris.get(found.path or "", found.uri))
+            found = self._resolver.resolve(uri, LinkKind.PAGE)
+            if found.kind is not LinkTargetKind.MISSING:
+                yield ExportedResource(uri, None, redirect_target=uris.get(found.path or "", found.uri))
 
 
-def _moment(datetime: str) -> str:
+def _file_datetime(datetime: str) -> str:
     """Return a date that files can have: archives list dates that are none."""
     try:
-        return dates.from_datetime(max(dates.to_datetime(datetime), dates.to_datetime(_FIRST)))
+        return dates.from_datetime(max(dates.to_datetime(datetime), dates.to_datetime(_FILE_DATETIME)))
     except DateError:
-        return _FIRST
+        return _FILE_DATETIME
 
 
-def _size(body: BinaryIO) -> int:
+def _body_size(body: BinaryIO) -> int:
     size = body.seek(0, os.SEEK_END)
     body.seek(0)
     return size

@@ -3,17 +3,17 @@
 import re
 from enum import StrEnum
 
-from unlost.pages.link import Use
+from unlost.pages.link import LinkKind
 
-NOTHING = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+EMPTY_IMAGE_URL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 """An address that leads to nothing, without asking anybody."""
 
-_MAX_ADDRESS = 8_000  # letters, as `rewrite` takes them
-_DEFAULT = "https://web.archive.org/web/"
-_COPY = re.compile(r"(https?://[^\s?#]{1,500}?/)\d{4,14}(?:[a-z]{2}_)?/(?=https?:/|[\w-]+\.)", re.ASCII)
+_MAX_URL = 8_000  # letters, as `rewrite` takes them
+_DEFAULT_REPLAY_PREFIX = "https://web.archive.org/web/"
+_URIM = re.compile(r"(https?://[^\s?#]{1,500}?/)\d{4,14}(?:[a-z]{2}_)?/(?=https?:/|[\w-]+\.)", re.ASCII)
 
 
-class External(StrEnum):
+class ExternalLinks(StrEnum):
     """What to do with them."""
 
     KEEP = "keep"
@@ -34,11 +34,11 @@ def replay_prefix(urim: str | None) -> str:
     >>> replay_prefix("https://archive.ph/Ab1cD")
     'https://web.archive.org/web/'
     """
-    found = _COPY.match(urim or "")
-    return found[1] if found and found[1].isascii() else _DEFAULT
+    found = _URIM.match(urim or "")
+    return found[1] if found and found[1].isascii() else _DEFAULT_REPLAY_PREFIX
 
 
-def outside_address(external: External, uri: str, use: Use, date: str, urim: str | None) -> str | None:
+def external_url(external: ExternalLinks, uri: str, use: LinkKind, date: str, urim: str | None) -> str | None:
     """Return what stands in the place of a link that leads away from the site; None if it stays as it is.
 
     date: of the page, 14 digits. urim: the address of its copy in the archive that it is from.
@@ -46,9 +46,9 @@ def outside_address(external: External, uri: str, use: Use, date: str, urim: str
     >>> outside_address(External.ARCHIVE, "http://b.example/", Use.PAGE, "20140102030405", None)
     'https://web.archive.org/web/20140102030405/http://b.example/'
     """
-    if external is External.NONE and use is Use.REQUISITE:
-        return NOTHING
-    if external is External.ARCHIVE:
+    if external is ExternalLinks.NONE and use is LinkKind.REQUISITE:
+        return EMPTY_IMAGE_URL
+    if external is ExternalLinks.ARCHIVE:
         found = f"{replay_prefix(urim)}{date}/{uri}"
-        return found if len(found) <= _MAX_ADDRESS else None
+        return found if len(found) <= _MAX_URL else None
     return None

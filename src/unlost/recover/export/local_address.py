@@ -6,7 +6,7 @@ from urllib.parse import quote
 _UNESCAPED = "/-._~!$()*+,=@"
 
 
-def address_of(path: str) -> str:
+def relative_url(path: str) -> str:
     """Return the address of a file, relative to the top of the export.
 
     It leads there from a disk and from a server: what has a meaning in addresses is escaped.
@@ -17,7 +17,7 @@ def address_of(path: str) -> str:
     return quote(path, safe=_UNESCAPED)
 
 
-def relative(address: str, page: str) -> str:
+def relative_to_page(url: str, page: str) -> str:
     """Return the address of a file, relative to that of a page; both as `address_of` has them.
 
     >>> relative("a/b/c.png", "a/d/e.html"), relative("a/c.png", "a/d.html"), relative("c.png", "a/b/d.html")
@@ -25,10 +25,10 @@ def relative(address: str, page: str) -> str:
     """
     folder = page[: page.rfind("/") + 1]
     if not folder:
-        return address
-    if address.startswith(folder):
-        return address[len(folder) :]
-    here, there = folder.split("/")[:-1], address.split("/")
+        return url
+    if url.startswith(folder):
+        return url[len(folder) :]
+    here, there = folder.split("/")[:-1], url.split("/")
     same = 0
     while same < min(len(here), len(there) - 1) and here[same] == there[same]:
         same += 1

@@ -21,7 +21,7 @@ from typing import BinaryIO
 from unlost.archives.bodies.body import new_body
 from unlost.errors import InputError
 
-MANIFEST = ".unlost-manifest.jsonl"
+MANIFEST_NAME = ".unlost-manifest.jsonl"
 """The name of the file, at the top of an export. No file of a site has it: names that begin with a dot are escaped."""
 
 _VERSION = 1
@@ -97,7 +97,7 @@ class ManifestWriter:
         return whole
 
 
-def digest_of(body: BinaryIO) -> tuple[str, int]:
+def body_digest(body: BinaryIO) -> tuple[str, int]:
     """Return the SHA-1 digest and the size of a body, which is left at its beginning."""
     hashed = hashlib.sha1(usedforsecurity=False)
     body.seek(0)

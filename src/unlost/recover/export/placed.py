@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class ExportedResource:
     """Where a resource is in an export.
 
     uri: its address, as it was. path: of its file, relative, with slashes and without escapes; None of a redirect.
@@ -16,4 +16,4 @@ class Placed:
     path: str | None
     mime: str | None = None
     charset: str | None = None
-    to: str | None = None
+    redirect_target: str | None = None

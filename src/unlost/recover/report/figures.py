@@ -4,23 +4,23 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from unlost.formats.media_types import UNKNOWN
-from unlost.pages.link import Use
-from unlost.recover.report.kinds import kind_of
-from unlost.recover.state.chosen import Chosen
-from unlost.recover.state.ended import Ended
-from unlost.recover.state.reading import StateReading
-from unlost.recover.state.resources import Standing
+from unlost.formats.media_types import UNKNOWN_TYPE
+from unlost.pages.link import LinkKind
+from unlost.recover.report.kinds import resource_kind
+from unlost.recover.state.chosen import ChosenCapture
+from unlost.recover.state.ended import FinishedResource
+from unlost.recover.state.reading import StateReader
+from unlost.recover.state.resources import ResourceStatus
 
-MOST_TYPES = 40
+MAX_TYPES = 40
 """Rows of media types: there are about so many that mean anything, and headers can have any."""
 
-_MOST_COUNTED = 5_000  # different types, before all others are counted as one
-_MOST_LETTERS = 80  # of a type
+_MAX_COUNTED_TYPES = 5_000  # different types, before all others are counted as one
+_MAX_TYPE_LENGTH = 80  # of a type
 
 
 @dataclass(slots=True)
-class Figures:
+class RecoveryStats:
     """Numbers of resources, unless something else is said.
 
     url: where the recovery began; None if it has not. queued: wanted, and not yet looked for; those that came back
@@ -48,26 +48,26 @@ class Figures:
     queued: int = 0
     listed: int = 0
     pages: list[int] = field(default_factory=lambda: [0, 0])
-    parts: list[int] = field(default_factory=lambda: [0, 0])
+    requisites: list[int] = field(default_factory=lambda: [0, 0])
     kinds: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     other_types: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     archives: Counter[str] = field(default_factory=Counter)
-    also: Counter[str] = field(default_factory=Counter)
+    also_listed: Counter[str] = field(default_factory=Counter)
     months: Counter[str] = field(default_factory=Counter)
     first: str | None = None
     last: str | None = None
-    begun: str | None = None
+    started: str | None = None
     ended: str | None = None
     rejected: Counter[str] = field(default_factory=Counter)
     rejected_by: Counter[str] = field(default_factory=Counter)
-    asked: dict[str, int] = field(default_factory=dict)
-    lists: list[tuple[str, str, str | None]] = field(default_factory=list)
-    trapped: dict[str, int] = field(default_factory=dict)
+    requests_by_archive: dict[str, int] = field(default_factory=dict)
+    listings: list[tuple[str, str, str | None]] = field(default_factory=list)
+    skipped_links: dict[str, int] = field(default_factory=dict)
     doubtful: int = 0
     substituted: int = 0
-    left_out: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
     captures: dict[str, int] = field(default_factory=dict)
     queries: dict[str, dict[str, int]] = field(default_factory=dict)
     other_host_lookups: int = 0
@@ -87,9 +87,9 @@ class Figures:
         """How many are linked, and no archive has them."""
         return self.reasons["not-held"]
 
-    def outcomes(self) -> list[tuple[str, int]]:
+    def count_outcomes(self) -> list[tuple[str, int]]:
         """Return how many resources ended how: each is counted once, but for those that are still queued."""
-        left_out = sum(self.left_out.values())
+        left_out = sum(self.skipped.values())
         return [
             ("recovered", self.recovered - self.doubtful - self.substituted),
             ("doubtful", self.doubtful),
@@ -102,37 +102,43 @@ class Figures:
     @property
     def requests(self) -> int:
         """How many requests were sent over all runs."""
-        return sum(self.asked.values())
+        return sum(self.requests_by_archive.values())
 
     def archive_ids(self) -> list[str]:
         """Return all archives that had to do with it, those first that gave most."""
-        every = {*self.archives, *self.also, *self.rejected_by, *self.asked, *(name for name, _, _ in self.lists)}
-        return sorted(every, key=lambda name: (-self.archives[name], -self.also[name], name))
+        every = {
+            *self.archives,
+            *self.also_listed,
+            *self.rejected_by,
+            *self.requests_by_archive,
+            *(name for name, _, _ in self.listings),
+        }
+        return sorted(every, key=lambda name: (-self.archives[name], -self.also_listed[name], name))
 
-    def most_types(self) -> tuple[list[tuple[str, int]], tuple[int, int]]:
+    def top_types(self) -> tuple[list[tuple[str, int]], tuple[int, int]]:
         """Return the most frequent media types, and how many others there are, and of how many resources."""
         ordered = sorted(self.types.items(), key=lambda each: (-each[1], each[0]))
-        rest = ordered[MOST_TYPES:]
-        return ordered[:MOST_TYPES], (len(rest), self.other_types + sum(count for _, count in rest))
+        rest = ordered[MAX_TYPES:]
+        return ordered[:MAX_TYPES], (len(rest), self.other_types + sum(count for _, count in rest))
 
-    def count(self, each: Ended) -> None:
+    def count(self, each: FinishedResource) -> None:
         """Count one that was recovered, or is missing."""
         chosen = each.chosen
         is_missing = chosen is None
-        (self.parts if each.use == Use.REQUISITE else self.pages)[is_missing] += 1
+        (self.requisites if each.link_kind == LinkKind.REQUISITE else self.pages)[is_missing] += 1
         if chosen is None:
             self.missing += 1
             self.reasons[each.reason or ""] += 1
         else:
             self.substituted += each.substitute is not None
-            self._count_copy(chosen)
-            self.also.update(name for name, _ in each.holders if name != chosen.archive)
+            self._count_capture(chosen)
+            self.also_listed.update(name for name, _ in each.holders if name != chosen.archive)
 
-    def _count_copy(self, chosen: Chosen) -> None:
+    def _count_capture(self, chosen: ChosenCapture) -> None:
         self.recovered += 1
-        self.kinds[kind_of(chosen.mime, chosen.status)] += 1
-        mime = (chosen.mime or UNKNOWN)[:_MOST_LETTERS]
-        if mime in self.types or len(self.types) < _MOST_COUNTED:
+        self.kinds[resource_kind(chosen.mime, chosen.status)] += 1
+        mime = (chosen.mime or UNKNOWN_TYPE)[:_MAX_TYPE_LENGTH]
+        if mime in self.types or len(self.types) < _MAX_COUNTED_TYPES:
             self.types[mime] += 1
         else:
             self.other_types += 1
@@ -140,29 +146,34 @@ class Figures:
         self.months[chosen.datetime[:6]] += 1
         self.first = min(self.first or chosen.datetime, chosen.datetime)
         self.last = max(self.last or chosen.datetime, chosen.datetime)
-        self.begun = min(self.begun or chosen.recovered, chosen.recovered)
+        self.started = min(self.started or chosen.recovered, chosen.recovered)
         self.ended = max(self.ended or chosen.recovered, chosen.recovered)
 
 
-def figures_of(state: StateReading, on_each: Callable[[Ended], object] | None = None) -> Figures:
+def collect_stats(state: StateReader, on_resource: Callable[[FinishedResource], object] | None = None) -> RecoveryStats:
     """Return the numbers of a recovery. on_each: is given every resource that was recovered or is missing, in order.
 
     Raises InputError, OSError.
     """
-    plan = state.plan()
-    found = Figures(url=plan.url if plan else None, asked=state.asked(), lists=state.lists(), trapped=state.trapped())
-    for each in state.ended():
+    plan = state.options()
+    found = RecoveryStats(
+        url=plan.url if plan else None,
+        requests_by_archive=state.requests_by_archive(),
+        listings=state.listing_outcomes(),
+        skipped_links=state.skipped_links(),
+    )
+    for each in state.finished_resources():
         found.count(each)
-        if on_each is not None:
-            on_each(each)
+        if on_resource is not None:
+            on_resource(each)
     for copy in state.rejected():
         found.rejected[copy.kind] += 1
         found.rejected_by[copy.archive or ""] += 1
         found.doubtful += copy.is_chosen
-    found.left_out = state.left_out_counts()
-    found.captures, found.queries = state.listed_captures(), state.single_queries()
+    found.skipped = state.count_skipped()
+    found.captures, found.queries = state.listed_captures(), state.query_outcomes()
     found.other_host_lookups = state.other_host_lookups
     counts = state.counts()
-    found.queued = counts.get(Standing.QUEUED.value, 0)
-    found.listed = counts.get(Standing.LISTED.value, 0)
+    found.queued = counts.get(ResourceStatus.QUEUED.value, 0)
+    found.listed = counts.get(ResourceStatus.LISTED.value, 0)
     return found

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Self
 
 from unlost.errors import InputError
-from unlost.formats.folders import made
-from unlost.formats.output import whole_files
-from unlost.recover.report.figures import Figures, figures_of
-from unlost.recover.report.objects import resource_object, summary_object
-from unlost.recover.report.page import report_page
-from unlost.recover.state.ended import Ended
-from unlost.recover.state.reading import StateReading
-from unlost.recover.summary import entry_of
+from unlost.formats.folders import ensure_directory
+from unlost.formats.output import atomic_files
+from unlost.recover.report.figures import RecoveryStats, collect_stats
+from unlost.recover.report.objects import resource_json, summary_json
+from unlost.recover.report.page import render_report_page
+from unlost.recover.state.ended import FinishedResource
+from unlost.recover.state.reading import StateReader
+from unlost.recover.summary import summary_row
 from unlost.shown.language import LANGUAGES
 
-FOLDER = "report"
+REPORT_FOLDER = "report"
 """Of a recovery: where its report is written."""
 
-Write = Callable[[bytes], object]
+LineWriter = Callable[[bytes], object]
 """Gets a line."""
 
 
@@ -29,69 +29,69 @@ Write = Callable[[bytes], object]
 class ReportFiles:
     """Where to write a page, lines with tabs, and objects; None where nobody wants them."""
 
-    page: Path | None = None
-    lines: Path | None = None
-    objects: Path | None = None
+    html: Path | None = None
+    tsv: Path | None = None
+    json: Path | None = None
 
     @classmethod
-    def into(cls, folder: Path | None, recovery: Path) -> Self:
+    def in_folder(cls, folder: Path | None, recovery: Path) -> Self:
         """Return the files of a folder; None for that of a recovery. Raises InputError if one is a link."""
-        place = recovery / FOLDER if folder is None else folder
+        place = recovery / REPORT_FOLDER if folder is None else folder
         if folder is None and place.is_symlink():
             raise InputError(f"{place}: a link, which is not followed: remove it, or give another folder by -o")
         files = cls(place / "index.html", place / "summary.tsv", place / "report.json")
-        for each in files.named():
+        for each in files.paths():
             if each.is_symlink():
                 raise InputError(f"{each}: a link, which is not followed: remove it, or give another folder by -o")
         return files
 
-    def named(self) -> list[Path]:
+    def paths(self) -> list[Path]:
         """Return those that are wanted."""
-        return [each for each in (self.page, self.lines, self.objects) if each is not None]
+        return [each for each in (self.html, self.tsv, self.json) if each is not None]
 
 
 def write_report(
-    state: StateReading,
+    state: StateReader,
     files: ReportFiles,
     *,
-    lines: Sequence[Write] = (),
-    objects: Sequence[Write] = (),
+    tsv_writers: Sequence[LineWriter] = (),
+    json_writers: Sequence[LineWriter] = (),
     language: str = LANGUAGES[0],
-) -> Figures:
+) -> RecoveryStats:
     """Read all resources once: write the files that are wanted, and return the numbers.
 
     lines, objects: who gets the lines with tabs, and the objects, beside the files. language: of the page; what is for
     programs has none. Raises InputError, OSError.
     """
     with ExitStack() as stack:
-        named = files.named()
+        named = files.paths()
         if named:
-            stack.enter_context(made(named[0].parent))
-        opened = dict(zip(named, stack.enter_context(whole_files(named)) if named else (), strict=True))
-        for_lines = [*lines, *([opened[files.lines].write] if files.lines else [])]
-        for_objects = [*objects, *([opened[files.objects].write] if files.objects else [])]
-        told: list[Callable[[Ended], object]] = []
+            stack.enter_context(ensure_directory(named[0].parent))
+        opened = dict(zip(named, stack.enter_context(atomic_files(named)) if named else (), strict=True))
+        for_lines = [*tsv_writers, *([opened[files.tsv].write] if files.tsv else [])]
+        for_objects = [*json_writers, *([opened[files.json].write] if files.json else [])]
+        told: list[Callable[[FinishedResource], object]] = []
         if for_lines:
-            told.append(lambda each: _to_all(for_lines, _line(each)))
+            told.append(lambda each: _write_all(for_lines, _tsv_line(each)))
         if for_objects:
-            told.append(lambda each: _to_all(for_objects, _object(resource_object(each))))
-        figures = figures_of(state, lambda each: [tell(each) for tell in told])
-        _to_all(for_objects, _object(summary_object(figures)))
-        if files.page is not None:
-            page = report_page(state, figures, has_files=files.lines is not None, language=language)
-            opened[files.page].write(page.encode())
-        state.check()
+            told.append(lambda each: _write_all(for_objects, _json_line(resource_json(each))))
+        figures = collect_stats(state, lambda each: [tell(each) for tell in told])
+        _write_all(for_objects, _json_line(summary_json(figures)))
+        if files.html is not None:
+            page = render_report_page(state, figures, has_files=files.tsv is not None, language=language)
+            opened[files.html].write(page.encode())
+        state.check_unchanged()
     return figures
 
 
-def _to_all(writes: Sequence[Write], text: bytes) -> None:
+def _write_all(writes: Sequence[LineWriter], text: bytes) -> None:
     for write in writes:
         write(text)
 
 
-def _line(ended: Ended) -> bytes:
-    return entry_of(ended).line().encode("utf-8", "surrogateescape") + b"\n"
+def _tsv_line(ended: FinishedResource) -> bytes:
+    return summary_row(ended).to_tsv().encode("utf-8", "surrogateescape") + b"\n"
 
 
-def _object(found: dict[str, object]) -> bytes:
+def _json_line(found: dict[str, object]) -> bytes:
     return dumps(found).encode() + b"\n"

@@ -1,9 +1,9 @@
 """What a copy is, in a word that everybody knows."""
 
-from unlost.formats.media_types import UNKNOWN, format_of, group_of, is_document
+from unlost.formats.media_types import UNKNOWN_TYPE, format_of, group_of, is_document
 
 REDIRECTS = "redirects"
-ORDER = (
+RESOURCE_KINDS = (
     "pages",
     "images",
     "style sheets",
@@ -20,10 +20,10 @@ ORDER = (
 
 _FONTS = frozenset({"application/vnd.ms-fontobject", "application/x-font-ttf", "application/x-font-woff"})
 _BY_FORMAT = {"javascript": "scripts", "text/css": "style sheets", "text/plain": "plain text"}
-_DATA = frozenset({"xml", "json", "feed", "text/csv"})
+_DATA_FORMATS = frozenset({"xml", "json", "feed", "text/csv"})
 
 
-def kind_of(mime: str | None, status: int | None) -> str:
+def resource_kind(mime: str | None, status: int | None) -> str:
     """Return the kind of a copy by its media type and its status.
 
     >>> kind_of("text/html", 200), kind_of("text/html", 301), kind_of("application/pdf", 200), kind_of(None, None)
@@ -31,7 +31,7 @@ def kind_of(mime: str | None, status: int | None) -> str:
     """
     if status is not None and 300 <= status < 400:
         return REDIRECTS
-    told = mime or UNKNOWN
+    told = mime or UNKNOWN_TYPE
     group = group_of(told)
     if group != "other":
         return "pages" if group == "HTML" else group
@@ -42,4 +42,4 @@ def kind_of(mime: str | None, status: int | None) -> str:
     if told.startswith(("audio/", "video/")):
         return "sound and video"
     spelled = format_of(told)
-    return "feeds and data" if spelled in _DATA else _BY_FORMAT.get(spelled, "other")
+    return "feeds and data" if spelled in _DATA_FORMATS else _BY_FORMAT.get(spelled, "other")

@@ -7,24 +7,31 @@ from itertools import islice
 
 import jinja2
 
-from unlost.recover.report.figures import Figures
-from unlost.recover.report.kinds import ORDER
-from unlost.recover.report.retelling import report_strings, retold
-from unlost.recover.report.timeline import bars, describe, drawing
-from unlost.recover.report.wording import INCOMPLETE, day, headline, list_words, outcome_word, remarks
-from unlost.recover.state.gaps import FAILED
-from unlost.recover.state.reading import StateReading
+from unlost.recover.report.figures import RecoveryStats
+from unlost.recover.report.kinds import RESOURCE_KINDS
+from unlost.recover.report.retelling import report_strings, translate_message
+from unlost.recover.report.timeline import timeline_bars, describe_timeline, render_timeline
+from unlost.recover.report.wording import (
+    INCOMPLETE_LISTING_OUTCOMES,
+    format_day,
+    report_headline,
+    listing_text,
+    outcome_text,
+    report_remarks,
+)
+from unlost.recover.state.gaps import FAILED_REASON
+from unlost.recover.state.reading import StateReader
 from unlost.shown.language import LANGUAGES
-from unlost.shown.page import templates
+from unlost.shown.page import make_template_environment
 
-MOST_LISTED = 500
+MAX_LISTED_RESOURCES = 500
 """How many resources a list of the page has; a page of more is slow to open, and nobody reads it."""
 
-_MOST_BESIDE = 5  # links or copies that are named for each
+_MAX_DETAILS = 5  # links or copies that are named for each
 
 
 @dataclass(frozen=True, slots=True)
-class PageOptions:
+class ReportPageOptions:
     """How a report page is rendered.
 
     has_files: whether `summary.tsv` and `report.json` are next to the page. language: one of `LANGUAGES`.
@@ -35,88 +42,92 @@ class PageOptions:
     has_files: bool = False
     language: str = LANGUAGES[0]
     names: Mapping[str, str] = field(default_factory=dict)
-    back: str | None = None
+    back_url: str | None = None
     lists_all: bool = False
 
 
-def report_page(state: StateReading, figures: Figures, *, has_files: bool, language: str = LANGUAGES[0]) -> str:
+def render_report_page(
+    state: StateReader, stats: RecoveryStats, *, has_files: bool, language: str = LANGUAGES[0]
+) -> str:
     """Return the page: HTML with everything in it, the same for the same state. Everything in it is escaped.
 
     figures: of this very state. has_files: whether `summary.tsv` and `report.json` stand beside the page. language: one
     of `LANGUAGES`. Raises InputError, OSError.
     """
-    return "".join(render_report(state, figures, PageOptions(has_files=has_files, language=language)))
+    return "".join(render_report(state, stats, ReportPageOptions(has_files=has_files, language=language)))
 
 
-def render_report(state: StateReading, figures: Figures, options: PageOptions) -> Iterator[str]:
+def render_report(state: StateReader, stats: RecoveryStats, options: ReportPageOptions) -> Iterator[str]:
     """Yield the page in pieces, as `report_page` returns it, in memory that does not grow with the lists.
 
     Raises InputError, OSError.
     """
     t = report_strings(options.language)
-    found = bars(figures.months)
-    failed = figures.reasons[FAILED]
-    most = None if options.lists_all else MOST_LISTED
-    types, (other_types, of_other_types) = figures.most_types()
-    uses = ((t("head.pages_row"), *figures.pages), (t("head.parts_row"), *figures.parts))
+    found = timeline_bars(stats.months)
+    failed = stats.reasons[FAILED_REASON]
+    most = None if options.lists_all else MAX_LISTED_RESOURCES
+    types, (other_types, of_other_types) = stats.top_types()
+    uses = ((t("head.pages_row"), *stats.pages), (t("head.parts_row"), *stats.requisites))
     incomplete = [
-        (name, list_words(figures, name, t), message if message and outcome != "unsupported" else "")
-        for name, outcome, message in figures.lists
-        if outcome in INCOMPLETE
+        (name, listing_text(stats, name, t), message if message and outcome != "unsupported" else "")
+        for name, outcome, message in stats.listings
+        if outcome in INCOMPLETE_LISTING_OUTCOMES
     ]
 
     return (
-        _templates()
+        _jinja_environment()
         .get_template("report.html")
         .stream(
             t=t,
             language=t.language,
-            figures=figures,
+            figures=stats,
             has_files=options.has_files,
-            back=options.back,
+            back=options.back_url,
             name_of=lambda name: options.names.get(name, name),
-            word=partial(outcome_word, figures, t),
+            word=partial(outcome_text, stats, t),
             most=most,
-            headline=headline(figures, t),
-            remarks=remarks(figures, t),
+            headline=report_headline(stats, t),
+            remarks=report_remarks(stats, t),
             uses=[row for row in uses if any(row[1:])],
-            kinds=[(t.word("kind", kind), figures.kinds[kind]) for kind in ORDER if figures.kinds[kind]],
+            kinds=[(t.word("kind", kind), stats.kinds[kind]) for kind in RESOURCE_KINDS if stats.kinds[kind]],
             types=types,
             other_types=other_types,
             of_other_types=of_other_types,
-            archives=[(name, list_words(figures, name, t)) for name in figures.archive_ids()],
+            archives=[(name, listing_text(stats, name, t)) for name in stats.archive_ids()],
             incomplete=incomplete,
             bars=found,
-            drawing=drawing(found, t),
-            described=describe(found, t),
+            drawing=render_timeline(found, t),
+            described=describe_timeline(found, t),
             reasons=[
-                (outcome_word(figures, t, "reason", each), count)
-                for each, count in figures.reasons.most_common()
-                if each != FAILED
+                (outcome_text(stats, t, "reason", each), count)
+                for each, count in stats.reasons.most_common()
+                if each != FAILED_REASON
             ],
-            missing=state.most_missed(most or -1, _MOST_BESIDE, is_failed=False),
-            missing_in_all=figures.missing - failed,
-            failed=state.most_missed(most or -1, _MOST_BESIDE, is_failed=True),
+            missing=state.most_linked_missing(most or -1, _MAX_DETAILS, is_failed=False),
+            missing_in_all=stats.missing - failed,
+            failed=state.most_linked_missing(most or -1, _MAX_DETAILS, is_failed=True),
             failed_in_all=failed,
-            verdicts=[(t.word("verdict", each), count) for each, count in figures.rejected.most_common()],
+            verdicts=[(t.word("verdict", each), count) for each, count in stats.rejected.most_common()],
             rejected=islice(state.rejected(), most),
-            rejected_in_all=figures.rejected.total(),
-            retold=lambda text: retold(text, t),
+            rejected_in_all=stats.rejected.total(),
+            retold=lambda text: translate_message(text, t),
             outcomes=[
-                (outcome_word(figures, t, "outcome", each), count) for each, count in figures.outcomes() if count
+                (outcome_text(stats, t, "outcome", each), count) for each, count in stats.count_outcomes() if count
             ],
             doubtful=islice(state.doubtful(), most),
-            left_out=islice(((uri, why) for uri, why in state.left_out() if why), most),
-            left_out_in_all=sum(count for why, count in figures.left_out.items() if why),
-            left_out_reasons=[(t.word("left_out", why), count) for why, count in figures.left_out.items() if why],
-            unlinked=islice((uri for uri, why in state.left_out() if not why), most),
-            unlinked_in_all=figures.left_out.get("", 0),
-            recovered=((each.uri, each.chosen) for each in state.ended() if each.chosen) if options.lists_all else None,
+            left_out=islice(((uri, why) for uri, why in state.skipped_urls() if why), most),
+            left_out_in_all=sum(count for why, count in stats.skipped.items() if why),
+            left_out_reasons=[(t.word("left_out", why), count) for why, count in stats.skipped.items() if why],
+            unlinked=islice((uri for uri, why in state.skipped_urls() if not why), most),
+            unlinked_in_all=stats.skipped.get("", 0),
+            recovered=((each.uri, each.chosen) for each in state.finished_resources() if each.chosen)
+            if options.lists_all
+            else None,
         )
     )
 
 
-def _templates() -> jinja2.Environment:
-    made = templates("unlost.recover.report")
-    made.filters["day"] = day
+def _jinja_environment() -> jinja2.Environment:
+    made = make_template_environment("unlost.recover.report")
+    made.filters["day"] = format_day
     return made

@@ -4,22 +4,22 @@ import re
 from functools import cache
 from string import Formatter
 
-from unlost.shown.catalogue import Strings, texts_of
+from unlost.shown.catalogue import Translations, load_texts
 from unlost.shown.language import LANGUAGES
 
 PACKAGE = "unlost.recover.report"
 """Where the texts of reports are."""
 
-_LONGEST = 2_000  # characters of what is looked at; what is longer we did not write
+_MAX_MESSAGE_LENGTH = 2_000  # characters of what is looked at; what is longer we did not write
 _VALUES = {"quote": '".*"', "topic": "[a-z]+", "script": "[a-z]+", "number": "[0-9][0-9,]{0,15}"}
 
 
-def report_strings(language: str) -> Strings:
+def report_strings(language: str) -> Translations:
     """Return the texts of reports in a language."""
-    return Strings.of(language, PACKAGE)
+    return Translations.load(language, PACKAGE)
 
 
-def retold(text: str, t: Strings) -> str | None:
+def translate_message(text: str, t: Translations) -> str | None:
     """Return what somebody wrote into a state, in the language of `t`; None if it is none of what we write.
 
     >>> retold('it says "for sale"', report_strings("de")), retold("HTTP 503", report_strings("de"))
@@ -28,12 +28,12 @@ def retold(text: str, t: Strings) -> str | None:
     if t.language == LANGUAGES[0]:
         return text
     for name, pattern in _patterns():
-        if len(text) <= _LONGEST and (found := pattern.fullmatch(text)):
-            return t(name, **{value: _value(value, said, t) for value, said in found.groupdict().items()})
+        if len(text) <= _MAX_MESSAGE_LENGTH and (found := pattern.fullmatch(text)):
+            return t(name, **{value: _translate_value(value, said, t) for value, said in found.groupdict().items()})
     return None
 
 
-def _value(name: str, said: str, t: Strings) -> str:
+def _translate_value(name: str, said: str, t: Translations) -> str:
     if name == "number":
         return t.number(int(said.replace(",", "")))
     return t.word(name, said) if name in ("topic", "script") else said
@@ -41,7 +41,7 @@ def _value(name: str, said: str, t: Strings) -> str:
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    texts = texts_of(LANGUAGES[0], PACKAGE)
+    texts = load_texts(LANGUAGES[0], PACKAGE)
     return [(name, _pattern(text)) for name, text in texts.items() if name.startswith("said.")]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from unlost import uri as addresses
 from unlost.formats.capture import Capture
-from unlost.recover.state.file import StateFile
-from unlost.state_file import storable, text_of
+from unlost.recover.state.file import RecoveryStateFile
+from unlost.state_file import encode_text, decode_text
 
 
-class Outcome(StrEnum):
+class CaptureOutcome(StrEnum):
     """What came of asking for a capture."""
 
     STORED = "stored"
@@ -22,58 +22,61 @@ class Outcome(StrEnum):
     """It is listed, and not there after all."""
     EXCLUDED = "excluded"
     """The archive does not show it."""
-    PUT_OFF = "put-off"
+    DEFERRED = "put-off"
     """The archive said to wait when it was asked for: it is asked for once more. Some say so of what is damaged."""
     FAILED = "failed"
     """It may be there another time: the next run asks again."""
-    AGAIN = "again"
+    RETRY = "again"
     """It failed in an earlier run, and was not asked for in this one yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class CaptureRow:
     """A capture that an archive lists. outcome: None if it was not asked for yet."""
 
     id: int
     capture: Capture
-    outcome: Outcome | None
+    outcome: CaptureOutcome | None
 
 
-_FIELDS = (
+_CAPTURE_FIELDS = (
     "archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, revisit_uri, "
     "revisit_datetime, filename, offset, skip"
 )
-_MARKS = ", ".join("?" * (_FIELDS.count(",") + 2))
-_ADD = f"INSERT OR IGNORE INTO capture (resource, {_FIELDS}) VALUES ({_MARKS})"  # noqa: S608  no text of others in it
-_OF = f"SELECT id, outcome, {_FIELDS} FROM capture WHERE resource = ? ORDER BY id"  # noqa: S608
+_PLACEHOLDERS = ", ".join("?" * (_CAPTURE_FIELDS.count(",") + 2))
+_INSERT_CAPTURE = f"INSERT OR IGNORE INTO capture (resource, {_CAPTURE_FIELDS}) VALUES ({_PLACEHOLDERS})"  # noqa: S608  no text of others in it
+_SELECT_CAPTURES = f"SELECT id, outcome, {_CAPTURE_FIELDS} FROM capture WHERE resource = ? ORDER BY id"  # noqa: S608
 
 
 # As `naming` leaves them out of names.
 _SESSION_ID = re.compile(r"(?:[?&]|;)(?:jsessionid|phpsessid|sid|aspsessionid\w*)=[0-9a-z]{20,32}", re.IGNORECASE)
 
 
-class Captures:
+class CaptureTable:
     """The tables of captures, and of pages that archives were asked for one by one."""
 
-    def __init__(self, file: StateFile) -> None:
+    def __init__(self, file: RecoveryStateFile) -> None:
         self._file = file
-        self._run = file.connection.execute
+        self._execute = file.connection.execute
 
     def add(self, found: Iterable[tuple[int, Capture]]) -> int:
         """Keep captures of resources; return how many were not known before."""
         self._file.begin()
         return max(
-            0, self._file.connection.executemany(_ADD, [_row(number, capture) for number, capture in found]).rowcount
+            0,
+            self._file.connection.executemany(
+                _INSERT_CAPTURE, [_capture_values(number, capture) for number, capture in found]
+            ).rowcount,
         )
 
-    def of(self, resource: int) -> list[Listed]:
+    def of_resource(self, resource: int) -> list[CaptureRow]:
         """Return all captures of a resource, in the order in which they were listed."""
-        return [_listed(row) for row in self._run(_OF, (resource,))]
+        return [_capture_row(row) for row in self._execute(_SELECT_CAPTURES, (resource,))]
 
-    def tried(self, number: int, outcome: Outcome) -> None:
+    def set_outcome(self, number: int, outcome: CaptureOutcome) -> None:
         """Say what came of asking for a capture."""
         self._file.begin()
-        self._run("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
+        self._execute("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
 
     def digests(self, resources: Collection[int]) -> dict[int, set[str]]:
         """Return the digests of successful captures of resources, by their ids.
@@ -82,77 +85,77 @@ class Captures:
         """
         found: dict[int, set[str]] = {number: set() for number in resources}
         for number in resources:
-            rows = self._run(
+            rows = self._execute(
                 "SELECT DISTINCT CASE WHEN instr(digest, ':') THEN digest ELSE archive || ' ' || digest END "
                 "FROM capture WHERE resource = ? AND digest IS NOT NULL AND coalesce(status, 200) BETWEEN 200 AND 299",
                 (number,),
             )
-            found[number].update(str(text_of(digest)) for (digest,) in rows)
+            found[number].update(str(decode_text(digest)) for (digest,) in rows)
         return found
 
     def count_session_ids(self) -> int:
         """Return how many listed URLs have a session id: they are captures of the URL without it."""
-        rows = self._run("SELECT DISTINCT uri FROM capture WHERE uri LIKE '%sid=%' OR uri LIKE '%sessionid%'")
-        return sum(_SESSION_ID.search(str(text_of(uri))) is not None for (uri,) in rows)
+        rows = self._execute("SELECT DISTINCT uri FROM capture WHERE uri LIKE '%sid=%' OR uri LIKE '%sessionid%'")
+        return sum(_SESSION_ID.search(str(decode_text(uri))) is not None for (uri,) in rows)
 
     def is_distinctive(self, digests: Collection[str], resources: Collection[int]) -> bool:
         """Return whether one of some digests is of captures of these resources alone."""
         marks = ", ".join("?" * len(resources))
         sql = f"SELECT 1 FROM capture WHERE digest = ? AND resource NOT IN ({marks}) LIMIT 1"  # noqa: S608
-        return any(self._run(sql, (storable(digest), *resources)).fetchone() is None for digest in digests)
+        return any(self._execute(sql, (encode_text(digest), *resources)).fetchone() is None for digest in digests)
 
-    def archives(self) -> set[str]:
+    def archives_with_captures(self) -> set[str]:
         """Return the archives that hold anything of the site."""
-        return {str(archive) for (archive,) in self._run("SELECT DISTINCT archive FROM capture")}
+        return {str(archive) for (archive,) in self._execute("SELECT DISTINCT archive FROM capture")}
 
-    def forget_stored(self, resource: int, kept: Collection[tuple[str | None, str]]) -> None:
+    def reset_stored(self, resource: int, stored: Collection[tuple[str | None, str]]) -> None:
         """Forget that captures of a resource were stored, but for those of these archives and dates."""
         self._file.begin()
-        for each in self.of(resource):
+        for each in self.of_resource(resource):
             if (
-                each.outcome in (Outcome.STORED, Outcome.REJECTED)
-                and (each.capture.archive, each.capture.datetime) not in kept
+                each.outcome in (CaptureOutcome.STORED, CaptureOutcome.REJECTED)
+                and (each.capture.archive, each.capture.datetime) not in stored
             ):
-                self._run("UPDATE capture SET outcome = NULL WHERE id = ?", (each.id,))
+                self._execute("UPDATE capture SET outcome = NULL WHERE id = ?", (each.id,))
 
-    def ask_again(self) -> Sequence[int]:
+    def reset_failed(self) -> Sequence[int]:
         """Forget which captures and lists of single pages failed; return the resources that these are of."""
         self._file.begin()
         failed = {
-            number for (number,) in self._run("SELECT resource FROM capture WHERE outcome IN ('failed', 'again')")
+            number for (number,) in self._execute("SELECT resource FROM capture WHERE outcome IN ('failed', 'again')")
         }
-        failed |= {number for (number,) in self._run("SELECT resource FROM asked WHERE outcome = 'failed'")}
-        self._run("UPDATE capture SET outcome = 'again' WHERE outcome = 'failed'")
-        self._run("DELETE FROM asked WHERE outcome = 'failed'")
+        failed |= {number for (number,) in self._execute("SELECT resource FROM asked WHERE outcome = 'failed'")}
+        self._execute("UPDATE capture SET outcome = 'again' WHERE outcome = 'failed'")
+        self._execute("DELETE FROM asked WHERE outcome = 'failed'")
         return sorted(failed)
 
-    def forget_asked(self) -> None:
+    def clear_queries(self) -> None:
         """Forget all lists of single pages, so that archives are asked for them again."""
         self._file.begin()
-        self._run("DELETE FROM asked")
+        self._execute("DELETE FROM asked")
 
-    def asked(self, resource: int) -> dict[str, str]:
+    def query_outcomes(self, resource: int) -> dict[str, str]:
         """Return the archives that were asked for a list of this very page, and what came of it."""
-        return dict(self._run("SELECT archive, outcome FROM asked WHERE resource = ?", (resource,)))
+        return dict(self._execute("SELECT archive, outcome FROM asked WHERE resource = ?", (resource,)))
 
-    def note_asked(self, resource: int, archive: str, outcome: str) -> None:
+    def set_query_outcome(self, resource: int, archive: str, outcome: str) -> None:
         """Say that an archive was asked for a list of a page: `done`, `excluded` or `failed`."""
         self._file.begin()
-        self._run("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", (resource, archive, outcome))
+        self._execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", (resource, archive, outcome))
 
 
-def _row(resource: int, capture: Capture) -> tuple[object, ...]:
+def _capture_values(resource: int, capture: Capture) -> tuple[object, ...]:
     of = capture.revisit_of or (None, None)
-    return tuple(storable(value) for value in (
+    return tuple(encode_text(value) for value in (
         resource, capture.archive, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
         capture.length, capture.redirect, capture.urim, capture.migrated, capture.revisit, *of, capture.filename,
         capture.offset, capture.skip,
     ))  # fmt: skip
 
 
-def _listed(row: tuple[Any, ...]) -> Listed:
+def _capture_row(row: tuple[Any, ...]) -> CaptureRow:
     if bytes in set(map(type, row)):
-        row = tuple(map(text_of, row))
+        row = tuple(map(decode_text, row))
     number, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = (
         row
     )
@@ -162,4 +165,4 @@ def _listed(row: tuple[Any, ...]) -> Listed:
         None if migrated is None else bool(migrated), bool(revisit),
         None if of_uri is None else (of_uri, of_datetime), filename, offset, skip,
     )  # fmt: skip
-    return Listed(number, capture, None if outcome is None else Outcome(outcome))
+    return CaptureRow(number, capture, None if outcome is None else CaptureOutcome(outcome))

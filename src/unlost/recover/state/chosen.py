@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from unlost import dates
 from unlost.errors import DateError
 from unlost.formats.capture import Capture
-from unlost.recover.record import Record
-from unlost.state_file import text_of
+from unlost.recover.record import RecoveryRecord
+from unlost.state_file import decode_text
 
-_DIGITS = 14
+_DATE_LENGTH = 14
 
 
-class OddError(Exception):
+class InvalidRecordError(Exception):
     """A record that is not as a recovery writes it. uri: of its resource."""
 
     def __init__(self, uri: str) -> None:
@@ -23,7 +23,7 @@ class OddError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenCapture:
     """The copy that a recovery chose for a resource.
 
     name: as the state has it. uri, datetime, status, mime, migrated: of the copy. digest: of its body as it is kept.
@@ -46,25 +46,27 @@ class Chosen:
     recovered: str
 
 
-def chosen_of(name: object, uri: str, file: object, offset: object, data: str) -> Chosen:
+def parse_chosen(name: object, uri: str, file: object, offset: object, data: str) -> ChosenCapture:
     """Return a copy as a state has it, of which nothing is believed. Raises OddError."""
-    with _odd(uri):
+    with _raise_invalid_record(uri):
         values = json.loads(data)
-        chosen = _chosen(name, values["capture"], file, offset, values["recovered"])
+        chosen = _chosen_capture(name, values["capture"], file, offset, values["recovered"])
         dates.to_datetime(chosen.recovered)
         return chosen
 
 
-def record_of(name: str, listed_digest: object, file: object, offset: object, size: object, data: str) -> Record:
+def parse_record(
+    name: str, listed_digest: object, file: object, offset: object, size: object, data: str
+) -> RecoveryRecord:
     """Return the whole record of a copy in the same way; its capture has no key. Raises OddError."""
-    with _odd(name):
+    with _raise_invalid_record(name):
         values = json.loads(data)
         capture = values["capture"]
-        chosen = _chosen(name, capture, file, offset, values["recovered"])
+        chosen = _chosen_capture(name, capture, file, offset, values["recovered"])
         if not isinstance(size, int):
             raise TypeError
         length, revisited = capture.get("length"), capture.get("revisit_of")
-        return Record(
+        return RecoveryRecord(
             Capture(
                 chosen.uri,
                 None,
@@ -80,7 +82,7 @@ def record_of(name: str, listed_digest: object, file: object, offset: object, si
                 revisit=chosen.is_revisit,
                 revisit_of=None if revisited is None else (_text(revisited[0]), _text(revisited[1])),
             ),
-            _text_or_none(text_of(listed_digest)),
+            _text_or_none(decode_text(listed_digest)),
             _text_or_none(values.get("source")),
             _text_or_none(values.get("truncated")),
             chosen.recovered,
@@ -91,21 +93,23 @@ def record_of(name: str, listed_digest: object, file: object, offset: object, si
 
 
 @contextmanager
-def _odd(uri: str) -> Iterator[None]:
+def _raise_invalid_record(uri: str) -> Iterator[None]:
     """Turn whatever is wrong with a record into an OddError."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, DateError):
-        raise OddError(uri) from None
+        raise InvalidRecordError(uri) from None
 
 
-def _chosen(name: object, capture: dict[str, object], file: object, offset: object, recovered: object) -> Chosen:
+def _chosen_capture(
+    name: object, capture: dict[str, object], file: object, offset: object, recovered: object
+) -> ChosenCapture:
     """Raise what `_odd` turns into an OddError for what is none."""
     status, migrated = capture.get("status"), capture.get("migrated")
     if not isinstance(status, int | None) or not isinstance(migrated, bool | None) or not isinstance(offset, int):
         raise TypeError
     mime, digest, archive, urim = (_text_or_none(capture.get(each)) for each in ("mime", "digest", "archive", "urim"))
-    return Chosen(
+    return ChosenCapture(
         _text(name), _text(capture["uri"]), _date(capture["datetime"]), status, mime, migrated, digest, _text(file),
         offset, bool(capture.get("revisit")), archive, urim, _date(recovered),
     )  # fmt: skip
@@ -113,13 +117,13 @@ def _chosen(name: object, capture: dict[str, object], file: object, offset: obje
 
 def check_date(value: object, uri: str) -> None:
     """Raise OddError for what is no moment of any calendar. uri: of its resource."""
-    with _odd(uri):
+    with _raise_invalid_record(uri):
         dates.to_datetime(_text(value))
 
 
 def _date(value: object) -> str:
     text = _text(value)
-    if len(text) != _DIGITS or not text.isascii() or not text.isdigit():
+    if len(text) != _DATE_LENGTH or not text.isascii() or not text.isdigit():
         raise ValueError(text)
     return text
 

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from unlost.recover.state.chosen import Chosen, check_date, chosen_of
-from unlost.state_file import certain_text
+from unlost.recover.state.chosen import ChosenCapture, check_date, parse_chosen
+from unlost.state_file import require_text
 
-WAS_RECOVERED = (
+IS_RECOVERED = (
     "resource.standing != 'listed' AND resource.changed IS NOT NULL AND resource.reason IS NULL "
     "AND resource.record IS NOT NULL"
 )
 """Of a row of the table of resources: whether it is recovered, or was before it was put back into the queue."""
 
-_ENDED = """
+_FINISHED = """
 SELECT resource.id, resource.name, resource.uri, resource.use, resource.standing = 'missing', resource.reason,
     resource.changed, record.file, record.offset, record.data, other.uri, {doubt}
 FROM resource LEFT JOIN substitute ON resource.standing = 'substituted' AND substitute.resource = resource.id
@@ -23,13 +23,13 @@ LEFT JOIN record ON record.id = coalesce(other.record, resource.record)
 WHERE resource.standing = 'missing' OR ({recovered})
     OR (resource.standing = 'substituted' AND other.record IS NOT NULL) ORDER BY resource.id
 """
-_DOUBT = "(SELECT kind FROM rejected WHERE rejected.record = record.id)"
+_DOUBTFUL_KIND = "(SELECT kind FROM rejected WHERE rejected.record = record.id)"
 # In the order of the index of captures, so that nothing has to be sorted.
 _HOLDERS = "SELECT resource, archive, max(datetime) FROM capture GROUP BY resource, archive ORDER BY resource, archive"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FinishedResource:
     """A resource that was recovered, or is missing.
 
     uri: as somebody spelled it. use: as `unlost.pages.link.Use` has it. chosen: the copy; None if it is missing.
@@ -40,24 +40,24 @@ class Ended:
     """
 
     uri: str
-    use: str
-    when: str
+    link_kind: str
+    finished_at: str
     reason: str | None
-    chosen: Chosen | None
+    chosen: ChosenCapture | None
     holders: tuple[tuple[str, str], ...]
     substitute: str | None = None
-    doubt: str | None = None
+    doubtful_kind: str | None = None
 
 
-def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
+def finished_resources(connection: sqlite3.Connection) -> Iterator[FinishedResource]:
     """Yield them in the order in which they were found, in bounded memory.
 
     Raises OddError, ValueError for what is no text, sqlite3.Error.
     """
-    groups = groupby(connection.execute(_HOLDERS), _resource)
+    groups = groupby(connection.execute(_HOLDERS), _resource_id)
     group = next(groups, None)
     has_verdicts = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rejected'").fetchone()
-    sql = _ENDED.format(doubt=_DOUBT if has_verdicts else "NULL", recovered=WAS_RECOVERED)
+    sql = _FINISHED.format(doubt=_DOUBTFUL_KIND if has_verdicts else "NULL", recovered=IS_RECOVERED)
     for number, name, uri, use, is_missing, reason, changed, file, offset, data, other, doubt in connection.execute(
         sql
     ):
@@ -65,20 +65,22 @@ def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
             group = next(groups, None)
         is_held = group is not None and group[0] == number
         holders = tuple(_holder(*each) for each in group[1]) if group and is_held else ()
-        copy = None if is_missing else chosen_of(name, uri, file, offset, data)
+        copy = None if is_missing else parse_chosen(name, uri, file, offset, data)
         if is_missing:
             check_date(changed, uri)
-        why = None if reason is None or not is_missing else certain_text(reason)
-        by = None if other is None else certain_text(other)
-        kind = None if doubt is None or is_missing else certain_text(doubt)
-        yield Ended(certain_text(uri), certain_text(use), certain_text(changed or ""), why, copy, holders, by, kind)
+        why = None if reason is None or not is_missing else require_text(reason)
+        by = None if other is None else require_text(other)
+        kind = None if doubt is None or is_missing else require_text(doubt)
+        yield FinishedResource(
+            require_text(uri), require_text(use), require_text(changed or ""), why, copy, holders, by, kind
+        )
 
 
-def _resource(row: tuple[object, ...]) -> int:
+def _resource_id(row: tuple[object, ...]) -> int:
     if not isinstance(row[0], int):
         raise ValueError("no number")  # noqa: TRY004  as for what is no text
     return row[0]
 
 
 def _holder(_: int, archive: object, last: object) -> tuple[str, str]:
-    return certain_text(archive), certain_text(last)
+    return require_text(archive), require_text(last)

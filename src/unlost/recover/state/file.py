@@ -8,11 +8,11 @@ from pathlib import Path
 from unlost import state_file
 from unlost.errors import InputError
 
-VERSION = 3
+SCHEMA_VERSION = 3
 """Of the tables. Older files are migrated when they are opened: version 1 had neither rejected captures nor candidates,
 version 2 no substitutes and no captures that are doubtful or empty."""
 
-_WHAT = "a recovery"
+_DESCRIPTION = "a recovery"
 _SCHEMA = """
 CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE listing (
@@ -57,49 +57,49 @@ CREATE TABLE candidate (
 CREATE INDEX candidate_folded ON candidate (folded);
 """
 # Numbers of `choice.Worth`: two were put in between, for captures that are doubtful, and for those that are empty.
-_WORTH = "CASE worth WHEN 5 THEN 7 WHEN 6 THEN 8 WHEN 7 THEN {empty} WHEN 8 THEN 10 WHEN 9 THEN 11 ELSE worth END"
+_QUALITY = "CASE worth WHEN 5 THEN 7 WHEN 6 THEN 8 WHEN 7 THEN {empty} WHEN 8 THEN 10 WHEN 9 THEN 11 ELSE worth END"
 _EMPTY = """CASE WHEN coalesce(json_extract(data, '$.capture.status'), 200) IN (204, 205, 304)
     OR json_extract(data, '$.truncated') IS NOT NULL THEN 9 ELSE 6 END"""
-SUBSTITUTES = "CREATE {kind} substitute (resource INTEGER PRIMARY KEY, other INTEGER NOT NULL)"
+SUBSTITUTE_TABLE = "CREATE {kind} substitute (resource INTEGER PRIMARY KEY, other INTEGER NOT NULL)"
 """The table of resources in whose place another is shown that differs only in its query. kind: `TABLE`, or a
 `TEMP TABLE` for files from before."""
-_NEW_SINCE_2 = SUBSTITUTES.format(kind="TABLE") + ";"
+_NEW_SINCE_2 = SUBSTITUTE_TABLE.format(kind="TABLE") + ";"
 _SINCE_2 = f"""{_NEW_SINCE_2}
-UPDATE record SET worth = {_WORTH.format(empty=_EMPTY)};
-UPDATE rejected SET worth = {_WORTH.format(empty=6)};
+UPDATE record SET worth = {_QUALITY.format(empty=_EMPTY)};
+UPDATE rejected SET worth = {_QUALITY.format(empty=6)};
 UPDATE resource SET record = (
     SELECT record.id FROM record WHERE record.resource = resource.id ORDER BY record.worth, record.id LIMIT 1
 ) WHERE standing = 'missing' AND record IS NOT NULL;
 """  # noqa: S608  no text of others in it
 
 
-class StateFile(state_file.StateFile):
+class RecoveryStateFile(state_file.StateFile):
     """The state of a recovery in a folder. Raises as any StateFile does."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, _WHAT, _prepare)
+        super().__init__(folder, _DESCRIPTION, _prepare_schema)
 
 
 @contextmanager
-def explained(file: Path) -> Iterator[None]:
+def explain_sqlite_errors(file: Path) -> Iterator[None]:
     """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk."""
-    with state_file.explained(file, _WHAT):
+    with state_file.translate_sqlite_errors(file, _DESCRIPTION):
         yield
 
 
 def check_tables(connection: sqlite3.Connection, file: Path) -> None:
     """Raise InputError for a file in which anything runs that somebody else wrote: views, triggers."""
-    state_file.check_tables(connection, file, _WHAT)
+    state_file.reject_views_and_triggers(connection, file, _DESCRIPTION)
 
 
-def _prepare(connection: sqlite3.Connection, file: Path) -> None:
+def _prepare_schema(connection: sqlite3.Connection, file: Path) -> None:
     check_tables(connection, file)
-    found = state_file.version_of(connection)
+    found = state_file.schema_version(connection)
     if found is None:
-        state_file.change_tables(connection, _SCHEMA + _SINCE_1 + _NEW_SINCE_2, VERSION)
+        state_file.migrate_schema(connection, _SCHEMA + _SINCE_1 + _NEW_SINCE_2, SCHEMA_VERSION)
     elif found == 1:
-        state_file.change_tables(connection, _SINCE_1 + _SINCE_2, VERSION)
+        state_file.migrate_schema(connection, _SINCE_1 + _SINCE_2, SCHEMA_VERSION)
     elif found == 2:
-        state_file.change_tables(connection, _SINCE_2, VERSION)
-    elif found != VERSION:
-        raise InputError(f"{file}: expected the state of a recovery in version {VERSION}, found {found}")
+        state_file.migrate_schema(connection, _SINCE_2, SCHEMA_VERSION)
+    elif found != SCHEMA_VERSION:
+        raise InputError(f"{file}: expected the state of a recovery in version {SCHEMA_VERSION}, found {found}")

@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unlost.recover.state.ended import WAS_RECOVERED
-from unlost.state_file import certain_text, text_of
+from unlost.recover.state.ended import IS_RECOVERED
+from unlost.state_file import require_text, decode_text
 
 _DATE = "json_extract(record.data, '$.capture.datetime')"
 _LINKED = f"""
@@ -13,9 +13,9 @@ SELECT name, uri, use, hops, standing = 'missing', (SELECT count(*) FROM link WH
     SELECT min({_DATE}) FROM link JOIN resource AS source ON source.id = link.source
     JOIN record ON record.id = source.record WHERE link.target = resource.id
 )
-FROM resource WHERE standing = 'missing' OR ({WAS_RECOVERED}) ORDER BY resource.id
+FROM resource WHERE standing = 'missing' OR ({IS_RECOVERED}) ORDER BY resource.id
 """  # noqa: S608  no text of others in it
-_LAST = f"SELECT max({_DATE}) FROM resource JOIN record ON record.id = resource.record"  # noqa: S608
+_LAST_CAPTURE = f"SELECT max({_DATE}) FROM resource JOIN record ON record.id = resource.record"  # noqa: S608
 _YEARS = """
 WITH seen AS (SELECT DISTINCT resource, substr(datetime, 1, 4) AS year FROM capture),
 born AS (SELECT resource, min(year) AS year FROM seen GROUP BY resource)
@@ -25,7 +25,7 @@ GROUP BY seen.year ORDER BY seen.year
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class LinkedResource:
     """A resource that was recovered, or is missing.
 
     name, uri, use: as in `Ended`. hops: links from a beginning. links: how many resources of the site link to it.
@@ -34,29 +34,29 @@ class Linked:
 
     name: str
     uri: str
-    use: str
+    link_kind: str
     hops: int
     is_recovered: bool
     links: int
     since: str | None
 
 
-def linked(connection: sqlite3.Connection) -> Iterator[Linked]:
+def linked_resources(connection: sqlite3.Connection) -> Iterator[LinkedResource]:
     """Yield them in the order in which they were found. Raises ValueError for what is no text, sqlite3.Error."""
     for name, uri, use, hops, is_missing, links, since in connection.execute(_LINKED):
         if not isinstance(hops, int):
             raise ValueError(hops)  # noqa: TRY004  as for what is no text
-        yield Linked(
-            certain_text(name), certain_text(uri), certain_text(use), hops, not is_missing, links, text_of(since)
+        yield LinkedResource(
+            require_text(name), require_text(uri), require_text(use), hops, not is_missing, links, decode_text(since)
         )
 
 
-def last_copy(connection: sqlite3.Connection) -> str | None:
+def last_capture_datetime(connection: sqlite3.Connection) -> str | None:
     """Return the date of the newest copy that was chosen, 14 digits; None if there is none."""
-    found = text_of(connection.execute(_LAST).fetchone()[0])
+    found = decode_text(connection.execute(_LAST_CAPTURE).fetchone()[0])
     return found if isinstance(found, str) else None
 
 
-def births(connection: sqlite3.Connection) -> list[tuple[int, int]]:
+def captures_by_year(connection: sqlite3.Connection) -> list[tuple[int, int]]:
     """Return for each year how many resources archives list, and how many of them for the first time."""
     return [(int(count), int(new or 0)) for count, new in connection.execute(_YEARS)]

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from unlost.recover.state.file import StateFile
+from unlost.recover.state.file import RecoveryStateFile
 
 
-class Listed(StrEnum):
+class ListingStatus(StrEnum):
     """What came of a lister query."""
 
     DONE = "done"
-    CUT = "cut"
+    TRUNCATED = "cut"
     """It ended at a cap: the archive may hold more."""
     UNSUPPORTED = "unsupported"
     """The archive has no such list, and may hold anything."""
@@ -23,7 +23,7 @@ class Listed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListingRow:
     """One lister query, over all its pages.
 
     captures: how many were listed that had not been listed before.
@@ -32,30 +32,30 @@ class Listing:
 
     archive: str
     prefix: str
-    outcome: Listed
+    outcome: ListingStatus
     captures: int
     message: str | None = None
     until: float | None = None
 
 
-class Listings:
+class ListingTable:
     """The table of lister queries."""
 
-    def __init__(self, file: StateFile) -> None:
+    def __init__(self, file: RecoveryStateFile) -> None:
         self._file = file
 
-    def note(self, listing: Listing) -> None:
+    def store(self, listing: ListingRow) -> None:
         """Keep what came of one, in the place of what came of it before."""
         self._file.begin()
         row = (listing.archive, listing.prefix, listing.outcome.value, listing.captures, listing.message, listing.until)
         self._file.connection.execute("INSERT OR REPLACE INTO listing VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def all(self) -> list[Listing]:
+    def all(self) -> list[ListingRow]:
         """Return all of them."""
         rows = self._file.connection.execute("SELECT archive, prefix, outcome, captures, message, until FROM listing")
-        return [Listing(archive, prefix, Listed(outcome), *more) for archive, prefix, outcome, *more in rows]
+        return [ListingRow(archive, prefix, ListingStatus(outcome), *more) for archive, prefix, outcome, *more in rows]
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Forget all, so that they are asked for again; captures that were listed are kept."""
         self._file.begin()
         self._file.connection.execute("DELETE FROM listing")

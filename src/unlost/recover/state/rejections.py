@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unlost.recover.state.file import StateFile
+from unlost.recover.state.file import RecoveryStateFile
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class RejectionRow:
     """A record that was rejected.
 
     record, resource: their ids. kind: as `unlost.pages.verdicts.Kind` has it. reason: in words.
@@ -19,31 +19,31 @@ class Rejection:
     reason: str
 
 
-class Rejections:
+class RejectionTable:
     """The table of rejected records."""
 
-    def __init__(self, file: StateFile) -> None:
+    def __init__(self, file: RecoveryStateFile) -> None:
         self._file = file
-        self._run = file.connection.execute
+        self._execute = file.connection.execute
 
-    def add(self, record: int, worth: int, kind: str, reason: str) -> None:
+    def add(self, record: int, quality: int, kind: str, reason: str) -> None:
         """Keep why a record was rejected. worth: what it would be good for else."""
         self._file.begin()
-        self._run("INSERT OR REPLACE INTO rejected VALUES (?, ?, ?, ?)", (record, worth, kind, reason))
+        self._execute("INSERT OR REPLACE INTO rejected VALUES (?, ?, ?, ?)", (record, quality, kind, reason))
 
-    def all(self) -> Iterator[Rejection]:
+    def all(self) -> Iterator[RejectionRow]:
         """Yield all whose records are still there, in the order in which they came."""
         sql = """SELECT record.id, record.resource, rejected.kind, rejected.reason
             FROM rejected JOIN record ON record.id = rejected.record ORDER BY record.id"""
-        for row in self._run(sql).fetchall():
-            yield Rejection(*row)
+        for row in self._execute(sql).fetchall():
+            yield RejectionRow(*row)
 
-    def set_worth(self, worth: int) -> list[int]:
+    def set_quality(self, quality: int) -> list[int]:
         """Give all rejected records another worth; return the resources that have such a record of another one."""
         sql = """SELECT DISTINCT record.resource FROM rejected JOIN record ON record.id = rejected.record
             WHERE record.worth != ? ORDER BY record.resource"""
-        resources = [int(number) for (number,) in self._run(sql, (worth,))]
+        resources = [int(number) for (number,) in self._execute(sql, (quality,))]
         if resources:
             self._file.begin()
-            self._run("UPDATE record SET worth = ? WHERE id IN (SELECT record FROM rejected)", (worth,))
+            self._execute("UPDATE record SET worth = ? WHERE id IN (SELECT record FROM rejected)", (quality,))
         return resources

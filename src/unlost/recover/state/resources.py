@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, islice
 
-from unlost.pages.link import Use
-from unlost.recover.state.file import StateFile
+from unlost.pages.link import LinkKind
+from unlost.recover.state.file import RecoveryStateFile
 from unlost.uri import naming
 
 
-class Standing(StrEnum):
+class ResourceStatus(StrEnum):
     """What has become of a resource."""
 
     LISTED = "listed"
@@ -23,7 +23,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class RecoveryResource:
     """A page, or a part of one.
 
     name: its identity, as `naming` has it. uri: an address of it, as somebody spelled it.
@@ -38,10 +38,10 @@ class Resource:
     id: int
     name: str
     uri: str
-    use: Use
-    standing: Standing
+    link_kind: LinkKind
+    status: ResourceStatus
     hops: int
-    near: str | None
+    page_datetime: str | None
     record: int | None
     changed: str | None
     was_recovered: bool
@@ -49,14 +49,14 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class NewResource:
     """What somebody wants: an address, and the place that it has among others, as in Resource."""
 
     name: str
     uri: str
-    use: Use
+    link_kind: LinkKind
     hops: int
-    near: str | None = None
+    page_datetime: str | None = None
 
 
 UNASSIGNED = ""
@@ -64,25 +64,25 @@ UNASSIGNED = ""
 
 _WAS_RECOVERED = "changed IS NOT NULL AND reason IS NULL"
 _COLUMNS = f"id, name, uri, use, standing, hops, near, record, changed, {_WAS_RECOVERED}, uses > 0"
-_AT_ONCE = 400  # names that are looked up together
-_ROWS_AT_ONCE = 10_000  # SQLite remembers the rows of one statement in memory until it ends
-_LAST = 1 << 40  # more than any rank
-_REST = 1 << 39  # more than any rank of what links point to
+_BATCH_SIZE = 400  # names that are looked up together
+_MAX_ROWS_PER_STATEMENT = 10_000  # SQLite remembers the rows of one statement in memory until it ends
+_LAST_RANK = 1 << 40  # more than any rank
+_LISTED_RANK = 1 << 39  # more than any rank of what links point to
 
 # The lower, the sooner: what is near a beginning, and among that what many pages use. The parts of a page come before
 # the next pages do, so that a recovery cut short is a site that can be looked at.
 _RANK = """32 * {hops} + CASE {use} WHEN 'requisite' THEN 8 WHEN 'list' THEN 4 ELSE 0 END
 - CASE WHEN {uses} < 2 THEN 0 WHEN {uses} < 4 THEN 4 WHEN {uses} < 8 THEN 8 WHEN {uses} < 32 THEN 12 ELSE 16 END"""
-_NEW = _RANK.format(hops="?2", use="?3", uses="1")
-_AGAIN = _RANK.format(hops="min(hops, ?2)", use="min(use, ?3)", uses="(uses + 1)")
+_NEW_RANK = _RANK.format(hops="?2", use="?3", uses="1")
+_UPDATED_RANK = _RANK.format(hops="min(hops, ?2)", use="min(use, ?3)", uses="(uses + 1)")
 # By the alphabet, `list` comes before `page` and `page` before `requisite`: what leads on is the stronger use. What was
 # only listed has had no place among others so far.
-_USE = f"""
+_ENQUEUE = f"""
 UPDATE resource SET
     hops = CASE WHEN standing = 'listed' OR uses = 0 THEN ?2 ELSE min(hops, ?2) END,
     use = CASE WHEN standing = 'listed' OR uses = 0 THEN ?3 ELSE min(use, ?3) END,
     near = coalesce(near, ?4), uses = uses + 1,
-    rank = CASE WHEN standing = 'listed' OR uses = 0 THEN {_NEW} ELSE {_AGAIN} END,
+    rank = CASE WHEN standing = 'listed' OR uses = 0 THEN {_NEW_RANK} ELSE {_UPDATED_RANK} END,
     reason = CASE standing WHEN 'listed' THEN NULL ELSE reason END,
     standing = CASE standing WHEN 'listed' THEN 'queued' ELSE standing END
 WHERE id = ?1
@@ -91,15 +91,15 @@ _ADD = """INSERT OR IGNORE INTO resource (name, folded, uri, use, hops, standing
 VALUES (?, ?, ?, ?, ?, 'listed', '')"""
 
 
-class Resources:
+class RecoveryResourceTable:
     """The tables of resources, aliases and links."""
 
-    def __init__(self, file: StateFile) -> None:
+    def __init__(self, file: RecoveryStateFile) -> None:
         self._file = file
-        self._run = file.connection.execute
-        self._run_many = file.connection.executemany
+        self._execute = file.connection.execute
+        self._execute_many = file.connection.executemany
 
-    def want(self, wanted: Sequence[Wanted], source: int | None = None) -> list[int]:
+    def enqueue(self, wanted: Sequence[NewResource], source: int | None = None) -> list[int]:
         """Put resources into the queue, or note that they are used once more; return their ids, in order.
 
         source: the resource that has the links; what it links to twice is used once.
@@ -107,57 +107,59 @@ class Resources:
         that somebody has, is taken for that one, and remembered so.
         """
         self._file.begin()
-        known = self.ids({each.name for each in wanted})
+        known = self.find_ids({each.name for each in wanted})
         for each in wanted:
             if each.name not in known:
-                known[each.name] = self._reconciled(each.name) or self._added(each)
-        before = self._targets(source) if source is not None else set()
+                known[each.name] = self._find_alias_target(each.name) or self._insert(each)
+        before = self._linked_ids(source) if source is not None else set()
         fresh = {known[each.name]: each for each in reversed(wanted) if known[each.name] not in before}
-        self._run_many(_USE, [(number, each.hops, each.use.value, each.near) for number, each in fresh.items()])
+        self._execute_many(
+            _ENQUEUE, [(number, each.hops, each.link_kind.value, each.page_datetime) for number, each in fresh.items()]
+        )
         if source is not None:
-            self._run_many("INSERT INTO link VALUES (?, ?)", [(source, number) for number in fresh])
+            self._execute_many("INSERT INTO link VALUES (?, ?)", [(source, number) for number in fresh])
         return [known[each.name] for each in wanted]
 
-    def put_last(self, numbers: Collection[int]) -> None:
+    def deprioritize(self, numbers: Collection[int]) -> None:
         """Let those of them wait for all others that are in the queue, unless somebody links to them."""
         self._file.begin()
-        self._run_many(
-            f"UPDATE resource SET rank = rank + {_LAST} WHERE id = ? AND standing = 'queued' AND uses = 1",  # noqa: S608
+        self._execute_many(
+            f"UPDATE resource SET rank = rank + {_LAST_RANK} WHERE id = ? AND standing = 'queued' AND uses = 1",  # noqa: S608
             [(number,) for number in numbers],
         )
 
-    def queue_listed(self, numbers: Collection[int]) -> None:
+    def enqueue_listed(self, numbers: Collection[int]) -> None:
         """Queue resources that an archive lists, after everything that links point to."""
         self._file.begin()
         rank = _RANK.format(hops="hops", use="use", uses="0")
-        self._run_many(
+        self._execute_many(
             f"UPDATE resource SET standing = 'queued', archive = '{UNASSIGNED}', uses = 0, reason = NULL, "  # noqa: S608
-            f"rank = {_REST} + {rank} WHERE id = ? AND standing = 'listed'",
+            f"rank = {_LISTED_RANK} + {rank} WHERE id = ? AND standing = 'listed'",
             [(number,) for number in numbers],
         )
 
-    def leave_out(self, reasons: Mapping[int, str]) -> None:
+    def skip(self, reasons: Mapping[int, str]) -> None:
         """Do not fetch resources that an archive lists, for a reason that is reported."""
         self._file.begin()
-        self._run_many(
+        self._execute_many(
             "UPDATE resource SET standing = 'listed', reason = ?, uses = 0 WHERE id = ?",
             [(reason, number) for number, reason in reasons.items()],
         )
 
-    def forget_reasons(self, numbers: Iterable[int] | None = None, reason: str | None = None) -> None:
+    def clear_skip_reasons(self, numbers: Iterable[int] | None = None, reason: str | None = None) -> None:
         """Decide again on listed resources that were left out. numbers: None for all. reason: None for any."""
         self._file.begin()
         sql = "UPDATE resource SET reason = NULL WHERE standing = 'listed' AND coalesce(?1, reason) = reason"
         if numbers is None:
-            self._run(sql, (reason,))
+            self._execute(sql, (reason,))
         else:
-            self._run_many(f"{sql} AND id = ?2", [(reason, number) for number in numbers])
+            self._execute_many(f"{sql} AND id = ?2", [(reason, number) for number in numbers])
 
-    def undecided(self) -> Iterator[list[Resource]]:
+    def undecided_batches(self) -> Iterator[list[RecoveryResource]]:
         """Yield the listed resources that were not left out, some at a time. They may be changed meanwhile."""
-        sql = f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND standing = 'listed' AND reason IS NULL ORDER BY id LIMIT {_AT_ONCE}"  # noqa: S608, E501
+        sql = f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND standing = 'listed' AND reason IS NULL ORDER BY id LIMIT {_BATCH_SIZE}"  # noqa: S608, E501
         last = 0
-        while rows := self._run(sql, (last,)).fetchall():
+        while rows := self._execute(sql, (last,)).fetchall():
             yield [_resource(row) for row in rows]
             last = rows[-1][0]
 
@@ -166,14 +168,14 @@ class Resources:
 
         changed: when that was found out, 14 digits. near: when the page that needs it was captured, 14 digits.
         """
-        self.finish(number, Standing.SUBSTITUTED, changed, Standing.SUBSTITUTED.value)
-        self._run("INSERT OR REPLACE INTO substitute VALUES (?, ?)", (number, other))
-        self._run("UPDATE resource SET near = coalesce(near, ?) WHERE id = ? AND uses = 0", (near, other))
-        self.queue_listed([other])
+        self.finish(number, ResourceStatus.SUBSTITUTED, changed, ResourceStatus.SUBSTITUTED.value)
+        self._execute("INSERT OR REPLACE INTO substitute VALUES (?, ?)", (number, other))
+        self._execute("UPDATE resource SET near = coalesce(near, ?) WHERE id = ? AND uses = 0", (near, other))
+        self.enqueue_listed([other])
 
-    def without_substitute(self) -> list[Resource]:
+    def without_substitute(self) -> list[RecoveryResource]:
         """Return the resources whose substitute did not come back either, and is not queued."""
-        rows = self._run(
+        rows = self._execute(
             f"SELECT {_COLUMNS} FROM resource WHERE standing = 'substituted' AND NOT EXISTS (SELECT 1 FROM substitute "  # noqa: S608
             "JOIN resource AS other ON other.id = substitute.other WHERE substitute.resource = resource.id "
             "AND (other.standing = 'queued' "
@@ -181,50 +183,50 @@ class Resources:
         ).fetchall()
         return [_resource(row) for row in rows]
 
-    def with_path(self, name: str) -> list[Resource]:
+    def same_path(self, name: str) -> list[RecoveryResource]:
         """Return the resources with the path of a name, and another query or none; at most 100."""
         path = name.partition("?")[0]
-        rows = self._run(
+        rows = self._execute(
             f"SELECT {_COLUMNS} FROM resource WHERE (name = ?1 OR (name >= ?1 || '?' AND name < ?1 || '@')) "  # noqa: S608
             "AND name != ?2 LIMIT 100",
             (path, name),
         )
         return [_resource(row) for row in rows]
 
-    def queued_below(self, folder: str) -> list[Resource]:
+    def queued_below(self, folder: str) -> list[RecoveryResource]:
         """Return the queued resources whose names begin with a folder, which ends with a slash; at most 5,000."""
-        rows = self._run(
+        rows = self._execute(
             f"SELECT {_COLUMNS} FROM resource WHERE name >= ?1 AND name < ?2 AND standing = 'queued' LIMIT 5000",  # noqa: S608
             (folder, folder[:-1] + "0"),
         )
         return [_resource(row) for row in rows]
 
-    def case_variants(self) -> list[list[Resource]]:
+    def case_variants(self) -> list[list[RecoveryResource]]:
         """Return groups of resources whose names differ only in letter case."""
-        rows = self._run(
+        rows = self._execute(
             f"SELECT {_COLUMNS} FROM resource WHERE folded IN "  # noqa: S608
             "(SELECT folded FROM resource GROUP BY folded HAVING count(*) > 1) ORDER BY folded, id"
         )
-        return [list(group) for _, group in groupby(map(_resource, rows), key=lambda each: naming.folded(each.name))]
+        return [list(group) for _, group in groupby(map(_resource, rows), key=lambda each: naming.fold_case(each.name))]
 
     def merge(self, into: int, other: int) -> None:
         """Make one resource an alias of another, with its captures and links. It must have no record."""
         self._file.begin()
         values = {"into": into, "other": other}
-        self._run("INSERT OR REPLACE INTO alias SELECT name, :into FROM resource WHERE id = :other", values)
-        self._run("UPDATE alias SET resource = :into WHERE resource = :other", values)
+        self._execute("INSERT OR REPLACE INTO alias SELECT name, :into FROM resource WHERE id = :other", values)
+        self._execute("UPDATE alias SET resource = :into WHERE resource = :other", values)
         for table, column in (
             ("capture", "resource"),
             ("link", "source"),
             ("link", "target"),
             ("substitute", "other"),
         ):
-            self._run(f"UPDATE OR IGNORE {table} SET {column} = :into WHERE {column} = :other", values)  # noqa: S608
-            self._run(f"DELETE FROM {table} WHERE {column} = :other", values)  # noqa: S608
-        self._run("DELETE FROM asked WHERE resource = :other", values)
-        self._run("DELETE FROM substitute WHERE resource = :other", values)
-        self._run("DELETE FROM link WHERE source = target")
-        self._run(
+            self._execute(f"UPDATE OR IGNORE {table} SET {column} = :into WHERE {column} = :other", values)  # noqa: S608
+            self._execute(f"DELETE FROM {table} WHERE {column} = :other", values)  # noqa: S608
+        self._execute("DELETE FROM asked WHERE resource = :other", values)
+        self._execute("DELETE FROM substitute WHERE resource = :other", values)
+        self._execute("DELETE FROM link WHERE source = target")
+        self._execute(
             "UPDATE resource SET uses = resource.uses + gone.uses, hops = min(resource.hops, gone.hops), "
             "rank = CASE gone.standing WHEN 'queued' THEN min(resource.rank, gone.rank) ELSE resource.rank END, "
             "use = min(resource.use, gone.use), "
@@ -233,140 +235,142 @@ class Resources:
             "FROM (SELECT * FROM resource WHERE id = :other) AS gone WHERE resource.id = :into",
             values,
         )
-        self._run("DELETE FROM resource WHERE id = :other", values)
+        self._execute("DELETE FROM resource WHERE id = :other", values)
 
-    def add(self, listed: Collection[Wanted]) -> dict[str, int]:
+    def add(self, listed: Collection[NewResource]) -> dict[str, int]:
         """Make resources of what archives list, unless they are there already; return their ids by name.
 
         What is an alias of another one stays that.
         """
         self._file.begin()
-        known = self.ids({each.name for each in listed})
+        known = self.find_ids({each.name for each in listed})
         new = {each.name: each for each in listed if each.name not in known}
-        self._run_many(_ADD, [_row(each) for each in new.values()])
-        return known | self.ids(new)
+        self._execute_many(_ADD, [_row(each) for each in new.values()])
+        return known | self.find_ids(new)
 
-    def ids(self, names: Collection[str]) -> dict[str, int]:
+    def find_ids(self, names: Collection[str]) -> dict[str, int]:
         """Return the ids of those that are known by these names."""
         found: dict[str, int] = {}
         left = iter(names)
-        while part := list(islice(left, _AT_ONCE)):
+        while part := list(islice(left, _BATCH_SIZE)):
             marks = ", ".join("?" * len(part))
-            found.update(self._run(f"SELECT name, id FROM resource WHERE name IN ({marks})", part))  # noqa: S608
+            found.update(self._execute(f"SELECT name, id FROM resource WHERE name IN ({marks})", part))  # noqa: S608
             if len(found) < len(names):
-                found.update(self._run(f"SELECT name, resource FROM alias WHERE name IN ({marks})", part))  # noqa: S608
+                found.update(self._execute(f"SELECT name, resource FROM alias WHERE name IN ({marks})", part))  # noqa: S608
         return found
 
-    def take(self, archive: str, out: Collection[int]) -> Resource | None:
+    def next_queued(self, archive: str, in_flight: Collection[int]) -> RecoveryResource | None:
         """Return the most valuable resource that an archive is to give next; None if there is none.
 
         archive: its id, or `UNASSIGNED`. out: those that somebody is at work on already.
         """
-        rows = self._run(
+        rows = self._execute(
             f"SELECT {_COLUMNS} FROM resource WHERE standing = 'queued' AND archive = ? ORDER BY rank, id LIMIT ?",  # noqa: S608
-            (archive, len(out) + 1),
+            (archive, len(in_flight) + 1),
         )
-        return next((_resource(row) for row in rows if row[0] not in out), None)
+        return next((_resource(row) for row in rows if row[0] not in in_flight), None)
 
-    def get(self, number: int) -> Resource:
+    def get(self, number: int) -> RecoveryResource:
         """Return a resource."""
-        return _resource(self._run(f"SELECT {_COLUMNS} FROM resource WHERE id = ?", (number,)).fetchone())  # noqa: S608
+        return _resource(self._execute(f"SELECT {_COLUMNS} FROM resource WHERE id = ?", (number,)).fetchone())  # noqa: S608
 
     def assign(self, number: int, archive: str) -> None:
         """Say whose turn it is."""
         self._file.begin()
-        self._run("UPDATE resource SET archive = ? WHERE id = ?", (archive, number))
+        self._execute("UPDATE resource SET archive = ? WHERE id = ?", (archive, number))
 
     def assign_all(self, before: str, archive: str = UNASSIGNED) -> None:
         """Say that it is no longer one's turn but another's, for all that are queued."""
         self._file.begin()
-        self._run("UPDATE resource SET archive = ? WHERE standing = 'queued' AND archive = ?", (archive, before))
+        self._execute("UPDATE resource SET archive = ? WHERE standing = 'queued' AND archive = ?", (archive, before))
 
-    def finish(self, number: int, standing: Standing, changed: str, reason: str | None = None) -> None:
+    def finish(self, number: int, status: ResourceStatus, changed: str, reason: str | None = None) -> None:
         """Say what has become of a resource, when (14 digits), and if it is missing, why."""
         self._file.begin()
-        self._run(
+        self._execute(
             "UPDATE resource SET standing = ?, changed = ?, reason = ? WHERE id = ?",
-            (standing.value, changed, reason, number),
+            (status.value, changed, reason, number),
         )
-        self._run("DELETE FROM substitute WHERE resource = ?", (number,))
+        self._execute("DELETE FROM substitute WHERE resource = ?", (number,))
 
-    def meant(self, name: str) -> str | None:
+    def find_case_variant(self, name: str) -> str | None:
         """Return the address of one whose name differs only in letter case; None if there is none."""
-        found = self._run("SELECT uri FROM resource WHERE folded = ? LIMIT 1", (naming.folded(name),)).fetchone()
+        found = self._execute("SELECT uri FROM resource WHERE folded = ? LIMIT 1", (naming.fold_case(name),)).fetchone()
         return None if found is None else str(found[0])
 
     def is_linked(self, number: int) -> bool:
         """Return whether any other has a link to it."""
-        return self._run("SELECT 1 FROM link WHERE target = ? LIMIT 1", (number,)).fetchone() is not None
+        return self._execute("SELECT 1 FROM link WHERE target = ? LIMIT 1", (number,)).fetchone() is not None
 
-    def leads_on(self, number: int) -> bool:
+    def has_followed_links(self, number: int) -> bool:
         """Return whether it has links to any other that were followed."""
-        return self._run("SELECT 1 FROM link WHERE source = ? LIMIT 1", (number,)).fetchone() is not None
+        return self._execute("SELECT 1 FROM link WHERE source = ? LIMIT 1", (number,)).fetchone() is not None
 
-    def forget_ways(self) -> None:
+    def reset_discovery(self) -> None:
         """Forget how resources were found, to begin anew with other rules.
 
         What is recovered is queued, so that its links are followed again. Nothing else is wanted until somebody does:
         it is only listed, or, if no archive lists it, forgotten.
         """
         self._file.begin()
-        self._run("DELETE FROM link")
-        self._run("DELETE FROM substitute")
-        for begin in range(0, self._last_id() + 1, _ROWS_AT_ONCE):
-            rows = f"id BETWEEN {begin} AND {begin + _ROWS_AT_ONCE - 1}"
-            self._run(
+        self._execute("DELETE FROM link")
+        self._execute("DELETE FROM substitute")
+        for begin in range(0, self._last_id() + 1, _MAX_ROWS_PER_STATEMENT):
+            rows = f"id BETWEEN {begin} AND {begin + _MAX_ROWS_PER_STATEMENT - 1}"
+            self._execute(
                 "UPDATE resource SET standing = 'listed', uses = 0 "  # noqa: S608
                 f"WHERE standing IN ('queued', 'missing', 'substituted') AND {rows}"
             )
-            self._run(f"UPDATE resource SET reason = NULL WHERE standing = 'listed' AND reason IS NOT NULL AND {rows}")  # noqa: S608
+            self._execute(
+                f"UPDATE resource SET reason = NULL WHERE standing = 'listed' AND reason IS NOT NULL AND {rows}"
+            )  # noqa: S608
             self.requeue(f"standing = 'recovered' AND {rows}")
-            self._run(
+            self._execute(
                 "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "  # noqa: S608
                 f"AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = resource.id) AND {rows}"
             )
         for table in ("alias", "asked"):
-            self._run(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM resource WHERE id = {table}.resource)")  # noqa: S608
+            self._execute(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM resource WHERE id = {table}.resource)")  # noqa: S608
 
     def _last_id(self) -> int:
-        return int(self._run("SELECT coalesce(max(id), 0) FROM resource").fetchone()[0])
+        return int(self._execute("SELECT coalesce(max(id), 0) FROM resource").fetchone()[0])
 
-    def drop(self, number: int) -> None:
+    def unqueue(self, number: int) -> None:
         """Want it no longer: it is only listed, if any archive lists it, and else forgotten."""
         self._file.begin()
-        self._run("UPDATE resource SET standing = 'listed', uses = 0, reason = NULL WHERE id = ?", (number,))
-        self._run("DELETE FROM asked WHERE resource = ?", (number,))
-        self._run("DELETE FROM substitute WHERE ? IN (resource, other)", (number,))  # its id may be used again
-        self._run(
+        self._execute("UPDATE resource SET standing = 'listed', uses = 0, reason = NULL WHERE id = ?", (number,))
+        self._execute("DELETE FROM asked WHERE resource = ?", (number,))
+        self._execute("DELETE FROM substitute WHERE ? IN (resource, other)", (number,))  # its id may be used again
+        self._execute(
             "DELETE FROM resource WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = ?1)", (number,)
         )
 
-    def choose(self, number: int, record: int | None) -> None:
+    def set_best_record(self, number: int, record: int | None) -> None:
         """Say which is the best of its records."""
         self._file.begin()
-        self._run("UPDATE resource SET record = ? WHERE id = ?", (record, number))
+        self._execute("UPDATE resource SET record = ? WHERE id = ?", (record, number))
 
     def requeue(self, condition: str, *values: object) -> int:
         """Put those back into the queue that meet a condition of ours on the table; return how many."""
         self._file.begin()
-        changed = self._run(
+        changed = self._execute(
             f"UPDATE resource SET standing = 'queued', archive = '{UNASSIGNED}' WHERE standing != 'queued' AND {condition}",  # noqa: S608, E501
             values,
         )
         return changed.rowcount
 
-    def counts(self) -> dict[Standing, int]:
+    def counts(self) -> dict[ResourceStatus, int]:
         """Return how many there are of each standing."""
-        found = dict(self._run("SELECT standing, count(*) FROM resource GROUP BY standing"))
-        return {standing: found.get(standing.value, 0) for standing in Standing}
+        found = dict(self._execute("SELECT standing, count(*) FROM resource GROUP BY standing"))
+        return {standing: found.get(standing.value, 0) for standing in ResourceStatus}
 
-    def recovered(self) -> int:
+    def count_recovered(self) -> int:
         """Return how many are recovered, or were before they were put back into the queue."""
-        return int(self._run(f"SELECT count(*) FROM resource WHERE {_WAS_RECOVERED}").fetchone()[0])  # noqa: S608
+        return int(self._execute(f"SELECT count(*) FROM resource WHERE {_WAS_RECOVERED}").fetchone()[0])  # noqa: S608
 
-    def outside(self, host: str) -> Iterator[tuple[str, int]]:
+    def other_host_sizes(self, host: str) -> Iterator[tuple[str, int]]:
         """Yield URL and stored size, in bytes, of the resources of other hosts that are fetched, or to be."""
-        rows = self._run(
+        rows = self._execute(
             "SELECT resource.uri, coalesce(record.size, 0) FROM resource "
             "LEFT JOIN record ON record.id = resource.record "
             "WHERE (name < ?1 || '/' OR name >= ?1 || '0') AND standing != 'listed'",
@@ -374,71 +378,75 @@ class Resources:
         )
         yield from rows
 
-    def doubtful(self) -> int:
+    def count_doubtful(self) -> int:
         """Return how many are recovered only by a capture that the quality verdict speaks against."""
         return int(
-            self._run(
+            self._execute(
                 "SELECT count(*) FROM resource JOIN rejected ON rejected.record = resource.record "
                 "WHERE standing = 'recovered'"
             ).fetchone()[0]
         )
 
-    def left_out(self) -> dict[str, int]:
+    def count_skipped(self) -> dict[str, int]:
         """Return how many listed resources are left out, by the reason."""
-        rows = self._run(
+        rows = self._execute(
             "SELECT reason, count(*) FROM resource WHERE standing = 'listed' AND reason IS NOT NULL GROUP BY reason"
         )
         return dict(rows)
 
-    def failed(self) -> int:
+    def count_failed(self) -> int:
         """Return how many are missing since an archive failed."""
         return int(
-            self._run("SELECT count(*) FROM resource WHERE standing = 'missing' AND reason = 'failed'").fetchone()[0]
+            self._execute("SELECT count(*) FROM resource WHERE standing = 'missing' AND reason = 'failed'").fetchone()[
+                0
+            ]
         )
 
-    def waiting(self) -> dict[str, int]:
+    def count_queued_by_archive(self) -> dict[str, int]:
         """Return how many are queued, by the archive whose turn it is."""
-        return dict(self._run("SELECT archive, count(*) FROM resource WHERE standing = 'queued' GROUP BY archive"))
+        return dict(self._execute("SELECT archive, count(*) FROM resource WHERE standing = 'queued' GROUP BY archive"))
 
-    def parts(self, *standings: Standing) -> Iterator[list[Resource]]:
+    def batches(self, *standings: ResourceStatus) -> Iterator[list[RecoveryResource]]:
         """Yield the resources of these standings, some at a time, in the order in which they were found.
 
         They may be changed meanwhile.
         """
         marks = ", ".join("?" * len(standings))
-        sql = f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND standing IN ({marks}) ORDER BY id LIMIT {_AT_ONCE}"  # noqa: S608
+        sql = f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND standing IN ({marks}) ORDER BY id LIMIT {_BATCH_SIZE}"  # noqa: S608
         last = 0
-        while rows := self._run(sql, (last, *standings)).fetchall():
+        while rows := self._execute(sql, (last, *standings)).fetchall():
             yield [_resource(row) for row in rows]
             last = rows[-1][0]
 
-    def _targets(self, source: int) -> set[int]:
-        return {target for (target,) in self._run("SELECT target FROM link WHERE source = ?", (source,))}
+    def _linked_ids(self, source: int) -> set[int]:
+        return {target for (target,) in self._execute("SELECT target FROM link WHERE source = ?", (source,))}
 
-    def _reconciled(self, name: str) -> int | None:
+    def _find_alias_target(self, name: str) -> int | None:
         """Return the one that a name stands for which differs from it as described in `want`; None if there is none."""
-        found = self._run("SELECT id FROM resource WHERE folded = ? LIMIT 1", (naming.folded(name),)).fetchone()
+        found = self._execute("SELECT id FROM resource WHERE folded = ? LIMIT 1", (naming.fold_case(name),)).fetchone()
         if found is None:
-            roots = [naming.folded(each) for each in naming.root_names(name)]
+            roots = [naming.fold_case(each) for each in naming.default_page_names(name)]
             marks = ", ".join("?" * len(roots))
             sql = f"SELECT id FROM resource WHERE folded IN ({marks}) AND standing != 'missing' ORDER BY id LIMIT 1"  # noqa: S608
-            found = self._run(sql, roots).fetchone()
+            found = self._execute(sql, roots).fetchone()
         if found is None:
             return None
-        self._run("INSERT INTO alias VALUES (?, ?)", (name, found[0]))
+        self._execute("INSERT INTO alias VALUES (?, ?)", (name, found[0]))
         return int(found[0])
 
-    def _added(self, wanted: Wanted) -> int:
-        return int(self._run(_ADD, _row(wanted)).lastrowid or 0)
+    def _insert(self, wanted: NewResource) -> int:
+        return int(self._execute(_ADD, _row(wanted)).lastrowid or 0)
 
 
-def _row(wanted: Wanted) -> tuple[object, ...]:
-    return wanted.name, naming.folded(wanted.name), wanted.uri, wanted.use.value, wanted.hops
+def _row(wanted: NewResource) -> tuple[object, ...]:
+    return wanted.name, naming.fold_case(wanted.name), wanted.uri, wanted.link_kind.value, wanted.hops
 
 
-def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None, str | None, int, int]) -> Resource:
+def _resource(
+    row: tuple[int, str, str, str, str, int, str | None, int | None, str | None, int, int],
+) -> RecoveryResource:
     number, name, uri, use, standing, hops, near, record, changed, was_recovered, is_linked = row
-    return Resource(
-        number, name, uri, Use(use), Standing(standing), hops, near, record, changed, bool(was_recovered),
+    return RecoveryResource(
+        number, name, uri, LinkKind(use), ResourceStatus(standing), hops, near, record, changed, bool(was_recovered),
         bool(is_linked),
     )  # fmt: skip

@@ -8,44 +8,44 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from unlost.archives.archive import Work
-from unlost.crawl.bounds import folder_of
+from unlost.archives.archive import RequestKind
+from unlost.crawl.bounds import folder_url
 from unlost.errors import UsageError
-from unlost.recover.choice import Worth
-from unlost.recover.plan import Plan, Policy, is_of_first_version, plan_of
-from unlost.recover.state.candidates import Candidates
-from unlost.recover.state.captures import Captures
-from unlost.recover.state.ended import Ended, ended
-from unlost.recover.state.file import StateFile
-from unlost.recover.state.listings import Listings
-from unlost.recover.state.reading import REQUESTS, TRAPPED
-from unlost.recover.state.records import Records
-from unlost.recover.state.rejections import Rejections
-from unlost.recover.state.resources import Resources
-from unlost.uri.naming import name_of
+from unlost.recover.choice import CaptureQuality
+from unlost.recover.plan import RecoverOptions, RecoverPolicy, has_first_version_options, parse_options
+from unlost.recover.state.candidates import CandidateTable
+from unlost.recover.state.captures import CaptureTable
+from unlost.recover.state.ended import FinishedResource, finished_resources
+from unlost.recover.state.file import RecoveryStateFile
+from unlost.recover.state.listings import ListingTable
+from unlost.recover.state.reading import REQUESTS_FACT, SKIPPED_LINKS_FACT
+from unlost.recover.state.records import RecordTable
+from unlost.recover.state.rejections import RejectionTable
+from unlost.recover.state.resources import RecoveryResourceTable
+from unlost.uri.naming import page_name
 
-Sent = Mapping[tuple[str, Work], int]
+RequestsSent = Mapping[tuple[str, RequestKind], int]
 """How many requests went to which archive, by kind."""
 
-_SCOPE = ("urls", "page", "subdomains", "depth", "include", "exclude", "page_requisites")
-_FOLLOW_AGAIN = "follow-again"
-_OPTIONS_OF = "options-of"  # the version whose defaults a recovery was begun with, unless they are today's
+_SCOPE_OPTIONS = ("urls", "page", "subdomains", "depth", "include", "exclude", "page_requisites")
+_FOLLOW_AGAIN_FACT = "follow-again"
+_OPTIONS_VERSION_FACT = "options-of"  # the version whose defaults a recovery was begun with, unless they are today's
 
 
-class State:
+class RecoveryState:
     """The state of the recovery in a folder, which must exist. Use it as a context manager; only one process can.
 
     Raises InputError, OSError as StateFile does.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = StateFile(folder)
-        self.resources = Resources(self._file)
-        self.captures = Captures(self._file)
-        self.listings = Listings(self._file)
-        self.records = Records(self._file)
-        self.rejections = Rejections(self._file)
-        self.candidates = Candidates(self._file)
+        self._file = RecoveryStateFile(folder)
+        self.resources = RecoveryResourceTable(self._file)
+        self.captures = CaptureTable(self._file)
+        self.listings = ListingTable(self._file)
+        self.records = RecordTable(self._file)
+        self.rejections = RejectionTable(self._file)
+        self.candidates = CandidateTable(self._file)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -66,118 +66,121 @@ class State:
         row = self._file.connection.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
-    def keep_fact(self, name: str, value: str) -> None:
+    def set_fact(self, name: str, value: str) -> None:
         """Keep something under a name."""
         self._file.begin()
         self._file.connection.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, value))
 
-    def requests(self) -> dict[str, dict[str, int]]:
+    def requests_by_archive(self) -> dict[str, dict[str, int]]:
         """Return how many requests were sent over all runs, by archive, then by kind; none if nobody counted."""
-        found: dict[str, dict[str, int]] = json.loads(self.fact(REQUESTS) or "{}")
+        found: dict[str, dict[str, int]] = json.loads(self.fact(REQUESTS_FACT) or "{}")
         return found
 
-    def keep_requests(self, before: Mapping[str, Mapping[str, int]], sent: Sent) -> None:
+    def store_requests(self, before: Mapping[str, Mapping[str, int]], sent: RequestsSent) -> None:
         """Keep how many requests were sent: those of runs before this one, and of this one so far."""
         total = {archive: dict(kinds) for archive, kinds in before.items()}
         for (archive, work), count in sent.items():
             kinds = total.setdefault(archive, {})
             kinds[work.value] = kinds.get(work.value, 0) + count
         text = json.dumps(total, sort_keys=True)
-        if text != self.fact(REQUESTS):
-            self.keep_fact(REQUESTS, text)
+        if text != self.fact(REQUESTS_FACT):
+            self.set_fact(REQUESTS_FACT, text)
 
-    def trapped(self) -> dict[str, int]:
+    def skipped_links(self) -> dict[str, int]:
         """Return how many links were not followed over all runs, by the reason; none if nobody counted."""
-        found: dict[str, int] = json.loads(self.fact(TRAPPED) or "{}")
+        found: dict[str, int] = json.loads(self.fact(SKIPPED_LINKS_FACT) or "{}")
         return found
 
-    def keep_trapped(self, before: Mapping[str, int], trapped: Mapping[str, int]) -> None:
+    def store_skipped_links(self, before: Mapping[str, int], trapped: Mapping[str, int]) -> None:
         """Keep how many links were not followed: in runs before this one, and in this one so far."""
         total = dict(before)
         for reason, count in trapped.items():
             total[reason] = total.get(reason, 0) + count
         text = json.dumps(total, sort_keys=True)
-        if total and text != self.fact(TRAPPED):
-            self.keep_fact(TRAPPED, text)
+        if total and text != self.fact(SKIPPED_LINKS_FACT):
+            self.set_fact(SKIPPED_LINKS_FACT, text)
 
-    def ended(self) -> Iterator[Ended]:
+    def finished_resources(self) -> Iterator[FinishedResource]:
         """Yield what was recovered, and what is missing, in the order in which it was found."""
-        return ended(self._file.connection)
+        return finished_resources(self._file.connection)
 
-    def plan(self) -> Plan | None:
+    def options(self) -> RecoverOptions | None:
         """Return what is recovered here; None if nobody has said so yet."""
         text = self.fact("plan")
-        return None if text is None else plan_of(json.loads(text))
+        return None if text is None else parse_options(json.loads(text))
 
-    def check_plan(self, plan: Plan) -> None:
+    def check_options(self, options: RecoverOptions) -> None:
         """Change nothing. Raises UsageError if another site is recovered here, or addresses are read otherwise."""
-        before = self.plan()
-        if before is not None and not _is_same_site(before, plan):
+        before = self.options()
+        if before is not None and not _is_same_site(before, options):
             raise UsageError(f"the folder has a recovery of {before.url}: give another one by -o")
-        if before is not None and before.ignore_case != plan.ignore_case:
+        if before is not None and before.ignore_case != options.ignore_case:
             message = "the folder has a recovery with another --ignore-case: give another one by -o, or delete"
             raise UsageError(f"{message} state.sqlite, and what is kept is read anew")
 
-    def keep_plan(self, plan: Plan) -> None:
+    def store_options(self, options: RecoverOptions) -> None:
         """Say what is recovered here. Raises as `check_plan` does.
 
         The same site may be spelt otherwise than before: its first spelling stays. Anything else may change from one
         run to the next: what was recovered stays, and where other addresses are wanted than before, its links are
         followed again.
         """
-        self.check_plan(plan)
-        before = self.plan()
-        if before is not None and _wants_others(before, plan):
-            self.resources.forget_ways()
-            self.keep_fact(TRAPPED, "{}")  # all links are followed again
-            self.candidates.forget()
-            self.follow_again(is_wanted=True)
-        if before is not None and (before.policy, before.include_left_out) != (plan.policy, plan.include_left_out):
-            self.resources.forget_reasons()
-        self._value_rejected(Worth.REJECTED if plan.drop_rejected else Worth.DOUBTFUL)
-        if self._is_of_first_version():
-            self.keep_fact(_OPTIONS_OF, "0.1.0")
-        self.keep_fact("plan", json.dumps(asdict(plan if before is None else replace(plan, url=before.url))))
+        self.check_options(options)
+        before = self.options()
+        if before is not None and _has_other_scope(before, options):
+            self.resources.reset_discovery()
+            self.set_fact(SKIPPED_LINKS_FACT, "{}")  # all links are followed again
+            self.candidates.clear()
+            self.set_refollow_links(refollow=True)
+        if before is not None and (before.policy, before.include_left_out) != (
+            options.policy,
+            options.include_left_out,
+        ):
+            self.resources.clear_skip_reasons()
+        self._set_rejected_quality(CaptureQuality.REJECTED if options.drop_rejected else CaptureQuality.DOUBTFUL)
+        if self._has_first_version_options():
+            self.set_fact(_OPTIONS_VERSION_FACT, "0.1.0")
+        self.set_fact("plan", json.dumps(asdict(options if before is None else replace(options, url=before.url))))
 
-    def plan_to_inherit(self) -> Plan | None:
+    def inherited_options(self) -> RecoverOptions | None:
         """Return the stored plan if a version with other defaults made the recovery: its options stay in force."""
-        return self.plan() if self._is_of_first_version() or self.fact(_OPTIONS_OF) else None
+        return self.options() if self._has_first_version_options() or self.fact(_OPTIONS_VERSION_FACT) else None
 
-    def _is_of_first_version(self) -> bool:
-        return is_of_first_version(json.loads(self.fact("plan") or "{}"))
+    def _has_first_version_options(self) -> bool:
+        return has_first_version_options(json.loads(self.fact("plan") or "{}"))
 
-    def _value_rejected(self, worth: Worth) -> None:
+    def _set_rejected_quality(self, quality: CaptureQuality) -> None:
         """Count rejected captures as doubtful, or not at all. Resources for which that matters are queued again."""
-        for number in self.rejections.set_worth(worth):
-            self.resources.choose(number, self.records.best(number))
+        for number in self.rejections.set_quality(quality):
+            self.resources.set_best_record(number, self.records.best(number))
             self.resources.requeue("id = ?", number)
-            self.follow_again(is_wanted=True)
+            self.set_refollow_links(refollow=True)
 
     @property
-    def is_followed_again(self) -> bool:
+    def must_refollow_links(self) -> bool:
         """Whether there may be copies whose links were not followed yet."""
-        return bool(self.fact(_FOLLOW_AGAIN))
+        return bool(self.fact(_FOLLOW_AGAIN_FACT))
 
-    def follow_again(self, *, is_wanted: bool) -> None:
+    def set_refollow_links(self, *, refollow: bool) -> None:
         """Say whether links of copies that are kept are to be followed; it lasts until it is said otherwise."""
-        self.keep_fact(_FOLLOW_AGAIN, "yes" if is_wanted else "")
+        self.set_fact(_FOLLOW_AGAIN_FACT, "yes" if refollow else "")
 
 
-def _is_same_site(before: Plan, plan: Plan) -> bool:
+def _is_same_site(before: RecoverOptions, options: RecoverOptions) -> bool:
     """Return whether both begin from one page, in one folder, however it is spelt: a host is its home page."""
-    name = partial(name_of, ignore_case=before.ignore_case)
-    return name(before.url) == name(plan.url) and name(folder_of(before.url)) == name(folder_of(plan.url))
+    name = partial(page_name, ignore_case=before.ignore_case)
+    return name(before.url) == name(options.url) and name(folder_url(before.url)) == name(folder_url(options.url))
 
 
-def _wants_others(before: Plan, plan: Plan) -> bool:
+def _has_other_scope(before: RecoverOptions, options: RecoverOptions) -> bool:
     """Return whether addresses are wanted that were not, or are no longer."""
-    return _fetches_listed(before) > _fetches_listed(plan) or any(
-        getattr(before, name) != getattr(plan, name) for name in _SCOPE
+    return _listing_coverage(before) > _listing_coverage(options) or any(
+        getattr(before, name) != getattr(options, name) for name in _SCOPE_OPTIONS
     )
 
 
-def _fetches_listed(plan: Plan) -> int:
+def _listing_coverage(options: RecoverOptions) -> int:
     """Return how much of what is listed a plan fetches: 0 only what is linked, 1 all but what is left out, 2 all."""
-    if not plan.policy.uses_listings:
+    if not options.policy.uses_listings:
         return 0
-    return 2 if plan.policy is Policy.EXHAUSTIVE or plan.include_left_out else 1
+    return 2 if options.policy is RecoverPolicy.EXHAUSTIVE or options.include_left_out else 1

@@ -4,24 +4,24 @@ from dataclasses import replace
 from enum import Enum
 
 from unlost.dates import from_epoch, to_http
-from unlost.refresh.cells import cell_name, cell_of
-from unlost.refresh.harvest.held import Held
-from unlost.refresh.harvest.treatment import Treatment
-from unlost.refresh.policy import Policy, host_of
+from unlost.refresh.cells import format_cell, compute_cell
+from unlost.refresh.harvest.held import PageSnapshot
+from unlost.refresh.harvest.treatment import HostBehaviour
+from unlost.refresh.policy import Policy, url_host
 from unlost.refresh.visit import Visit
 
-REQUEST_BYTES = 700
+REQUEST_COST_BYTES = 700
 """What a request and the headers of its answer weigh, about: a HEAD in vain costs that."""
 
-UNDER_WAY = 14_600
+ABORT_COST_BYTES = 14_600
 """Bytes that are under way when a GET is broken off: ten segments, with which connections begin."""
 
 
-USUAL_CHANCE = 0.116
+DEFAULT_CHANGE_PROBABILITY = 0.116
 """That a page has changed, of which nothing is known: the share of changed pairs in the study of front pages."""
 
 
-class Way(Enum):
+class FetchMethod(Enum):
     """How a page is asked for."""
 
     SKIP = "skip"
@@ -36,7 +36,13 @@ class Way(Enum):
     """The whole page, whatever its headers say."""
 
 
-def choose(policy: Policy, treatment: Treatment, held: Held | None, now: int, chance: float = USUAL_CHANCE) -> Way:
+def choose_fetch_method(
+    policy: Policy,
+    behaviour: HostBehaviour,
+    snapshot: PageSnapshot | None,
+    now: int,
+    change_probability: float = DEFAULT_CHANGE_PROBABILITY,
+) -> FetchMethod:
     """Return how to ask for a page.
 
     held: what is held of it; None if nothing is. now: milliseconds since 1970. chance: how likely it is that it changed
@@ -46,31 +52,31 @@ def choose(policy: Policy, treatment: Treatment, held: Held | None, now: int, ch
     >>> choose(Policy(), Treatment(), held, 0)
     <Way.GET: 'get'>
     """
-    if held is None or held.visit.digest is None:
-        return Way.GET
-    host = host_of(held.visit.uri)
-    if _keeps(policy, host, held.visit, now):
-        return Way.SKIP
-    as_before = replace(held.visit, time=now, date=_http_date(now), age=None)
-    if policy.decide(host, held.visit, as_before).download:
-        return Way.GET  # headers that say the same would not be believed
-    if held.validators and treatment.equals_scheme:
-        return Way.CONDITIONAL
-    if treatment.head_differs:
-        return Way.ABORTED
-    size = UNDER_WAY if held.size is None else held.size
-    in_vain = (1 - chance) * min(size, UNDER_WAY)
-    return Way.ABORTED if chance * REQUEST_BYTES > in_vain else Way.HEAD
+    if snapshot is None or snapshot.visit.digest is None:
+        return FetchMethod.GET
+    host = url_host(snapshot.visit.uri)
+    if _is_fresh(policy, host, snapshot.visit, now):
+        return FetchMethod.SKIP
+    as_before = replace(snapshot.visit, time=now, date=_http_date(now), age=None)
+    if policy.decide(host, snapshot.visit, as_before).download:
+        return FetchMethod.GET  # headers that say the same would not be believed
+    if snapshot.validators and behaviour.matches_scheme:
+        return FetchMethod.CONDITIONAL
+    if behaviour.head_differs:
+        return FetchMethod.ABORTED
+    size = ABORT_COST_BYTES if snapshot.size is None else snapshot.size
+    in_vain = (1 - change_probability) * min(size, ABORT_COST_BYTES)
+    return FetchMethod.ABORTED if change_probability * REQUEST_COST_BYTES > in_vain else FetchMethod.HEAD
 
 
-def _keeps(policy: Policy, host: str, last: Visit, now: int) -> bool:
+def _is_fresh(policy: Policy, host: str, last: Visit, now: int) -> bool:
     """Return whether the scheme believes a cache's permission alone: `max-age` or `Expires` that is not over yet."""
     if last.cache_control is None and last.expires is None:
         return False
     permitted = Visit(last.uri, date=last.date, cache_control=last.cache_control, expires=last.expires, time=last.time)
     this = Visit(last.uri, time=now)
-    decision = policy.decide_cell(host, cell_of(permitted, this), this)
-    return cell_name(decision.cell).endswith(".fresh") and not decision.download and not decision.audit
+    decision = policy.decide_cell(host, compute_cell(permitted, this), this)
+    return format_cell(decision.cell).endswith(".fresh") and not decision.download and not decision.audit
 
 
 def _http_date(milliseconds: int) -> str:

@@ -7,33 +7,33 @@ from pathlib import Path
 
 from unlost._core import VERSION
 from unlost.archives.asking.addresses import Resolver
-from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.asking.exchange import Timeouts
 from unlost.clock import Clock, SystemClock
-from unlost.crawl.hosts import to_its_end, visit_hosts
-from unlost.crawl.plan import DELAY_SECONDS, MAX_RESOURCE_BYTES
-from unlost.crawl.polite import PATIENCE_SECONDS, PoliteVisitor, StoppedError, Tell
-from unlost.crawl.visitor import DEADLINES, Visitor
-from unlost.crawl.warcs import MAX_BYTES, CrawlWarcs
+from unlost.crawl.hosts import run_shielded, run_host_tasks
+from unlost.crawl.plan import DEFAULT_DELAY_SECONDS, MAX_RESOURCE_BYTES
+from unlost.crawl.polite import MAX_WAIT_SECONDS, PoliteFetcher, FetchStoppedError, EventCallback
+from unlost.crawl.visitor import DEFAULT_TIMEOUTS, Fetcher
+from unlost.crawl.warcs import MAX_WARC_BYTES, CrawlWarcStore
 from unlost.errors import RobotsError, SiteError, SiteWaitError
-from unlost.refresh.harvest.choice import USUAL_CHANCE, Way, choose
-from unlost.refresh.harvest.keeping import Kept, keep
+from unlost.refresh.harvest.choice import DEFAULT_CHANGE_PROBABILITY, FetchMethod, choose_fetch_method
+from unlost.refresh.harvest.keeping import StoredVisit, store_visit
 from unlost.refresh.harvest.log import VisitLog
-from unlost.refresh.harvest.state import HarvestState, Page
-from unlost.refresh.harvest.treatment import Treatment
-from unlost.refresh.harvest.visiting import Found, PageVisitor
-from unlost.refresh.policy import Policy, host_of
-from unlost.refresh.scheduling import chance_of_change, expected_rate
+from unlost.refresh.harvest.state import HarvestState, HarvestPage
+from unlost.refresh.harvest.treatment import HostBehaviour
+from unlost.refresh.harvest.visiting import PageVisitResult, PageVisitor
+from unlost.refresh.policy import Policy, url_host
+from unlost.refresh.scheduling import change_probability, estimate_page_rate
 from unlost.refresh.visit import Visit
 
-_TRIES = 2  # visits of what broke off or took too long
-_AGAIN = frozenset({"timeout", "reset"})
-_GONE = frozenset({"refused", "dns", "unreachable", "proxy"})
-_PATIENT = 5  # visits in a row that find nobody: then the host is left alone
-_REST_SECONDS = 3_600.0  # for how long that is said to be
+_MAX_ATTEMPTS = 2  # visits of what broke off or took too long
+_RETRIED_ERRORS = frozenset({"timeout", "reset"})
+_UNREACHABLE_ERRORS = frozenset({"refused", "dns", "unreachable", "proxy"})
+_MAX_FAILURES = 5  # visits in a row that find nobody: then the host is left alone
+_SUSPENSION_SECONDS = 3_600.0  # for how long that is said to be
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class HarvestOptions:
     """How to visit.
 
     contact: an address of mail or of a page, for whoever looks after a site; without one, pauses are twice as long.
@@ -43,19 +43,19 @@ class Manners:
     """
 
     contact: str | None = None
-    delay: float = DELAY_SECONDS
+    delay: float = DEFAULT_DELAY_SECONDS
     hosts_at_once: int = 4
     proxies: bool = False
-    patience: float = PATIENCE_SECONDS
+    max_wait: float = MAX_WAIT_SECONDS
     keep_noarchive: bool = False
     max_bytes: int = MAX_RESOURCE_BYTES
-    deadlines: Deadlines = DEADLINES
-    warc_bytes: int = MAX_BYTES
+    timeouts: Timeouts = DEFAULT_TIMEOUTS
+    warc_bytes: int = MAX_WARC_BYTES
     resolver: Resolver | None = None
 
 
 @dataclass(slots=True)
-class Harvested:
+class HarvestResult:
     """How a run ended.
 
     outcomes: how many pages ended how in this round. pending: still to be visited.
@@ -65,22 +65,22 @@ class Harvested:
 
     outcomes: dict[str, int]
     pending: int
-    waiting: dict[str, float]
+    suspended_hosts: dict[str, float]
     is_stopped: bool
     audited: int = 0
-    lies: int = 0
+    false_claims: int = 0
 
 
 async def harvest(
     state: HarvestState,
     folder: Path,
     policy: Policy,
-    manners: Manners,
+    options: HarvestOptions,
     clock: Clock | None = None,
     *,
-    tell: Tell = lambda _, __: None,
+    on_event: EventCallback = lambda _, __: None,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Harvested:
+) -> HarvestResult:
     """Visit all pages that are pending in a state, and keep what changed in `warc/` of its folder.
 
     What is inside a network is visited only on hosts that a person named. tell: gets what happens, as docs/harvest.md
@@ -88,70 +88,79 @@ async def harvest(
     where it ended. Raises InputError and OSError for a folder that cannot be used.
     """
     clock = clock or SystemClock()
-    warcs = CrawlWarcs(folder / "warc", clock, f"unlost/{VERSION}", max_bytes=manners.warc_bytes)
-    warcs.agree(state)
-    for host, lies in state.lies().items():
+    warcs = CrawlWarcStore(folder / "warc", clock, f"unlost/{VERSION}", max_bytes=options.warc_bytes)
+    warcs.reconcile(state)
+    for host, lies in state.false_claims().items():
         for group, (changed, _) in lies.items():
             policy.note(host, group, changed=True, times=changed)
-    delay = manners.delay
-    if manners.contact is None:
+    delay = options.delay
+    if options.contact is None:
         delay *= 2
-        tell("no-contact", {"delay": delay})
+        on_event("no-contact", {"delay": delay})
     try:
         with VisitLog(folder, state) as log:
-            async with Visitor(
-                state.given(),
+            async with Fetcher(
+                state.given_urls(),
                 clock,
-                manners.contact,
-                manners.deadlines,
-                proxies=manners.proxies,
-                resolver=manners.resolver,
+                options.contact,
+                options.timeouts,
+                use_proxies=options.proxies,
+                resolver=options.resolver,
             ) as visitor:
-                polite = PoliteVisitor(
-                    visitor, state, clock, delay, patience=manners.patience, tell=tell, should_stop=should_stop
+                polite = PoliteFetcher(
+                    visitor, state, clock, delay, max_wait=options.max_wait, on_event=on_event, should_stop=should_stop
                 )
-                return await _Harvest(state, policy, manners, polite, warcs, log, clock, tell, should_stop).run()
+                return await _Harvester(state, policy, options, polite, warcs, log, clock, on_event, should_stop).run()
     finally:
         state.commit()
         warcs.close()
 
 
-class _Harvest:
+class _Harvester:
     """One run of a harvest."""
 
     def __init__(
         self,
         state: HarvestState,
         policy: Policy,
-        manners: Manners,
-        polite: PoliteVisitor,
-        warcs: CrawlWarcs,
+        options: HarvestOptions,
+        fetcher: PoliteFetcher,
+        warcs: CrawlWarcStore,
         log: VisitLog,
         clock: Clock,
-        tell: Tell,
+        on_event: EventCallback,
         should_stop: Callable[[], bool],
     ) -> None:
-        self._state, self._policy, self._manners, self._warcs, self._log = state, policy, manners, warcs, log
-        self._clock, self._tell, self._should_stop = clock, tell, should_stop
-        self._visitor = PageVisitor(polite, policy, self._now, manners.max_bytes)
+        self._state, self._policy, self._options, self._warcs, self._log = state, policy, options, warcs, log
+        self._clock, self._on_event, self._should_stop = clock, on_event, should_stop
+        self._visitor = PageVisitor(fetcher, policy, self._now, options.max_bytes)
         self._is_stopped = False
-        self._waiting: dict[str, float] = {}
-        self._absent: dict[str, int] = {}
-        self._audited = self._lies = 0
+        self._suspended_hosts: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        self._audited = self._false_claims = 0
         self._disk = asyncio.Lock()
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    async def run(self) -> Harvested:
+    async def run(self) -> HarvestResult:
         """Do all that can be done now."""
-        self._state.forget_faults()
+        self._state.forget_failed_robots()
         self._state.commit()
 
         def hosts() -> list[str]:
-            return [] if self._is_over() else [host for host in self._state.hosts() if host not in self._waiting]
+            return (
+                []
+                if self._is_over()
+                else [host for host in self._state.pending_hosts() if host not in self._suspended_hosts]
+            )
 
-        await visit_hosts(hosts, self._visit_all, self._manners.hosts_at_once, self._tasks, asyncio.Event())
-        return Harvested(
-            self._state.outcomes(), self._state.pending(), self._waiting, self._is_stopped, self._audited, self._lies
+        await run_host_tasks(hosts, self._visit_host, self._options.hosts_at_once, self._tasks, asyncio.Event())
+        return HarvestResult(
+            self._state.count_outcomes(),
+            self._state.count_pending(),
+            self._suspended_hosts,
+            self._is_stopped,
+            self._audited,
+            self._false_claims,
         )
 
     def _now(self) -> int:
@@ -161,96 +170,98 @@ class _Harvest:
         self._is_stopped = self._is_stopped or self._should_stop()
         return self._is_stopped
 
-    async def _visit_all(self, host: str) -> None:
-        while not self._is_over() and host not in self._waiting:
-            page = self._state.take(host)
+    async def _visit_host(self, host: str) -> None:
+        while not self._is_over() and host not in self._suspended_hosts:
+            page = self._state.next_page(host)
             if page is None:
                 return
             try:
                 await self._visit(page, host)
-            except StoppedError:
+            except FetchStoppedError:
                 self._is_stopped = True
                 return
             self._state.commit()
 
-    async def _visit(self, page: Page, host: str) -> None:
-        treatment = self._state.treatment(host)
+    async def _visit(self, page: HarvestPage, host: str) -> None:
+        treatment = self._state.host_behaviour(host)
         now = self._now()
-        since = 0.0 if page.looked is None else (now - page.looked) / 1000
-        chance = chance_of_change(expected_rate(page.intervals), since)
-        way = choose(self._policy, treatment, page.held, now, USUAL_CHANCE if chance is None else chance)
+        since = 0.0 if page.last_visit is None else (now - page.last_visit) / 1000
+        chance = change_probability(estimate_page_rate(page.intervals), since)
+        way = choose_fetch_method(
+            self._policy, treatment, page.snapshot, now, DEFAULT_CHANGE_PROBABILITY if chance is None else chance
+        )
         try:
-            found = await self._visitor.visit(page.uri, host_of(page.uri), page.held, treatment, way)
+            found = await self._visitor.visit(page.uri, url_host(page.uri), page.snapshot, treatment, way)
         except SiteWaitError as error:
-            self._close(host, error.until)
+            self._suspend_host(host, error.until)
         except RobotsError as error:
-            if error.is_for_now:
-                self._close(host, self._clock.now() + _REST_SECONDS)
+            if error.is_temporary:
+                self._suspend_host(host, self._clock.now() + _SUSPENSION_SECONDS)
             else:
-                self._end(page, way, "forbidden", "robots")
+                self._finish_unvisited(page, way, "forbidden", "robots")
         except SiteError as error:
-            self._failed(page, host, way, error)
+            self._handle_failure(page, host, way, error)
         else:
-            self._absent.pop(host, None)
+            self._failures.pop(host, None)
             try:
-                await to_its_end(self._keep(page, host, way, found))
+                await run_shielded(self._store(page, host, way, found))
             finally:
                 found.close()
 
-    async def _keep(self, page: Page, host: str, way: Way, found: Found) -> None:
+    async def _store(self, page: HarvestPage, host: str, method: FetchMethod, result: PageVisitResult) -> None:
         """Keep what came, and what was learned from it: all of it, or nothing if a kill comes."""
         async with self._disk:
-            by_text, keep_noarchive = self._policy.by_text, self._manners.keep_noarchive
+            by_text, keep_noarchive = self._policy.by_text, self._options.keep_noarchive
             kept = await asyncio.to_thread(
-                keep, found, page.held, self._warcs, by_text=by_text, keep_noarchive=keep_noarchive
+                store_visit, result, page.snapshot, self._warcs, by_text=by_text, keep_noarchive=keep_noarchive
             )
             # From here to the commit nobody else gets a turn: files and state agree whenever a kill comes.
-            treatment = self._learned(page, found, kept)
-            if treatment != self._state.treatment(host):
-                self._state.keep_treatment(host, treatment)
-            for place in kept.places:
-                self._state.note_record(place, page.id)
-            if kept.held is not None:
-                self._state.hold(page.id, kept.held)
-            self._state.note_look(page, kept.visit.time, kept.changed)
-            self._log.add(kept.visit, way.value, kept.outcome)
+            treatment = self._update_behaviour(page, result, kept)
+            if treatment != self._state.host_behaviour(host):
+                self._state.store_host_behaviour(host, treatment)
+            for place in kept.locations:
+                self._state.add_record(place, page.id)
+            if kept.snapshot is not None:
+                self._state.store_snapshot(page.id, kept.snapshot)
+            self._state.record_visit(page, kept.visit.time, kept.changed)
+            self._log.add(kept.visit, method.value, kept.outcome)
             self._state.finish(page.id, kept.outcome)
             self._state.commit()
-        about = {"uri": page.uri, "way": way.value, "status": kept.visit.status}
-        if found.weight is not None:
+        about = {"uri": page.uri, "way": method.value, "status": kept.visit.status}
+        if result.weight is not None:
             about["audit"] = "changed" if kept.changed else "same"
-        self._tell(kept.outcome, about)
+        self._on_event(kept.outcome, about)
 
-    def _learned(self, page: Page, found: Found, kept: Kept) -> Treatment:
+    def _update_behaviour(self, page: HarvestPage, result: PageVisitResult, stored: StoredVisit) -> HostBehaviour:
         """Take what a download or an audit found into account; return how the host is known from now on."""
-        treatment, decision = found.treatment, found.decision
-        if found.weight is not None and kept.changed is not None:
+        treatment, decision = result.behaviour, result.decision
+        if result.weight is not None and stored.changed is not None:
             self._audited += 1
-            self._lies += kept.changed
-            if found.had_304:
-                treatment = treatment.noting("against" if kept.changed else "spared")
-        if decision is not None and kept.changed and kept.visit.digest is not None:
-            host = host_of(page.uri)
+            self._false_claims += stored.changed
+            if result.had_304:
+                treatment = treatment.increment("against" if stored.changed else "spared")
+        if decision is not None and stored.changed and stored.visit.digest is not None:
+            host = url_host(page.uri)
             self._policy.note(host, decision.group, changed=True)
-            self._state.note_lie(host, decision.group)
+            self._state.add_false_claim(host, decision.group)
         return treatment
 
-    def _failed(self, page: Page, host: str, way: Way, error: SiteError) -> None:
-        if error.kind in _GONE:
-            self._absent[host] = self._absent.get(host, 0) + 1
-            if self._absent[host] >= _PATIENT:
-                self._close(host, self._clock.now() + _REST_SECONDS)
-        if error.kind in _AGAIN and page.tries + 1 < _TRIES:
-            self._state.try_again(page.id)
+    def _handle_failure(self, page: HarvestPage, host: str, method: FetchMethod, error: SiteError) -> None:
+        if error.kind in _UNREACHABLE_ERRORS:
+            self._failures[host] = self._failures.get(host, 0) + 1
+            if self._failures[host] >= _MAX_FAILURES:
+                self._suspend_host(host, self._clock.now() + _SUSPENSION_SECONDS)
+        if error.kind in _RETRIED_ERRORS and page.attempts + 1 < _MAX_ATTEMPTS:
+            self._state.requeue(page.id)
             return
-        self._end(page, way, "failed", error.kind)
+        self._finish_unvisited(page, method, "failed", error.kind)
 
-    def _close(self, host: str, until: float) -> None:
-        self._waiting[host] = until
-        self._tell("closed", {"host": host, "until": until})
+    def _suspend_host(self, host: str, until: float) -> None:
+        self._suspended_hosts[host] = until
+        self._on_event("closed", {"host": host, "until": until})
 
-    def _end(self, page: Page, way: Way, outcome: str, reason: str) -> None:
+    def _finish_unvisited(self, page: HarvestPage, method: FetchMethod, outcome: str, reason: str) -> None:
         """Say that there was no answer."""
-        self._log.add(Visit(page.uri, time=self._now(), status=0), way.value, outcome)
+        self._log.add(Visit(page.uri, time=self._now(), status=0), method.value, outcome)
         self._state.finish(page.id, outcome)
-        self._tell(outcome, {"uri": page.uri, "way": way.value, "reason": reason})
+        self._on_event(outcome, {"uri": page.uri, "way": method.value, "reason": reason})

@@ -3,14 +3,14 @@
 import re
 from dataclasses import dataclass, replace
 
-from unlost.refresh.page_text import PageText
+from unlost.refresh.page_text import PageTextSketch
 from unlost.refresh.visit import Visit
 
-_SENDABLE = re.compile(r"[\x20-\x7e\x80-\xff]{1,4096}")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\x80-\xff]{1,4096}")
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class HarvestedCapture:
     """A record with a body, in a WARC of ours or of another archive.
 
     uri: of the record: where redirects ended. moment: 14 digits. digest: as the record says it; None if nobody knows.
@@ -18,7 +18,7 @@ class Copy:
     """
 
     uri: str
-    moment: str
+    timestamp: str
     digest: str | None = None
     file: str | None = None
     offset: int | None = None
@@ -28,7 +28,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PageSnapshot:
     """What is held of a page.
 
     visit: the last successful one, whose headers are compared with those that come next.
@@ -41,11 +41,11 @@ class Held:
     """
 
     visit: Visit
-    copy: Copy | None
-    final: str
+    capture: HarvestedCapture | None
+    final_url: str
     size: int | None = None
     is_ours: bool = True
-    text: PageText | None = None
+    text: PageTextSketch | None = None
 
     @property
     def validators(self) -> tuple[tuple[str, str], ...]:
@@ -54,28 +54,28 @@ class Held:
         What cannot be sent is left out: a server, or an index, may have said anything.
         """
         told = (("If-None-Match", self.visit.etag), ("If-Modified-Since", self.visit.last_modified))
-        return tuple((name, value) for name, value in told if value and _SENDABLE.fullmatch(value))
+        return tuple((name, value) for name, value in told if value and _HEADER_VALUE.fullmatch(value))
 
 
-def is_changed(held: Held, visit: Visit, *, by_text: bool) -> bool | None:
+def has_body_changed(snapshot: PageSnapshot, visit: Visit, *, by_text: bool) -> bool | None:
     """Return whether a body that came is another one than that which is held; None if nobody can tell."""
-    if by_text and held.visit.text_digest and visit.text_digest:
-        return held.visit.text_digest != visit.text_digest
-    if held.visit.digest is None or visit.digest is None:
+    if by_text and snapshot.visit.text_digest and visit.text_digest:
+        return snapshot.visit.text_digest != visit.text_digest
+    if snapshot.visit.digest is None or visit.digest is None:
         return None
-    if held.visit.digest == visit.digest:
+    if snapshot.visit.digest == visit.digest:
         return False
-    return True if held.is_ours else None
+    return True if snapshot.is_ours else None
 
 
-def updated(held: Visit, said: Visit) -> Visit:
+def merge_not_modified(previous: Visit, response: Visit) -> Visit:
     """Return the visit that an answer 304 stands for: what it says, and of the rest what was said before.
 
     >>> updated(Visit("http://a.example/", "sha1:A", etag='"1"'), Visit("http://a.example/", time=9, status=304)).etag
     '"1"'
     """
-    fields = {name: getattr(held, name) for name in _KEPT if getattr(said, name) is None}
-    return replace(said, **fields)
+    fields = {name: getattr(previous, name) for name in _RETAINED_FIELDS if getattr(response, name) is None}
+    return replace(response, **fields)
 
 
-_KEPT = ("etag", "last_modified", "repr_digest", "cache_control", "expires", "server", "content_length")
+_RETAINED_FIELDS = ("etag", "last_modified", "repr_digest", "cache_control", "expires", "server", "content_length")

@@ -7,9 +7,9 @@ from typing import Self
 
 from unlost.errors import InputError
 from unlost.refresh.harvest.state import HarvestState
-from unlost.refresh.visit import Visit, visit_line
+from unlost.refresh.visit import Visit, serialize_visit
 
-NAME = "visits.ndjson"
+LOG_NAME = "visits.ndjson"
 
 
 class VisitLog:
@@ -19,7 +19,7 @@ class VisitLog:
     """
 
     def __init__(self, folder: Path, state: HarvestState) -> None:
-        path = folder / NAME
+        path = folder / LOG_NAME
         if path.is_symlink():
             raise InputError(f"{path}: a link, which is not followed: remove it")
         self._state = state
@@ -28,7 +28,7 @@ class VisitLog:
         size = self._file.tell()
         end = min(size, state.log_end())
         if end < state.log_end():  # a power cut took lines: what is left of the last one goes, too
-            end = _whole(self._file.fileno(), end)
+            end = _last_line_end(self._file.fileno(), end)
         self._file.truncate(end)
         self._file.seek(end)
         self._end = end
@@ -41,17 +41,17 @@ class VisitLog:
         """Close the file."""
         self._file.close()
 
-    def add(self, visit: Visit, way: str, outcome: str) -> None:
+    def add(self, visit: Visit, method: str, outcome: str) -> None:
         """Write a visit, with how the page was asked for and what came of it; lasts when the state is committed."""
-        line = visit_line(visit)
-        told = json.dumps({"way": way, "outcome": outcome}, separators=(",", ":")).encode()
+        line = serialize_visit(visit)
+        told = json.dumps({"way": method, "outcome": outcome}, separators=(",", ":")).encode()
         self._file.write(line.removesuffix(b"}\n") + b"," + told.removeprefix(b"{") + b"\n")
         self._file.flush()
         self._end = self._file.tell()
-        self._state.keep_log_end(self._end)
+        self._state.store_log_end(self._end)
 
 
-def _whole(file: int, end: int) -> int:
+def _last_line_end(file: int, end: int) -> int:
     """Return where the last whole line ends."""
     step = 1 << 16
     while end > 0:

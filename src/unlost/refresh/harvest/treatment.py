@@ -3,14 +3,16 @@
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Self
 
-ENOUGH = 3
+MIN_SAMPLES = 3
 """Answers to conditions before they are believed: one may be chance, a host of two back ends takes turns."""
 
-_OF_ALL = 20  # one contradiction weighs as much as so many answers that were right: 5 %, as much as is audited at most
+_CONTRADICTION_WEIGHT = (
+    20  # one contradiction weighs as much as so many answers that were right: 5 %, as much as is audited at most
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Treatment:
+class HostBehaviour:
     """What a host did so far.
 
     spared: 304 where the scheme skips, too. sent: the page where the scheme downloads, too.
@@ -29,23 +31,23 @@ class Treatment:
     unasked: int = 0
 
     @classmethod
-    def of(cls, values: object) -> Self:
+    def from_json(cls, values: object) -> Self:
         """Return what was written by `values`; whatever is no count is 0."""
         known = values if isinstance(values, dict) else {}
         counts = {each.name: known.get(each.name) for each in fields(cls)}
         return cls(**{name: count for name, count in counts.items() if type(count) is int and 0 <= count < 2**60})
 
     @property
-    def values(self) -> dict[str, int]:
+    def to_json(self) -> dict[str, int]:
         """Its counts by name, those that are not 0."""
         return {name: count for name, count in asdict(self).items() if count}
 
-    def noting(self, name: str) -> Self:
+    def increment(self, name: str) -> Self:
         """Return the same with one more of a count."""
         return replace(self, **{name: getattr(self, name) + 1})
 
     @property
-    def equals_scheme(self) -> bool:
+    def matches_scheme(self) -> bool:
         """Whether a condition does on this host what the scheme would do: only then 304 may take its place.
 
         >>> Treatment(spared=3, sent=1).equals_scheme, Treatment(spared=3).equals_scheme
@@ -53,18 +55,22 @@ class Treatment:
         >>> Treatment(spared=9, sent=1, against=1).equals_scheme, Treatment(spared=3, sent=1, needless=4).equals_scheme
         (False, False)
         """
-        is_measured = self.spared >= ENOUGH and self.sent >= 1
-        return is_measured and self.spared > self.needless and self.against * _OF_ALL <= self.spared + self.sent
+        is_measured = self.spared >= MIN_SAMPLES and self.sent >= 1
+        return (
+            is_measured
+            and self.spared > self.needless
+            and self.against * _CONTRADICTION_WEIGHT <= self.spared + self.sent
+        )
 
     @property
-    def wants_skips_measured(self) -> bool:
+    def needs_skip_probe(self) -> bool:
         """Whether to send a condition where the scheme skips, to see whether 304 comes."""
-        return self.spared + self.needless < ENOUGH and not self.against
+        return self.spared + self.needless < MIN_SAMPLES and not self.against
 
     @property
-    def wants_downloads_measured(self) -> bool:
+    def needs_download_probe(self) -> bool:
         """Whether to send a condition where the scheme downloads, to see whether the page comes."""
-        return self.sent < ENOUGH and not self.against
+        return self.sent < MIN_SAMPLES and not self.against
 
     @property
     def head_differs(self) -> bool:

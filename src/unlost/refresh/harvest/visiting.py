@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from unlost.crawl.polite import PoliteVisitor
+from unlost.crawl.polite import PoliteFetcher
 from unlost.errors import SiteError
-from unlost.refresh.harvest.asking import Question, Reply, ask, visit_of
-from unlost.refresh.harvest.choice import Way
-from unlost.refresh.harvest.held import Held, updated
-from unlost.refresh.harvest.treatment import Treatment
-from unlost.refresh.policy import Decision, Policy
+from unlost.refresh.harvest.asking import HarvestRequest, HarvestResponse, fetch_page, visit_from_response
+from unlost.refresh.harvest.choice import FetchMethod
+from unlost.refresh.harvest.held import PageSnapshot, merge_not_modified
+from unlost.refresh.harvest.treatment import HostBehaviour
+from unlost.refresh.policy import RefreshDecision, Policy
 from unlost.refresh.visit import Visit
 
-_PLAIN = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))  # for a server that says 304 unasked
-_NO_HEAD = frozenset({400, 403, 404, 405, 406, 501})  # what servers without HEAD answer to it
-_COMPARED = ("etag", "last_modified")
+_NO_CACHE_HEADERS = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))  # for a server that says 304 unasked
+_HEAD_UNSUPPORTED = frozenset({400, 403, 404, 405, 406, 501})  # what servers without HEAD answer to it
+_COMPARED_FIELDS = ("etag", "last_modified")
 
 
 @dataclass(slots=True)
-class Found:
+class PageVisitResult:
     """What came of asking for a page.
 
     outcome: `skipped`, `not-modified`, `answered`. reply: the last one; None where nothing was asked.
@@ -29,16 +29,16 @@ class Found:
 
     outcome: str
     visit: Visit
-    treatment: Treatment
-    reply: Reply | None = None
-    decision: Decision | None = None
+    behaviour: HostBehaviour
+    response: HarvestResponse | None = None
+    decision: RefreshDecision | None = None
     weight: int | None = None
     had_304: bool = False
 
     def close(self) -> None:
         """Let go of what came."""
-        if self.reply is not None:
-            self.reply.close()
+        if self.response is not None:
+            self.response.close()
 
 
 class PageVisitor:
@@ -47,170 +47,184 @@ class PageVisitor:
     now: gives milliseconds since 1970. max_bytes: of one body that are read.
     """
 
-    def __init__(self, polite: PoliteVisitor, policy: Policy, now: Callable[[], int], max_bytes: int) -> None:
-        self._polite, self._policy, self._now, self._max_bytes = polite, policy, now, max_bytes
+    def __init__(self, fetcher: PoliteFetcher, policy: Policy, now: Callable[[], int], max_bytes: int) -> None:
+        self._fetcher, self._policy, self._now, self._max_bytes = fetcher, policy, now, max_bytes
 
-    async def visit(self, uri: str, host: str, held: Held | None, treatment: Treatment, way: Way) -> Found:
+    async def visit(
+        self, uri: str, host: str, snapshot: PageSnapshot | None, behaviour: HostBehaviour, method: FetchMethod
+    ) -> PageVisitResult:
         """Return what came of it, whose `close` the caller calls. Raises SiteError and its kinds."""
-        if way is Way.SKIP:
-            return Found("skipped", Visit(uri, time=self._now(), status=0), treatment)
-        visiting = _Visiting(self._polite, self._policy, uri, host, held, treatment, self._now, self._max_bytes)
-        if held is None or way is Way.GET:
-            return await visiting.whole()
-        if way is Way.HEAD:
-            return await visiting.by_head()
-        return await visiting.deciding(held, condition=way is Way.CONDITIONAL)
+        if method is FetchMethod.SKIP:
+            return PageVisitResult("skipped", Visit(uri, time=self._now(), status=0), behaviour)
+        visiting = _PageVisit(self._fetcher, self._policy, uri, host, snapshot, behaviour, self._now, self._max_bytes)
+        if snapshot is None or method is FetchMethod.GET:
+            return await visiting.fetch_whole()
+        if method is FetchMethod.HEAD:
+            return await visiting.fetch_by_head()
+        return await visiting.fetch_by_policy(snapshot, condition=method is FetchMethod.CONDITIONAL)
 
 
 @dataclass(slots=True)
-class _Visiting:
+class _PageVisit:
     """One visit of one page."""
 
-    polite: PoliteVisitor
+    fetcher: PoliteFetcher
     policy: Policy
     uri: str
     host: str
-    held: Held | None
-    treatment: Treatment
+    snapshot: PageSnapshot | None
+    behaviour: HostBehaviour
     now: Callable[[], int]
     max_bytes: int
 
-    async def whole(self, decision: Decision | None = None, weight: int | None = None) -> Found:
+    async def fetch_whole(self, decision: RefreshDecision | None = None, weight: int | None = None) -> PageVisitResult:
         """Ask for the whole page, without a condition; once more of a server that says 304 to that."""
-        reply = await ask(self.polite, Question(self.uri, max_bytes=self.max_bytes))
+        reply = await fetch_page(self.fetcher, HarvestRequest(self.uri, max_bytes=self.max_bytes))
         if reply.last.status == 304:
             reply.close()
-            self._note("unasked")
-            reply = await ask(self.polite, Question(self.uri, max_bytes=self.max_bytes, others=_PLAIN))
-        visit = visit_of(self.uri, reply.last)
-        if decision is None and self.held is not None and _is_success(reply):
-            decision = self.policy.decide(self.host, self.held.visit, visit)
+            self._count("unasked")
+            reply = await fetch_page(
+                self.fetcher, HarvestRequest(self.uri, max_bytes=self.max_bytes, extra_headers=_NO_CACHE_HEADERS)
+            )
+        visit = visit_from_response(self.uri, reply.last)
+        if decision is None and self.snapshot is not None and _is_success(reply):
+            decision = self.policy.decide(self.host, self.snapshot.visit, visit)
         if reply.last.status == 304:
             reply.close()
             raise SiteError("it says 304 although nobody asked whether it changed", "unasked-304")
-        return Found("answered", visit, self.treatment, reply, decision, weight)
+        return PageVisitResult("answered", visit, self.behaviour, reply, decision, weight)
 
-    async def by_head(self) -> Found:
+    async def fetch_by_head(self) -> PageVisitResult:
         """Ask for the headers, and for the page if they say so."""
-        held = self._held()
-        reply = await ask(self.polite, Question(self.uri, "HEAD", max_bytes=self.max_bytes))
+        held = self._require_snapshot()
+        reply = await fetch_page(self.fetcher, HarvestRequest(self.uri, "HEAD", max_bytes=self.max_bytes))
         reply.close()
         if not _is_success(reply):
-            if reply.last.status in _NO_HEAD:
-                self._note("head_unlike")
-            return await self.deciding(held, condition=False)
-        shown = visit_of(self.uri, reply.last)
+            if reply.last.status in _HEAD_UNSUPPORTED:
+                self._count("head_unlike")
+            return await self.fetch_by_policy(held, condition=False)
+        shown = visit_from_response(self.uri, reply.last)
         decision = self.policy.decide(self.host, held.visit, shown)
-        can_ask = bool(held.validators) and reply.last.uri == held.final
+        can_ask = bool(held.validators) and reply.last.uri == held.final_url
         if decision.download or decision.audit:
-            return await self._checked(shown, decision, can_ask=can_ask)
-        if can_ask and self.treatment.wants_skips_measured:
-            return await self._measured(held, shown, decision, reply)
-        return Found("skipped", shown, self.treatment, reply, decision)
+            return await self._download_after_head(shown, decision, can_ask=can_ask)
+        if can_ask and self.behaviour.needs_skip_probe:
+            return await self._probe_skip(held, shown, decision, reply)
+        return PageVisitResult("skipped", shown, self.behaviour, reply, decision)
 
-    async def _checked(self, shown: Visit, decision: Decision, *, can_ask: bool) -> Found:
+    async def _download_after_head(self, shown: Visit, decision: RefreshDecision, *, can_ask: bool) -> PageVisitResult:
         """Download what HEAD says has changed, or what is to be audited, and compare what both say."""
-        weight = None if decision.download else self.policy.weight
-        if can_ask and decision.download and self.treatment.wants_downloads_measured:
-            held = self._held()
-            reply = await ask(self.polite, self._question(held.validators))
+        weight = None if decision.download else self.policy.audit_weight
+        if can_ask and decision.download and self.behaviour.needs_download_probe:
+            held = self._require_snapshot()
+            reply = await fetch_page(self.fetcher, self._page_request(held.validators))
             if reply.last.status != 304:
-                self._note("sent")
-                found = Found("answered", visit_of(self.uri, reply.last), self.treatment, reply, decision, weight)
+                self._count("sent")
+                found = PageVisitResult(
+                    "answered", visit_from_response(self.uri, reply.last), self.behaviour, reply, decision, weight
+                )
             else:
                 reply.close()
-                self._note("against")
-                found = await self.whole(decision, weight)
+                self._count("against")
+                found = await self.fetch_whole(decision, weight)
         else:
-            found = await self.whole(decision, weight)
-        if found.reply is not None and _is_success(found.reply):
-            is_alike = all(getattr(shown, name) == getattr(found.visit, name) for name in _COMPARED)
+            found = await self.fetch_whole(decision, weight)
+        if found.response is not None and _is_success(found.response):
+            is_alike = all(getattr(shown, name) == getattr(found.visit, name) for name in _COMPARED_FIELDS)
             # A page may change between the two: only what is not there at all is a habit.
             is_missing = any(
-                (getattr(shown, name) is None) != (getattr(found.visit, name) is None) for name in _COMPARED
+                (getattr(shown, name) is None) != (getattr(found.visit, name) is None) for name in _COMPARED_FIELDS
             )
-            self._note("head_alike" if is_alike else "head_unlike" if is_missing else None)
-            found.treatment = self.treatment
+            self._count("head_alike" if is_alike else "head_unlike" if is_missing else None)
+            found.behaviour = self.behaviour
         return found
 
-    async def _measured(self, held: Held, shown: Visit, decision: Decision, before: Reply) -> Found:
+    async def _probe_skip(
+        self, snapshot: PageSnapshot, shown: Visit, decision: RefreshDecision, before: HarvestResponse
+    ) -> PageVisitResult:
         """See whether a condition gets 304 where the scheme skips: then that is what is kept."""
-        reply = await ask(self.polite, self._question(held.validators, wants=lambda _: False))
+        reply = await fetch_page(self.fetcher, self._page_request(snapshot.validators, wants=lambda _: False))
         if reply.last.status == 304:
-            self._note("spared")
-            return Found("not-modified", replace(shown, status=304), self.treatment, reply, decision, had_304=True)
+            self._count("spared")
+            return PageVisitResult(
+                "not-modified", replace(shown, status=304), self.behaviour, reply, decision, had_304=True
+            )
         reply.close()
         if _is_success(reply):
-            self._note("needless")
-        return Found("skipped", shown, self.treatment, before, decision)
+            self._count("needless")
+        return PageVisitResult("skipped", shown, self.behaviour, before, decision)
 
-    async def deciding(self, held: Held, *, condition: bool) -> Found:
+    async def fetch_by_policy(self, snapshot: PageSnapshot, *, condition: bool) -> PageVisitResult:
         """Ask for the page, and break off behind the headers if the scheme skips it; 304 does the same."""
-        decided: list[Decision] = []
+        decided: list[RefreshDecision] = []
 
         def wants(visit: Visit) -> bool:
-            decided.append(self.policy.decide(self.host, held.visit, replace(visit, time=self.now())))
+            decided.append(self.policy.decide(self.host, snapshot.visit, replace(visit, time=self.now())))
             return decided[-1].download or decided[-1].audit
 
-        reply = await ask(self.polite, self._question(held.validators if condition else (), wants=wants))
+        reply = await fetch_page(
+            self.fetcher, self._page_request(snapshot.validators if condition else (), wants=wants)
+        )
         if reply.last.status == 304 and reply.had_condition:
-            return await self._spared(held, reply)
+            return await self._handle_not_modified(snapshot, reply)
         if reply.last.status == 304:
             reply.close()
-            self._note("unasked")
-            return await self.whole()
-        visit = visit_of(self.uri, reply.last)
+            self._count("unasked")
+            return await self.fetch_whole()
+        visit = visit_from_response(self.uri, reply.last)
         if not _is_success(reply) or not decided:
-            return Found("answered", visit, self.treatment, reply)
+            return PageVisitResult("answered", visit, self.behaviour, reply)
         decision = decided[-1]
-        can_ask = bool(held.validators) and reply.last.uri == held.final
+        can_ask = bool(snapshot.validators) and reply.last.uri == snapshot.final_url
         if condition and reply.had_condition:
-            self._note("sent" if decision.download else "needless")
-        elif can_ask and decision.download and not self.treatment.sent and not self.treatment.against:
-            await self._measure_download(held)
+            self._count("sent" if decision.download else "needless")
+        elif can_ask and decision.download and not self.behaviour.sent and not self.behaviour.against:
+            await self._probe_download(snapshot)
         if not reply.last.has_body:
-            if not condition and can_ask and self.treatment.wants_skips_measured:
-                return await self._measured(held, visit, decision, reply)
-            return Found("skipped", visit, self.treatment, reply, decision)
-        weight = None if decision.download else self.policy.weight
-        return Found("answered", visit, self.treatment, reply, decision, weight)
+            if not condition and can_ask and self.behaviour.needs_skip_probe:
+                return await self._probe_skip(snapshot, visit, decision, reply)
+            return PageVisitResult("skipped", visit, self.behaviour, reply, decision)
+        weight = None if decision.download else self.policy.audit_weight
+        return PageVisitResult("answered", visit, self.behaviour, reply, decision, weight)
 
-    async def _measure_download(self, held: Held) -> None:
+    async def _probe_download(self, snapshot: PageSnapshot) -> None:
         """See whether a condition gets the page where the scheme downloads it; that has come already."""
-        reply = await ask(self.polite, self._question(held.validators, wants=lambda _: False))
+        reply = await fetch_page(self.fetcher, self._page_request(snapshot.validators, wants=lambda _: False))
         reply.close()
-        self._note("against" if reply.last.status == 304 else "sent" if _is_success(reply) else None)
+        self._count("against" if reply.last.status == 304 else "sent" if _is_success(reply) else None)
 
-    async def _spared(self, held: Held, reply: Reply) -> Found:
+    async def _handle_not_modified(self, snapshot: PageSnapshot, response: HarvestResponse) -> PageVisitResult:
         """Believe 304, unless the scheme does not, or it is to be audited."""
-        visit = updated(held.visit, visit_of(self.uri, reply.last))
-        decision = self.policy.decide(self.host, held.visit, visit)
+        visit = merge_not_modified(snapshot.visit, visit_from_response(self.uri, response.last))
+        decision = self.policy.decide(self.host, snapshot.visit, visit)
         if decision.download:
-            reply.close()
-            self._note("against")
-            return await self.whole(decision)
+            response.close()
+            self._count("against")
+            return await self.fetch_whole(decision)
         if decision.audit:
-            reply.close()
-            found = await self.whole(decision, self.policy.weight)
+            response.close()
+            found = await self.fetch_whole(decision, self.policy.audit_weight)
             found.had_304 = True
             return found
-        self._note("spared")
-        return Found("not-modified", replace(visit, digest=None), self.treatment, reply, decision, had_304=True)
+        self._count("spared")
+        return PageVisitResult(
+            "not-modified", replace(visit, digest=None), self.behaviour, response, decision, had_304=True
+        )
 
-    def _question(
+    def _page_request(
         self, condition: tuple[tuple[str, str], ...], wants: Callable[[Visit], bool] | None = None
-    ) -> Question:
-        return Question(self.uri, "GET", condition, self._held().final, wants, self.max_bytes)
+    ) -> HarvestRequest:
+        return HarvestRequest(self.uri, "GET", condition, self._require_snapshot().final_url, wants, self.max_bytes)
 
-    def _held(self) -> Held:
-        if self.held is None:
+    def _require_snapshot(self) -> PageSnapshot:
+        if self.snapshot is None:
             raise RuntimeError("nothing is held")
-        return self.held
+        return self.snapshot
 
-    def _note(self, name: str | None) -> None:
+    def _count(self, name: str | None) -> None:
         if name is not None:
-            self.treatment = self.treatment.noting(name)
+            self.behaviour = self.behaviour.increment(name)
 
 
-def _is_success(reply: Reply) -> bool:
-    return 200 <= reply.last.status < 300
+def _is_success(response: HarvestResponse) -> bool:
+    return 200 <= response.last.status < 300

@@ -38,24 +38,24 @@ TRAITS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class ServerMixture:
     """A made-up web.
 
     shares: how many hosts have each trait, against each other.
     """
 
     name: str
-    about: str
+    description: str
     shares: dict[str, int]
 
 
-_HONEST = {"honest": 500, "date-only": 200, "tag-only": 100, "weak-tags": 100, "gzip-tags": 100}
+_HONEST_SHARES = {"honest": 500, "date-only": 200, "tag-only": 100, "weak-tags": 100, "gzip-tags": 100}
 
 MIXTURES: Final = {
     one.name: one
     for one in (
-        Mixture("honest", "every header is right, though not every host sends all of them", _HONEST),
-        Mixture(
+        ServerMixture("honest", "every header is right, though not every host sends all of them", _HONEST_SHARES),
+        ServerMixture(
             "study",
             "close to the study of Danish front pages: many without ETag and with a date that is always now, few liars",
             {
@@ -64,15 +64,15 @@ MIXTURES: Final = {
                 "tag-frozen": 2, "counter": 2,
             },
         ),
-        Mixture(
+        ServerMixture(
             "liars",
             "one host in ten says `same` when pages change",
             {
-                **{trait: share * 8 // 10 for trait, share in _HONEST.items()}, "date-frozen": 25, "tag-frozen": 25,
+                **{trait: share * 8 // 10 for trait, share in _HONEST_SHARES.items()}, "date-frozen": 25, "tag-frozen": 25,
                 "session-id": 25, "counter": 15, "variants": 10, "same-second": 60, "date-now": 40,
             },
         ),
-        Mixture(
+        ServerMixture(
             "modern",
             "content networks and applications: weak tags, coded tags, no dates, digests, caches",
             {
@@ -80,7 +80,7 @@ MIXTURES: Final = {
                 "cached": 50, "stale-node": 60, "neither": 100, "head-differs": 20, "soft-404": 20,
             },
         ),
-        Mixture(
+        ServerMixture(
             "everything",
             "every misbehaviour there is",
             {"honest": 270, "date-only": 100, **{
@@ -93,7 +93,7 @@ MIXTURES: Final = {
 ETag, how many dates changed without need, and how many hosts lied. docs/refresh.md says what was set later."""
 
 
-def mixture(name: str) -> Mixture:
+def get_mixture(name: str) -> ServerMixture:
     """Return a mixture by its name. Raises UsageError."""
     if name not in MIXTURES:
         raise UsageError(f"{name[:40]}: no such mixture; there are {', '.join(MIXTURES)}")

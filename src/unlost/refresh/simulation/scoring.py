@@ -4,21 +4,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from unlost.refresh.cells import cell_of, projected
-from unlost.refresh.history import History
-from unlost.refresh.learning import Wanted, learn
-from unlost.refresh.policy import Policy, host_of
-from unlost.refresh.schemes import NAMED
-from unlost.refresh.simulation.mixtures import Mixture
-from unlost.refresh.simulation.web import HEADER_BYTES, Seen, visits_of
+from unlost.refresh.cells import compute_cell, project_to_indicators
+from unlost.refresh.history import ChangeHistory
+from unlost.refresh.learning import LearningOptions, learn_policy
+from unlost.refresh.policy import Policy, url_host
+from unlost.refresh.schemes import NAMED_SCHEMES
+from unlost.refresh.simulation.mixtures import ServerMixture
+from unlost.refresh.simulation.web import HEADER_BYTES, SimulatedVisit, simulate_visits
 from unlost.refresh.visit import Visit
 
-SCHEMES = ("always", "Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4", "Scheme 1 variant")
-_ABORTED = 14_600  # bytes that are under way when a GET is broken off: ten segments, with which connections begin
+SCORED_SCHEMES = ("always", "Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4", "Scheme 1 variant")
+_ABORT_COST_BYTES = (
+    14_600  # bytes that are under way when a GET is broken off: ten segments, with which connections begin
+)
 
 
 @dataclass(slots=True)
-class Score:
+class SimulationScore:
     """What became of the visits of a web.
 
     changed, unchanged: pairs of consecutive visits. missed: changed and skipped. unnecessary: unchanged and downloaded,
@@ -46,100 +48,100 @@ class Score:
         return 1 - self.unnecessary / self.unchanged if self.unchanged else 1.0
 
 
-class Way(Protocol):
+class DecisionMethod(Protocol):
     """A way to decide."""
 
-    score: Score
+    score: SimulationScore
 
-    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+    def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
         """Decide about a page that was visited before, and count what came of it. claimed: the cell that HEAD shows."""
         ...
 
 
-def is_changed(last: Seen, this: Seen) -> bool:
+def has_page_changed(last: SimulatedVisit, this: SimulatedVisit) -> bool:
     """Return the truth: whether the bytes of the body are others."""
     return last.visit.digest != this.visit.digest
 
 
 @dataclass(slots=True)
-class ByScheme:
+class SchemeMethod:
     """Decides by one of the 512 schemes: HEAD, then GET if the headers say so."""
 
     scheme: int
-    score: Score
+    score: SimulationScore
 
-    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+    def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
         """See `Way`."""
-        base = projected(claimed, 0)[1]
+        base = project_to_indicators(claimed, 0)[1]
         download = bool(self.scheme >> base & 1)
-        _count(self.score, is_changed(last, this), download=download)
-        always = self.scheme == NAMED["always"]
-        self.score.requests += (0 if always else 1) + download + (download and this.unsolicited)
+        _count_decision(self.score, has_page_changed(last, this), download=download)
+        always = self.scheme == NAMED_SCHEMES["always"]
+        self.score.requests += (0 if always else 1) + download + (download and this.has_unsolicited_304)
         self.score.bytes += (0 if always else HEADER_BYTES) + (this.size if download else 0)
 
 
 @dataclass(slots=True)
-class Conditional:
+class ConditionalMethod:
     """Sends both validators back, and believes 304."""
 
-    score: Score
+    score: SimulationScore
 
-    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+    def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
         """See `Way`."""
         del claimed
-        _count(self.score, is_changed(last, this), download=not this.not_modified)
+        _count_decision(self.score, has_page_changed(last, this), download=not this.not_modified)
         self.score.requests += 1
         self.score.bytes += HEADER_BYTES if this.not_modified else this.size
 
 
 @dataclass(slots=True)
-class Oracle:
+class OracleMethod:
     """Knows the truth, and asks for what changed; headers of the others, like everybody."""
 
-    score: Score
+    score: SimulationScore
 
-    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+    def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
         """See `Way`."""
         del claimed
-        changed = is_changed(last, this)
-        _count(self.score, changed, download=changed)
+        changed = has_page_changed(last, this)
+        _count_decision(self.score, changed, download=changed)
         self.score.requests += 1
         self.score.bytes += this.size if changed else HEADER_BYTES
 
 
 @dataclass(slots=True)
-class ByPolicy:
+class PolicyMethod:
     """Decides by what was learned, audits, and learns on from what it downloads.
 
     HEAD first where a host's HEAD is like its GET, as every download behind a HEAD shows; else GET, broken off.
     """
 
     policy: Policy
-    score: Score
-    differs: set[str] = field(default_factory=set)
+    score: SimulationScore
+    hosts_with_other_head: set[str] = field(default_factory=set)
 
-    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+    def visit(self, last: SimulatedVisit, this: SimulatedVisit, claimed: int) -> None:
         """See `Way`."""
-        host = host_of(this.visit.uri)
-        by_get = host in self.differs or self.policy.stated is None
+        host = url_host(this.visit.uri)
+        by_get = host in self.hosts_with_other_head or self.policy.estimate is None
         if by_get:
-            claimed = cell_of(last.visit, this.visit)
+            claimed = compute_cell(last.visit, this.visit)
         decision = self.policy.decide_cell(host, claimed, this.visit)
-        changed = is_changed(last, this)
+        changed = has_page_changed(last, this)
         whole = decision.download or decision.audit
-        _count(self.score, changed, download=decision.download)
+        _count_decision(self.score, changed, download=decision.download)
         self.score.audited += decision.audit
-        self.score.requests += 1 + (whole and not by_get) + (whole and this.unsolicited)
+        self.score.requests += 1 + (whole and not by_get) + (whole and this.has_unsolicited_304)
         if whole:
             self.score.bytes += this.size + (0 if by_get else HEADER_BYTES)
             self.policy.note(host, decision.group, changed=changed)
             if this.head.etag != this.visit.etag or this.head.last_modified != this.visit.last_modified:
-                self.differs.add(host)
+                self.hosts_with_other_head.add(host)
         else:
-            self.score.bytes += min(this.size, HEADER_BYTES + _ABORTED) if by_get else HEADER_BYTES
+            self.score.bytes += min(this.size, HEADER_BYTES + _ABORT_COST_BYTES) if by_get else HEADER_BYTES
 
 
-def _count(score: Score, changed: bool, *, download: bool) -> None:
+def _count_decision(score: SimulationScore, changed: bool, *, download: bool) -> None:
     score.changed += changed
     score.unchanged += not changed
     score.missed += changed and not download
@@ -147,36 +149,36 @@ def _count(score: Score, changed: bool, *, download: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SimulationTrial:
     """One mixture, tried.
 
     scores: of every way to decide. policy: what was learned, before anything was decided by it.
     """
 
     mixture: str
-    scores: list[Score]
+    scores: list[SimulationScore]
     policy: Policy
 
 
-Pages = list[list[Seen]]
+SimulatedPages = list[list[SimulatedVisit]]
 """The pages of a host, each as what its visits got."""
 
 
-def history_of(web: Iterable[Pages], visits: int) -> History:
+def build_history(web: Iterable[SimulatedPages], visits: int) -> ChangeHistory:
     """Return the history of the first visits to every page, as a log has them."""
-    return History.of_rows(visit.row for pages in web for page in pages for visit in logged(page[:visits]))
+    return ChangeHistory.from_rows(visit.row for pages in web for page in pages for visit in to_log(page[:visits]))
 
 
-def logged(page: Sequence[Seen]) -> Iterator[Visit]:
+def to_log(page: Sequence[SimulatedVisit]) -> Iterator[Visit]:
     """Yield what a log has of visits: 304 where a server sent it unasked."""
     for seen in page:
-        if seen.unsolicited:
+        if seen.has_unsolicited_304:
             yield replace(seen.visit, status=304, digest=None, text_digest=None)
         else:
             yield seen.visit
 
 
-def run(ways: Sequence[Way], web: Iterable[Pages], first: int) -> None:
+def run_methods(methods: Sequence[DecisionMethod], web: Iterable[SimulatedPages], first: int) -> None:
     """Let ways decide about all visits from the one of this number on, day by day within each host.
 
     Nothing that is known of one host counts for another, so one after the other is as good as all at once.
@@ -185,20 +187,22 @@ def run(ways: Sequence[Way], web: Iterable[Pages], first: int) -> None:
         for number in range(first, max((len(page) for page in pages), default=0)):
             for page in pages:
                 last, this = page[number - 1], page[number]
-                claimed = cell_of(last.visit, this.head)
-                for way in ways:
+                claimed = compute_cell(last.visit, this.head)
+                for way in methods:
                     way.visit(last, this, claimed)
 
 
-def trial(mixture: Mixture, hosts: int, visits: int, seed: int, wanted: Wanted, later: int | None = None) -> Trial:
+def run_trial(
+    mixture: ServerMixture, hosts: int, visits: int, seed: int, options: LearningOptions, later: int | None = None
+) -> SimulationTrial:
     """Learn from the first visits to every page of a web, then decide about as many later ones.
 
     The web is made twice and never as a whole: memory grows with what is learned of hosts alone.
     """
     whole = visits + (later or visits)
-    policy = learn(history_of(visits_of(mixture, hosts, whole, seed), visits), wanted)
-    ways: list[Way] = [ByScheme(NAMED[name], Score(name)) for name in SCHEMES]
-    ways += [Conditional(Score("conditional GET")), Oracle(Score("oracle"))]
-    ways.append(ByPolicy(policy, Score("learned")))
-    run(ways, visits_of(mixture, hosts, whole, seed), visits)
-    return Trial(mixture.name, [way.score for way in ways], policy)
+    policy = learn_policy(build_history(simulate_visits(mixture, hosts, whole, seed), visits), options)
+    ways: list[DecisionMethod] = [SchemeMethod(NAMED_SCHEMES[name], SimulationScore(name)) for name in SCORED_SCHEMES]
+    ways += [ConditionalMethod(SimulationScore("conditional GET")), OracleMethod(SimulationScore("oracle"))]
+    ways.append(PolicyMethod(policy, SimulationScore("learned")))
+    run_methods(ways, simulate_visits(mixture, hosts, whole, seed), visits)
+    return SimulationTrial(mixture.name, [way.score for way in ways], policy)

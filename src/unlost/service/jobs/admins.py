@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from unlost.errors import BusyError, UsageError
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.rules import KNOWN, KNOWN_SECONDS, tallied
+from unlost.service.jobs.rules import KNOWN_LOGIN, KNOWN_LOGIN_SECONDS, count_tallies
 from unlost.service.jobs.tables import ADMINS, SESSIONS, TALLIES
 
 SESSION_SECONDS = 12 * 3_600.0
@@ -19,7 +19,7 @@ MIN_PASSWORD = 10
 """Characters: what nobody finds out by trying, given how few may be tried."""
 
 _IDLE_SECONDS = 2 * 3_600.0
-_SEEN_SECONDS = 60.0  # between two notes that a session is used
+_SESSION_UPDATE_SECONDS = 60.0  # between two notes that a session is used
 _TRY_SECONDS = 900.0
 _MAX_TRIES = 8  # that fail, in that time: for one name from one network address
 _MAX_TRIES_CLIENT = 40  # for all names from one network address: each try takes memory and time of ours
@@ -32,16 +32,16 @@ _N, _R, _P = 1 << 17, 8, 1
 _MEMORY = 1 << 28
 
 
-def hashed(password: str, salt: bytes | None = None) -> str:
+def hash_password(password: str, salt: bytes | None = None) -> str:
     """Return what is kept of a password: by which rules, a salt, and a hash."""
     salt = secrets.token_bytes(16) if salt is None else salt
     found = _scrypt(password, salt, _N, _R, _P)
     return f"scrypt${_N}${_R}${_P}${base64.b64encode(salt).decode()}${base64.b64encode(found).decode()}"
 
 
-def is_password(password: str, kept: str) -> bool:
+def verify_password(password: str, stored: str) -> bool:
     """Return whether it is the password of which something is kept; it takes as long for all that are wrong."""
-    _, n, r, p, salt, expected = kept.split("$")
+    _, n, r, p, salt, expected = stored.split("$")
     found = _scrypt(password, base64.b64decode(salt), int(n), int(r), int(p))
     return hmac.compare_digest(found, base64.b64decode(expected))
 
@@ -51,23 +51,25 @@ def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
     return hashlib.scrypt(data, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY, dklen=32)
 
 
-_NOBODY = f"scrypt${_N}${_R}${_P}${base64.b64encode(bytes(16)).decode()}${base64.b64encode(bytes(32)).decode()}"
+_UNKNOWN_NAME_HASH = (
+    f"scrypt${_N}${_R}${_P}${base64.b64encode(bytes(16)).decode()}${base64.b64encode(bytes(32)).decode()}"
+)
 """What a password is compared with where there is no such name: it takes as long, and is never right."""
 
 
-class Admins:
+class AdminStore:
     """The administrators in a database. Raises as `Database` does."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, name: str, password: str) -> None:
+    def set_password(self, name: str, password: str) -> None:
         """Give somebody a password, and end all sessions with the old one. Raises UsageError for one that is none."""
         if not 0 < len(name) <= _MAX_NAME or not name.isprintable() or name != name.strip():
             raise UsageError(f"the name of an administrator: expected one line of at most {_MAX_NAME} characters")
         if not MIN_PASSWORD <= len(password) <= _MAX_PASSWORD:
             raise UsageError(f"the password: expected at least {MIN_PASSWORD} characters, at most {_MAX_PASSWORD}")
-        kept = hashed(password)
+        kept = hash_password(password)
         with self._database.writing() as connection:
             now = self._database.now(connection)
             connection.execute(delete(SESSIONS).where(SESSIONS.c.admin == name))
@@ -87,42 +89,47 @@ class Admins:
         who = _hash(f"{name.casefold()}\n{client}")
         anyone = _hash(name.casefold())
         with self._database.writing() as connection:
-            self._database.alone(connection, f"login {who}", f"login-client {client}", f"login-name {anyone}")
+            self._database.lock_names(connection, f"login {who}", f"login-client {client}", f"login-name {anyone}")
             now = self._database.now(connection)
-            if self._is_too_many(connection, who, client, anyone, now):
+            if self._is_throttled(connection, who, client, anyone, now):
                 raise BusyError("too many attempts to log in", _TRY_SECONDS)
             # It is counted before it is looked at, so that many at once are no way round.
             for kind, code in (("login", who), ("login-client", client), ("login-name", anyone)):
                 connection.execute(insert(TALLIES).values(kind=kind, who=code, at=now))
             chosen = select(ADMINS.c.password).where(ADMINS.c.name == name)
             kept = connection.execute(chosen).scalar_one_or_none()
-        is_right = len(password) <= _MAX_PASSWORD and is_password(password, kept or _NOBODY)
+        is_right = len(password) <= _MAX_PASSWORD and verify_password(password, kept or _UNKNOWN_NAME_HASH)
         if kept is None or not is_right:
             return None
         secret = secrets.token_urlsafe(32)
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            self._end_old(connection, now)
-            connection.execute(delete(TALLIES).where(TALLIES.c.kind.in_(("login", KNOWN)), TALLIES.c.who == who))
-            connection.execute(insert(TALLIES).values(kind=KNOWN, who=who, at=now))
+            self._remove_expired_sessions(connection, now)
+            connection.execute(delete(TALLIES).where(TALLIES.c.kind.in_(("login", KNOWN_LOGIN)), TALLIES.c.who == who))
+            connection.execute(insert(TALLIES).values(kind=KNOWN_LOGIN, who=who, at=now))
             connection.execute(insert(SESSIONS).values(hash=_hash(secret), admin=name, begun=now, seen=now))
         return secret
 
-    def _is_too_many(self, connection: Connection, who: str, client: str, anyone: str, now: float) -> bool:
+    def _is_throttled(self, connection: Connection, who: str, client: str, anyone: str, now: float) -> bool:
         """Return whether nothing is tried any more. who: a name from a network address. anyone: the name alone.
 
         What strangers do elsewhere never keeps out somebody whose name was right from here before, and at first nobody
         else, either: from each network address there is one try.
         """
-        mine = tallied(connection, "login", who, now - _TRY_SECONDS)
-        if mine >= _MAX_TRIES or tallied(connection, "login-client", client, now - _TRY_SECONDS) >= _MAX_TRIES_CLIENT:
+        mine = count_tallies(connection, "login", who, now - _TRY_SECONDS)
+        if (
+            mine >= _MAX_TRIES
+            or count_tallies(connection, "login-client", client, now - _TRY_SECONDS) >= _MAX_TRIES_CLIENT
+        ):
             return True
-        if tallied(connection, KNOWN, who, now - KNOWN_SECONDS):
+        if count_tallies(connection, KNOWN_LOGIN, who, now - KNOWN_LOGIN_SECONDS):
             return False
-        is_pressed = tallied(connection, "login-name", anyone, now - _TRY_SECONDS) >= _MAX_TRIES_NAME
-        return (is_pressed and mine > 0) or tallied(connection, "login-name", anyone, now - _DAY) >= _MAX_TRIES_DAY
+        is_pressed = count_tallies(connection, "login-name", anyone, now - _TRY_SECONDS) >= _MAX_TRIES_NAME
+        return (is_pressed and mine > 0) or count_tallies(
+            connection, "login-name", anyone, now - _DAY
+        ) >= _MAX_TRIES_DAY
 
-    def name_of(self, secret: str) -> str | None:
+    def find_session(self, secret: str) -> str | None:
         """Return whose session it is; None if it has ended, or is none."""
         if not secret or len(secret) > 100:
             return None
@@ -132,7 +139,7 @@ class Admins:
             row = connection.execute(select(SESSIONS).where(SESSIONS.c.hash == code)).one_or_none()
         if row is None or row.begun + SESSION_SECONDS <= now or row.seen + _IDLE_SECONDS <= now:
             return None
-        if row.seen + _SEEN_SECONDS <= now:
+        if row.seen + _SESSION_UPDATE_SECONDS <= now:
             with self._database.writing() as connection:
                 connection.execute(update(SESSIONS).where(SESSIONS.c.hash == code).values(seen=now))
         return str(row.admin)
@@ -142,7 +149,7 @@ class Admins:
         with self._database.writing() as connection:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.hash == _hash(secret)))
 
-    def _end_old(self, connection: Connection, now: float) -> None:
+    def _remove_expired_sessions(self, connection: Connection, now: float) -> None:
         connection.execute(delete(SESSIONS).where(SESSIONS.c.begun <= now - SESSION_SECONDS))
 
 

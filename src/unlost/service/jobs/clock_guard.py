@@ -10,13 +10,13 @@ from sqlalchemy import Connection, delete, insert, select
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.tables import SETTINGS
 
-_NAME = "clock"
+_CLOCK_SETTING = "clock"
 _DAY = 86_400.0
 _MAX_GAP_SECONDS = 7 * _DAY  # since the last check
 _TOLERANCE_SECONDS = 300.0  # by which clocks of several machines, and two clocks of one, may differ
 
 
-def _since_boot() -> float:
+def _seconds_since_boot() -> float:
     """Return the seconds since the system started, also those in which it was suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
@@ -27,7 +27,7 @@ class ClockGuard:
     The last check and a jump are stored in the database: they outlive the process, and hold for all processes.
     """
 
-    def __init__(self, database: Database, monotonic: Callable[[], float] = _since_boot) -> None:
+    def __init__(self, database: Database, monotonic: Callable[[], float] = _seconds_since_boot) -> None:
         self._database = database
         self._monotonic = monotonic
         self._last: tuple[float, float] | None = None  # the time, and the monotonic clock
@@ -37,18 +37,18 @@ class ClockGuard:
     def check(self) -> str:
         """Return why nothing may be removed, or an empty string. Raises as `Database` does."""
         with self._lock, self._database.writing() as connection:
-            self._database.alone(connection, _NAME)
+            self._database.lock_names(connection, _CLOCK_SETTING)
             now, monotonic = self._database.now(connection), self._monotonic()
-            stored = _stored(connection)
+            stored = _load_setting(connection)
             confirmed = stored.get("confirmed", 0)
             if confirmed != self._confirmed:
                 self._last = None  # a jump since the last check of this process is what was confirmed
             reason = str(stored.get("jumped") or "") or self._jump(now, monotonic, stored.get("checked"))
             self._last, self._confirmed = (now, monotonic), confirmed
             if reason:
-                _store(connection, {**stored, "jumped": reason})
+                _save_setting(connection, {**stored, "jumped": reason})
             else:
-                _store(connection, {"checked": now, "confirmed": confirmed})
+                _save_setting(connection, {"checked": now, "confirmed": confirmed})
             return reason
 
     def _jump(self, now: float, monotonic: float, checked: object) -> str:
@@ -66,22 +66,22 @@ class ClockGuard:
     def reason(self) -> str:
         """Return why nothing is removed, or an empty string. Raises as `Database` does."""
         with self._database.reading() as connection:
-            return str(_stored(connection).get("jumped") or "")
+            return str(_load_setting(connection).get("jumped") or "")
 
     def confirm(self) -> None:
         """Note that an operator has seen that the time is right. Raises as `Database` does."""
         with self._database.writing() as connection:
-            self._database.alone(connection, _NAME)
-            confirmed = _stored(connection).get("confirmed")
+            self._database.lock_names(connection, _CLOCK_SETTING)
+            confirmed = _load_setting(connection).get("confirmed")
             count = confirmed + 1 if isinstance(confirmed, int) else 1
-            _store(connection, {"checked": self._database.now(connection), "confirmed": count})
+            _save_setting(connection, {"checked": self._database.now(connection), "confirmed": count})
 
 
-def _stored(connection: Connection) -> Mapping[str, Any]:
-    found = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.name == _NAME)).scalar_one_or_none()
+def _load_setting(connection: Connection) -> Mapping[str, Any]:
+    found = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.name == _CLOCK_SETTING)).scalar_one_or_none()
     return found if isinstance(found, Mapping) else {}
 
 
-def _store(connection: Connection, value: Mapping[str, Any]) -> None:
-    connection.execute(delete(SETTINGS).where(SETTINGS.c.name == _NAME))
-    connection.execute(insert(SETTINGS).values(name=_NAME, value=dict(value)))
+def _save_setting(connection: Connection, value: Mapping[str, Any]) -> None:
+    connection.execute(delete(SETTINGS).where(SETTINGS.c.name == _CLOCK_SETTING))
+    connection.execute(insert(SETTINGS).values(name=_CLOCK_SETTING, value=dict(value)))

@@ -16,7 +16,7 @@ from sqlalchemy.engine import URL, make_url
 from unlost.clock import Clock, SystemClock
 from unlost.errors import DatabaseError, InputError, UsageError
 from unlost.service.jobs import migrations
-from unlost.transactions import locked_file
+from unlost.transactions import lock_file
 
 T = TypeVar("T")
 
@@ -24,10 +24,10 @@ _BUSY_SECONDS = 30.0  # that somebody waits for SQLite's one writer; a change ta
 # Between two attempts to be that writer. SQLite's own pauses grow to a tenth of a second, and who ordered something
 # would wait for all of them. Whoever is not durable, a worker, steps back: nobody waits for its answer.
 _RETRY_SECONDS, _WORKER_RETRY_SECONDS = 0.0005, 0.004
-_PATIENT = f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}"
-_TRIES = 4  # to write without having kept others from it, before they are
+_SET_BUSY_TIMEOUT = f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}"
+_OPTIMISTIC_TRIES = 4  # to write without having kept others from it, before they are
 _CONNECT_SECONDS = 10
-_AT_ONCE = 10  # connections of one process
+_POOL_SIZE = 10  # connections of one process
 _IDLE_MS = 60_000  # after which PostgreSQL ends a transaction in which nothing happens: its process was stopped
 _STATEMENT_MS = 60_000
 
@@ -51,15 +51,15 @@ class Database:
     """
 
     def __init__(self, url: str, clock: Clock | None = None, *, is_durable: bool = True) -> None:
-        address = _address(url)
+        address = _parse_url(url)
         self.is_shared = address.get_backend_name() == "postgresql"
         """Whether other machines may use it."""
         self._name = address.render_as_string(hide_password=True)
         self._clock = clock if clock is not None or self.is_shared else SystemClock()
         self._retry = _RETRY_SECONDS if is_durable else _WORKER_RETRY_SECONDS
-        self._turn = nullcontext() if self.is_shared else _Turn()
+        self._writer_lock = nullcontext() if self.is_shared else _WriterLock()
         try:
-            self._engine = _postgresql(address) if self.is_shared else _sqlite(
+            self._engine = _create_postgresql_engine(address) if self.is_shared else _create_sqlite_engine(
                 address, self._retry, is_durable=is_durable
             )  # fmt: skip
         except ImportError:
@@ -78,10 +78,10 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a transaction that may change things: with SQLite, the only one that does."""
-        with self._turn, self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._writer_lock, self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
-    def alone(self, connection: Connection, *names: str) -> None:
+    def lock_names(self, connection: Connection, *names: str) -> None:
         """Keep all others out who are about one of these names, until the transaction ends: what is counted is exact.
 
         Whoever waits here sees what the one before has written. In SQLite, who may write is alone anyway.
@@ -97,15 +97,15 @@ class Database:
         With SQLite it may be done several times, until nobody else has written meanwhile: so what it looks at and
         thinks before its first change keeps nobody waiting. It must not change anything but the database.
         """
-        for _ in range(0 if self.is_shared else _TRIES):
+        for _ in range(0 if self.is_shared else _OPTIMISTIC_TRIES):
             try:
-                with self._turn, self._transaction("BEGIN") as connection:
+                with self._writer_lock, self._transaction("BEGIN") as connection:
                     # Who waits for another writer here is outdated by then.
                     connection.exec_driver_sql("PRAGMA busy_timeout = 0")
                     try:
                         return work(connection)
                     finally:
-                        connection.exec_driver_sql(_PATIENT)
+                        connection.exec_driver_sql(_SET_BUSY_TIMEOUT)
             except DatabaseError as error:
                 if not _is_busy(error.__cause__):
                     raise
@@ -125,23 +125,23 @@ class Database:
             return self._clock.now()
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
-    def tidy(self, *, is_emptied: bool = False) -> None:
+    def checkpoint(self, *, truncates: bool = False) -> None:
         """Bring what was written lately to its place in SQLite's file; meanwhile everybody may read and write.
 
         Whoever keeps a database open that is durable has to do it now and then, or its log grows.
         is_emptied: have nothing of what was removed stay in the log, either, if nobody is busy just now.
         """
         if not self.is_shared:
-            with self._explained(), closing(self._engine.raw_connection()) as connection:
+            with self._translate_errors(), closing(self._engine.raw_connection()) as connection:
                 cursor = connection.cursor()
-                if not is_emptied:
+                if not truncates:
                     cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
                     return
                 cursor.execute("PRAGMA busy_timeout = 0")
                 try:
                     cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 finally:
-                    cursor.execute(_PATIENT)
+                    cursor.execute(_SET_BUSY_TIMEOUT)
 
     def close(self) -> None:
         """Close all connections."""
@@ -149,13 +149,13 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Connection]:
-        with self._explained(), self._engine.connect() as plain:
+        with self._translate_errors(), self._engine.connect() as plain:
             connection = plain.execution_options(unlost_begin=begin)
             with connection.begin():
                 yield connection
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError, sqlalchemy.exc.TimeoutError) as error:
@@ -166,7 +166,7 @@ class Database:
             raise InputError(f"{self._name}: not the database of jobs, or a damaged one: {reason[:300]}") from error
 
 
-def _address(url: str) -> URL:
+def _parse_url(url: str) -> URL:
     expected = "expected postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE"
     try:
         address = make_url(url)
@@ -178,24 +178,24 @@ def _address(url: str) -> URL:
     return address.set(drivername="postgresql+psycopg") if address.drivername == "postgresql" else address
 
 
-def _postgresql(address: URL) -> Engine:
+def _create_postgresql_engine(address: URL) -> Engine:
     # A worker that is stopped in the middle of a change must not keep a job locked for ever.
     options = f"-c statement_timeout={_STATEMENT_MS} -c idle_in_transaction_session_timeout={_IDLE_MS}"
     keepalive = {"keepalives_idle": 15, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
     arguments = {"connect_timeout": _CONNECT_SECONDS, "options": options, **keepalive}
     return create_engine(
-        address, pool_pre_ping=True, pool_size=_AT_ONCE, max_overflow=_AT_ONCE, connect_args=arguments,
+        address, pool_pre_ping=True, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, connect_args=arguments,
         isolation_level="READ COMMITTED", hide_parameters=True,
     )  # fmt: skip
 
 
-def _sqlite(address: URL, retry: float, *, is_durable: bool) -> Engine:
+def _create_sqlite_engine(address: URL, retry: float, *, is_durable: bool) -> Engine:
     def prepared(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
         # Python would begin transactions by itself, later than they must, and of the wrong kind.
         connection.isolation_level = None
         try:
             # SQLite does not wait for locks while a file changes to WAL, so processes open it one after the other.
-            with locked_file(Path(f"{address.database}.lock")):
+            with lock_file(Path(f"{address.database}.lock")):
                 connection.execute("PRAGMA journal_mode = WAL")
         except OSError as error:
             raise sqlite3.OperationalError(error.strerror) from error
@@ -205,15 +205,15 @@ def _sqlite(address: URL, retry: float, *, is_durable: bool) -> Engine:
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, so that no order waits for it
 
     engine = create_engine(
-        address, pool_size=_AT_ONCE, max_overflow=_AT_ONCE, connect_args={"timeout": _BUSY_SECONDS},
+        address, pool_size=_POOL_SIZE, max_overflow=_POOL_SIZE, connect_args={"timeout": _BUSY_SECONDS},
         hide_parameters=True,
     )  # fmt: skip
     event.listen(engine, "connect", prepared)
-    event.listen(engine, "begin", lambda connection: _begun(connection, retry))
+    event.listen(engine, "begin", lambda connection: _begin_transaction(connection, retry))
     return engine
 
 
-class _Turn:
+class _WriterLock:
     """Lets one thread of this process at a time write, in place of all of them asking SQLite again and again."""
 
     def __init__(self) -> None:
@@ -227,7 +227,7 @@ class _Turn:
         self._lock.release()
 
 
-def _begun(connection: Connection, retry: float) -> None:
+def _begin_transaction(connection: Connection, retry: float) -> None:
     # SQLite knows no locked rows: whoever wants to write waits for its turn before it looks.
     begin = connection.get_execution_options().get("unlost_begin", "BEGIN")
     if begin == "BEGIN":
@@ -236,13 +236,13 @@ def _begun(connection: Connection, retry: float) -> None:
     connection.exec_driver_sql("PRAGMA busy_timeout = 0")
     try:
         end = time.monotonic() + _BUSY_SECONDS
-        while not _has_begun(connection, begin, is_last=time.monotonic() >= end):
+        while not _try_begin(connection, begin, is_last=time.monotonic() >= end):
             time.sleep(retry)
     finally:
-        connection.exec_driver_sql(_PATIENT)
+        connection.exec_driver_sql(_SET_BUSY_TIMEOUT)
 
 
-def _has_begun(connection: Connection, begin: str, *, is_last: bool) -> bool:
+def _try_begin(connection: Connection, begin: str, *, is_last: bool) -> bool:
     try:
         connection.exec_driver_sql(begin)
     except sqlalchemy.exc.OperationalError as error:

@@ -5,11 +5,11 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 
-from unlost.service.jobs.folders import JobFolders, Usage
+from unlost.service.jobs.folders import JobFolders, DiskUsage
 
 LOW_SPACE = "too little disk space is free on this service: the job waits until there is more"
-FULL = "all jobs together have reached the size limit of this service: the job waits until others are removed"
-SHORTAGES = (LOW_SPACE, FULL)
+QUOTA_REACHED = "all jobs together have reached the size limit of this service: the job waits until others are removed"
+SHORTAGE_MESSAGES = (LOW_SPACE, QUOTA_REACHED)
 """Messages of jobs that wait for disk space."""
 
 _MEGABYTE = 1_000_000
@@ -17,7 +17,7 @@ _PAUSE_RATIO = 50  # pause between two counts, as a multiple of the time that a 
 
 
 @dataclass(frozen=True, slots=True)
-class SpaceLimits:
+class DiskSpaceLimits:
     """Limits in bytes; 0 disables a limit.
 
     min_free: below this much free space, no job starts or continues. max_total: size of all jobs together.
@@ -27,7 +27,7 @@ class SpaceLimits:
     max_total: int = 200_000 * _MEGABYTE
 
     @classmethod
-    def of_megabytes(cls, min_free: int, max_total: int) -> "SpaceLimits":
+    def from_megabytes(cls, min_free: int, max_total: int) -> "DiskSpaceLimits":
         """Return limits that are given in megabytes."""
         return cls(min_free * _MEGABYTE, max_total * _MEGABYTE)
 
@@ -35,36 +35,36 @@ class SpaceLimits:
 class DiskSpace:
     """Compares the disk of the job folders with the limits. Threads may share it."""
 
-    def __init__(self, folders: JobFolders, limits: SpaceLimits | None = None) -> None:
+    def __init__(self, folders: JobFolders, limits: DiskSpaceLimits | None = None) -> None:
         self._folders = folders
-        self.limits = limits or SpaceLimits()
+        self.limits = limits or DiskSpaceLimits()
         self._used = 0
-        self._next_count = float("-inf")
-        self._counting = threading.Lock()
+        self._next_measurement = float("-inf")
+        self._measuring = threading.Lock()
 
-    def usage(self) -> Usage:
+    def usage(self) -> DiskUsage:
         """Return how much is free, and the size of all jobs as it was counted last."""
         return self._folders.usage(self._used)
 
-    def count(self) -> str:
+    def measure(self) -> str:
         """Read the size of all jobs, then return as `shortage` does.
 
         Reads nothing if another thread does so now, or did a short time ago: with many files it takes minutes.
         """
-        if self._counting.acquire(blocking=False):
+        if self._measuring.acquire(blocking=False):
             try:
-                self._count()
+                self._measure()
             finally:
-                self._counting.release()
+                self._measuring.release()
         return self.shortage()
 
-    def _count(self) -> None:
+    def _measure(self) -> None:
         begun = time.monotonic()
-        if begun >= self._next_count:
+        if begun >= self._next_measurement:
             with suppress(OSError):
                 self._used = self._folders.total_size()
             ended = time.monotonic()
-            self._next_count = ended + _PAUSE_RATIO * (ended - begun)
+            self._next_measurement = ended + _PAUSE_RATIO * (ended - begun)
 
     def shortage(self) -> str:
         """Return why no job may start or continue, one of `SHORTAGES`; empty if jobs may.
@@ -73,7 +73,7 @@ class DiskSpace:
         since an attempt to write to it reports the cause.
         """
         if self.limits.max_total and self._used >= self.limits.max_total:
-            return FULL
+            return QUOTA_REACHED
         with suppress(OSError):
             if self.limits.min_free and self._folders.usage(self._used).free < self.limits.min_free:
                 return LOW_SPACE

@@ -16,18 +16,18 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from unlost.formats.warc_writing.folder import OPEN
-from unlost.state_file import NAME
+from unlost.formats.warc_writing.folder import OPEN_SUFFIX
+from unlost.state_file import STATE_FILE_NAME
 
-CHECKPOINT = "checkpoint.sqlite"
-_WARCS = "warc"
+CHECKPOINT_FILE = "checkpoint.sqlite"
+_WARC_FOLDER = "warc"
 _NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
 _GENERATION = re.compile(r"g([0-9]+)", re.ASCII)
-_TRIES = 5  # files of a worker that still lives may get other names while they are copied
+_COPY_TRIES = 5  # files of a worker that still lives may get other names while they are copied
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class DiskUsage:
     """Of a disk, in bytes. used: by jobs."""
 
     used: int
@@ -41,20 +41,20 @@ class JobFolders:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def of(self, number: int) -> Path:
+    def folder_of(self, number: int) -> Path:
         """Return the folder of a job."""
         return self._root / f"{number:08d}"
 
-    def generation(self, number: int, generation: int) -> Path:
+    def generation_folder(self, number: int, generation: int) -> Path:
         """Return the folder of a generation, whether or not it is there."""
-        return self.of(number) / f"g{generation}"
+        return self.folder_of(number) / f"g{generation}"
 
-    def begin(self, number: int, generation: int) -> Path:
+    def begin_generation(self, number: int, generation: int) -> Path:
         """Make the folder of a generation, of the last whole one before it, if any; return it.
 
         It has its name once it is whole, so that what a killed worker left of it is never begun from.
         """
-        folder = self.generation(number, generation)
+        folder = self.generation_folder(number, generation)
         aside = folder.with_name(folder.name + ".part")
         if aside.exists():
             shutil.rmtree(aside)
@@ -63,26 +63,26 @@ class JobFolders:
             # The database is an older one than the folder knows, from a backup: what is here is the best there is.
             last = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.old")
             folder.rename(last)
-            _snapshot(last, aside)
+            _copy_snapshot(last, aside)
         elif before := [each for each in self._generations(number) if each < generation]:
-            _snapshot(self.generation(number, before[-1]), aside)
+            _copy_snapshot(self.generation_folder(number, before[-1]), aside)
         aside.rename(folder)
         return folder
 
     def _generations(self, number: int) -> list[int]:
         """Return the generations that have a whole folder, in order."""
         with suppress(FileNotFoundError):
-            found = (_GENERATION.fullmatch(each.name) for each in self.of(number).iterdir())
+            found = (_GENERATION.fullmatch(each.name) for each in self.folder_of(number).iterdir())
             return sorted(int(each[1]) for each in found if each)
         return []
 
-    def keep_only(self, number: int, generation: int) -> None:
+    def remove_older_generations(self, number: int, generation: int) -> None:
         """Remove the folders of earlier generations."""
         for each in self._generations(number):
             if each < generation:
-                shutil.rmtree(self.generation(number, each), ignore_errors=True)
+                shutil.rmtree(self.generation_folder(number, each), ignore_errors=True)
 
-    def numbers(self) -> list[int]:
+    def list_numbers(self) -> list[int]:
         """Return the numbers of all jobs that have a folder."""
         with suppress(FileNotFoundError):
             return sorted(int(each.name) for each in self._root.iterdir() if _NUMBER.fullmatch(each.name))
@@ -90,21 +90,21 @@ class JobFolders:
 
     def size(self, number: int) -> int:
         """Return how many bytes the files of a job take; what has two names counts once."""
-        return _size(self.of(number))
+        return _size(self.folder_of(number))
 
     def total_size(self) -> int:
         """Return how many bytes the files of all jobs take."""
         return _size(self._root)
 
-    def usage(self, used: int) -> Usage:
+    def usage(self, used: int) -> DiskUsage:
         """Return the usage of the disk now. used: bytes of all jobs, as counted last."""
         self._root.mkdir(parents=True, exist_ok=True)
         room = shutil.disk_usage(self._root)
-        return Usage(used, room.free, room.total)
+        return DiskUsage(used, room.free, room.total)
 
     def remove(self, number: int) -> None:
         """Remove everything of a job."""
-        shutil.rmtree(self.of(number), ignore_errors=True)
+        shutil.rmtree(self.folder_of(number), ignore_errors=True)
 
 
 def _size(folder: Path) -> int:
@@ -120,36 +120,36 @@ def _size(folder: Path) -> int:
     return total
 
 
-def checkpoint(folder: Path) -> None:
+def write_checkpoint(folder: Path) -> None:
     """Write down the state of a recovery as it is now, in one file that appears whole.
 
     It is a copy that SQLite makes, while the recovery may go on; nobody else ever opens the state of a living worker.
     """
-    part = folder / f"{CHECKPOINT}.part"
+    part = folder / f"{CHECKPOINT_FILE}.part"
     part.unlink(missing_ok=True)
-    source = f"{(folder / NAME).absolute().as_uri()}?mode=ro"
+    source = f"{(folder / STATE_FILE_NAME).absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(source, uri=True)) as state, closing(sqlite3.connect(part)) as copy:
         copy.execute("PRAGMA journal_mode = OFF")  # half of it is never read: one write to disk is enough, at the end
         copy.execute("PRAGMA synchronous = OFF")
         state.backup(copy)
     with part.open("rb") as written:
         os.fsync(written.fileno())
-    part.replace(folder / CHECKPOINT)
+    part.replace(folder / CHECKPOINT_FILE)
 
 
-def _snapshot(source: Path, target: Path) -> None:
+def _copy_snapshot(source: Path, target: Path) -> None:
     """Begin a folder from the last checkpoint of another, whose worker may still live."""
     # First the state, then the WARCs: they only grow, so they have all that the state knows, and maybe more, which the
     # recovery then finds in them.
     with suppress(FileNotFoundError):
         # It is a checkpoint of the new folder, too, until that has a later one.
-        _linked(source / CHECKPOINT, target / CHECKPOINT)
-        shutil.copyfile(target / CHECKPOINT, target / NAME)
-    for left in reversed(range(_TRIES)):
+        _link_or_copy(source / CHECKPOINT_FILE, target / CHECKPOINT_FILE)
+        shutil.copyfile(target / CHECKPOINT_FILE, target / STATE_FILE_NAME)
+    for left in reversed(range(_COPY_TRIES)):
         try:
-            _copy_warcs(source / _WARCS, target / _WARCS)
+            _copy_warcs(source / _WARC_FOLDER, target / _WARC_FOLDER)
         except FileNotFoundError:
-            shutil.rmtree(target / _WARCS, ignore_errors=True)
+            shutil.rmtree(target / _WARC_FOLDER, ignore_errors=True)
             if not left:
                 raise
         else:
@@ -161,14 +161,14 @@ def _copy_warcs(source: Path, target: Path) -> None:
         return
     target.mkdir()
     for file in sorted(source.iterdir()):
-        if file.name.endswith(OPEN):
+        if file.name.endswith(OPEN_SUFFIX):
             # It is still written, or was: nobody may append to the same file as we do.
             shutil.copyfile(file, target / file.name)
         else:
-            _linked(file, target / file.name)
+            _link_or_copy(file, target / file.name)
 
 
-def _linked(file: Path, link: Path) -> None:
+def _link_or_copy(file: Path, link: Path) -> None:
     """Give a file that nobody changes any more a second name; a copy where there are no such links."""
     try:
         os.link(file, link)

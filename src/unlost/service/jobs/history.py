@@ -8,24 +8,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from unlost.service.jobs.job import Job
-from unlost.service.jobs.told import iso
+from unlost.service.jobs.told import format_time
 
-MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
+HISTORY_MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
 
-_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
-Row = Mapping[str, str | int | float | bool | None]
+HistoryRow = Mapping[str, str | int | float | bool | None]
 
 
-COLUMNS = (
+HISTORY_COLUMNS = (
     "number", "state", "url", "page", "policy", "archives", "from", "to", "windows", "name", "mail", "submitted",
     "confirmed", "begun", "ended", "picked_up", "recovered", "missing", "queued", "requests", "message",
 )  # fmt: skip
 """The fields of a row, in their order."""
 
 
-def row_of(job: Job) -> Row:
+def history_row(job: Job) -> HistoryRow:
     """Return what there is to say of a job in a table. Of those that were removed, nobody knows whose they were."""
     requests = job.figures.get("requests")
     return {
@@ -40,11 +40,11 @@ def row_of(job: Job) -> Row:
         "windows": job.order.windows,
         "name": job.order.name,
         "mail": job.order.mail,
-        "submitted": iso(job.submitted),
-        "confirmed": iso(job.confirmed),
-        "begun": iso(job.begun),
-        "ended": iso(job.ended),
-        "picked_up": iso(job.picked_up),
+        "submitted": format_time(job.submitted),
+        "confirmed": format_time(job.confirmed),
+        "begun": format_time(job.begun),
+        "ended": format_time(job.ended),
+        "picked_up": format_time(job.picked_up),
         "recovered": job.progress.recovered,
         "missing": job.progress.missing,
         "queued": job.progress.queued,
@@ -53,13 +53,17 @@ def row_of(job: Job) -> Row:
     }
 
 
-def written(jobs: Iterable[Job], form: str) -> Iterator[str]:
+def write_history(jobs: Iterable[Job], form: str) -> Iterator[str]:
     """Yield a history in a format of `MEDIA_TYPES`, piece by piece."""
-    write: dict[str, Callable[[Iterator[Row]], Iterator[str]]] = {"json": _json, "csv": _csv, "xml": _xml}
-    return write[form](map(row_of, jobs))
+    write: dict[str, Callable[[Iterator[HistoryRow]], Iterator[str]]] = {
+        "json": _write_json,
+        "csv": _write_csv,
+        "xml": _write_xml,
+    }
+    return write[form](map(history_row, jobs))
 
 
-def _json(rows: Iterator[Row]) -> Iterator[str]:
+def _write_json(rows: Iterator[HistoryRow]) -> Iterator[str]:
     before = "["
     for row in rows:
         yield f"{before}\n{json.dumps(row)}"
@@ -67,30 +71,30 @@ def _json(rows: Iterator[Row]) -> Iterator[str]:
     yield "[]\n" if before == "[" else "\n]\n"
 
 
-def _csv(rows: Iterator[Row]) -> Iterator[str]:
+def _write_csv(rows: Iterator[HistoryRow]) -> Iterator[str]:
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, COLUMNS)
+    writer = csv.DictWriter(buffer, HISTORY_COLUMNS)
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _cell(value) for name, value in row.items()})
+        writer.writerow({name: _escape_formula(value) for name, value in row.items()})
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
     yield buffer.getvalue()
 
 
-def _cell(value: object) -> object:
+def _escape_formula(value: object) -> object:
     """Return a value that no spreadsheet takes for a formula: what people type may begin like one."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_STARTS) else value
 
 
-def _xml(rows: Iterator[Row]) -> Iterator[str]:
+def _write_xml(rows: Iterator[HistoryRow]) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<jobs>\n'
     for row in rows:
-        fields = "".join(f"<{name}>{_text(value)}</{name}>" for name, value in row.items() if value is not None)
+        fields = "".join(f"<{name}>{_xml_text(value)}</{name}>" for name, value in row.items() if value is not None)
         yield f"<job>{fields}</job>\n"
     yield "</jobs>\n"
 
 
-def _text(value: object) -> str:
-    return escape(_NO_XML.sub("\ufffd", str(value).lower() if isinstance(value, bool) else str(value)))
+def _xml_text(value: object) -> str:
+    return escape(_INVALID_XML.sub("\ufffd", str(value).lower() if isinstance(value, bool) else str(value)))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from unlost.service.jobs.order import Order
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """How a job stands."""
 
     PENDING = "pending"
@@ -25,12 +25,12 @@ class State(StrEnum):
     """Its files are gone, and so is whose it was; what came of it is history."""
 
 
-ENDED = (State.COMPLETE, State.FAILED, State.CANCELLED)
+ENDED_STATES = (JobState.COMPLETE, JobState.FAILED, JobState.CANCELLED)
 """States that a job stays in until somebody wants something else, or its time is over."""
-UNFINISHED = (State.PENDING, State.QUEUED, State.PROCESSING, State.PAUSED)
+UNFINISHED_STATES = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.PAUSED)
 
 
-class Stage(StrEnum):
+class JobStage(StrEnum):
     """What a worker is at: whoever takes a job over goes on there."""
 
     RECOVERING = "recovering"
@@ -38,13 +38,13 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """How far a recovery is: numbers of resources."""
 
     recovered: int = 0
     missing: int = 0
     queued: int = 0
-    stage: Stage = Stage.RECOVERING
+    stage: JobStage = JobStage.RECOVERING
 
     @property
     def share(self) -> float:
@@ -54,7 +54,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class JobPackage:
     """A file to pick up. form: `zip`, `tar.gz` or `wacz`. file: below the job's folder. sha256: in hex.
 
     start: the path in it that shows the page that was ordered; empty for a WACZ, and for packages of earlier versions.
@@ -84,7 +84,7 @@ class Job:
 
     number: int
     order: Order
-    state: State
+    state: JobState
     submitted: float
     changed: float
     confirmed: float | None = None
@@ -100,17 +100,17 @@ class Job:
     crashes: int = 0
     rounds: int = 0
     reminders: int = 0
-    progress: Progress = field(default_factory=Progress)
+    progress: JobProgress = field(default_factory=JobProgress)
     message: str = ""
-    packages: tuple[Package, ...] = ()
+    packages: tuple[JobPackage, ...] = ()
     figures: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def is_retried(self) -> bool:
         """Whether what failed is retried in the background, while the packages of an earlier round are offered."""
-        return bool(self.packages and self.figures) and self.state in UNFINISHED
+        return bool(self.packages and self.figures) and self.state in UNFINISHED_STATES
 
     @property
     def is_offered(self) -> bool:
         """Whether its packages can be picked up."""
-        return bool(self.packages) and (self.state is State.COMPLETE or self.is_retried)
+        return bool(self.packages) and (self.state is JobState.COMPLETE or self.is_retried)

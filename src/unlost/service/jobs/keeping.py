@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Self
 
 from unlost.errors import DatabaseError, LeaseLostError
-from unlost.service.jobs.job import Job, Progress
-from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.job import Job, JobProgress
+from unlost.service.jobs.store import JobStore
 
 _log = logging.getLogger(__name__)
 _BEATS = 4  # within one lease: three may be lost before it is
@@ -28,26 +28,26 @@ class LeaseKeeper:
     progress: the last that is known; to be set by whoever works.
     """
 
-    def __init__(self, jobs: Jobs, job: Job, seconds: float, lost: Callable[[], object]) -> None:
-        self._jobs = jobs
+    def __init__(self, store: JobStore, job: Job, seconds: float, on_lost: Callable[[], object]) -> None:
+        self._store = store
         self._job = job
         self._seconds = seconds
-        self._lost = lost
+        self._on_lost = on_lost
         self._ended = threading.Event()
         self._is_lost = False
         self._deciding = threading.Lock()  # whether it is lost or has ended: whichever is first
         # The time of this machine alone: when the last good beat was. It is taken before the beat, so that the lease
         # ends here first, and only then in the database.
-        self._good = time.monotonic()
+        self._last_renewal = time.monotonic()
         name = f"lease-{job.number}"
         self._threads = [
-            threading.Thread(target=each, name=name, daemon=True) for each in (self._beat, self._look)
+            threading.Thread(target=each, name=name, daemon=True) for each in (self._renew, self._watch_expiry)
         ]  # fmt: skip
-        self.progress: Progress = job.progress
+        self.progress: JobProgress = job.progress
 
     async def __aenter__(self) -> Self:
         """Begin to beat."""
-        self._good = time.monotonic()
+        self._last_renewal = time.monotonic()
         for each in self._threads:
             each.start()
         return self
@@ -65,29 +65,31 @@ class LeaseKeeper:
         for each in self._threads:
             each.join(max(0.0, deadline - time.monotonic()))
 
-    def _beat(self) -> None:
+    def _renew(self) -> None:
         # Who has given a job up beats for it no more, or nobody else could have it while things are put away.
         while not self._ended.wait(self._seconds / _BEATS) and not self._is_lost:
             begun = time.monotonic()
             try:
-                self._jobs.beat(self._job.number, self._job.generation, self._seconds, self.progress)
-                self._good = begun
+                self._store.renew_lease(self._job.number, self._job.generation, self._seconds, self.progress)
+                self._last_renewal = begun
             except LeaseLostError as error:
-                self._lose(str(error))
+                self._stop_worker(str(error))
                 return
             except DatabaseError as error:
                 _log.warning("job %s: no beat: %s", self._job.number, error, extra={"job": self._job.number})
 
-    def _look(self) -> None:
-        while not self._ended.wait(max(0.0, self._good + self._seconds - time.monotonic())):
-            if time.monotonic() >= self._good + self._seconds:
-                self._lose(f"job {self._job.number}: no beat for as long as its lease: it is left to another worker")
+    def _watch_expiry(self) -> None:
+        while not self._ended.wait(max(0.0, self._last_renewal + self._seconds - time.monotonic())):
+            if time.monotonic() >= self._last_renewal + self._seconds:
+                self._stop_worker(
+                    f"job {self._job.number}: no beat for as long as its lease: it is left to another worker"
+                )
                 return
 
-    def _lose(self, why: str) -> None:
+    def _stop_worker(self, why: str) -> None:
         """Have the worker stop, once, unless it has stopped."""
         with self._deciding:
             if not self._is_lost and not self._ended.is_set():
                 self._is_lost = True
                 _log.warning("%s", why, extra={"job": self._job.number})
-                self._lost()
+                self._on_lost()

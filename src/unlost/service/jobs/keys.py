@@ -11,11 +11,11 @@ from pathlib import Path
 
 from unlost.errors import InputError
 
-_BYTES = 32
+_SECRET_BYTES = 32
 _KEY = re.compile(r"([1-9][0-9]{0,17})-([A-Za-z0-9_-]{43})", re.ASCII)
 
 
-class Keys:
+class LinkSigner:
     """Makes and reads private links. They are not kept anywhere: a secret and a job's number make them again.
 
     So neither the database nor a backup of it opens any job, and reminders can have the link that the first mail had.
@@ -24,38 +24,38 @@ class Keys:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def owner(self, number: int) -> str:
+    def owner_key(self, number: int) -> str:
         """Return the key by which a job's owner looks at it, cancels it and picks it up."""
-        return self._made("owner", number)
+        return self._sign("owner", number)
 
-    def confirmation(self, number: int) -> str:
+    def confirmation_code(self, number: int) -> str:
         """Return the code that only who reads the owner's mail has."""
-        return self._made("confirm", number)
+        return self._sign("confirm", number)
 
-    def owned(self, key: str) -> int | None:
+    def verify_owner_key(self, key: str) -> int | None:
         """Return the number of the job that an owner's key opens; None if it is none."""
-        return self._read("owner", key)
+        return self._verify("owner", key)
 
-    def confirmed(self, code: str) -> int | None:
+    def verify_confirmation(self, code: str) -> int | None:
         """Return the number of the job that a code confirms; None if it is none."""
-        return self._read("confirm", code)
+        return self._verify("confirm", code)
 
-    def preview(self, number: int) -> str:
+    def preview_key(self, number: int) -> str:
         """Return the key by which what came back is looked at, and nothing else: pages of strangers know it."""
-        return self._made("preview", number)
+        return self._sign("preview", number)
 
-    def previewed(self, key: str) -> int | None:
+    def verify_preview_key(self, key: str) -> int | None:
         """Return the number of the job whose preview a key opens; None if it is none."""
-        return self._read("preview", key)
+        return self._verify("preview", key)
 
-    def unsubscribing(self, customer: str) -> str:
+    def unsubscribe_code(self, customer: str) -> str:
         """Return the code by which a mail address is unsubscribed. customer: its hash."""
         return f"{customer}-{self.digest('unsubscribe', customer)}"
 
-    def unsubscribed(self, code: str) -> str | None:
+    def verify_unsubscribe_code(self, code: str) -> str | None:
         """Return the hash of the mail address that a code unsubscribes; None if it is invalid."""
         customer = code.partition("-")[0]
-        is_valid = hmac.compare_digest(self.unsubscribing(customer).encode(), code.encode("utf-8", "surrogatepass"))
+        is_valid = hmac.compare_digest(self.unsubscribe_code(customer).encode(), code.encode("utf-8", "surrogatepass"))
         return customer if is_valid else None
 
     def digest(self, purpose: str, text: str) -> str:
@@ -63,19 +63,19 @@ class Keys:
         found = hmac.digest(self._secret, f"{purpose} of {text}".encode("utf-8", "surrogatepass"), sha256)
         return base64.urlsafe_b64encode(found).decode().rstrip("=")
 
-    def _made(self, purpose: str, number: int) -> str:
+    def _sign(self, purpose: str, number: int) -> str:
         found = hmac.digest(self._secret, f"{purpose} {number}".encode(), sha256)
         return f"{number}-{base64.urlsafe_b64encode(found).decode().rstrip('=')}"
 
-    def _read(self, purpose: str, key: str) -> int | None:
+    def _verify(self, purpose: str, key: str) -> int | None:
         found = _KEY.fullmatch(key)
         if found is None:
             return None
         number = int(found[1])
-        return number if hmac.compare_digest(self._made(purpose, number), key) else None
+        return number if hmac.compare_digest(self._sign(purpose, number), key) else None
 
 
-def kept_secret(file: Path) -> bytes:
+def load_secret(file: Path) -> bytes:
     """Return the secret in a file; if there is none, make one, for its user alone. Raises InputError, OSError."""
     with suppress(FileExistsError):
         # Written aside, then linked: nobody ever reads half of it, and of two who begin at once one is first.
@@ -83,7 +83,7 @@ def kept_secret(file: Path) -> bytes:
         descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w") as opened:
-                opened.write(secrets.token_hex(_BYTES) + "\n")
+                opened.write(secrets.token_hex(_SECRET_BYTES) + "\n")
             os.link(aside, file)
         finally:
             aside.unlink()
@@ -91,6 +91,8 @@ def kept_secret(file: Path) -> bytes:
         secret = bytes.fromhex(file.read_text().strip())
     except ValueError:
         secret = b""
-    if len(secret) < _BYTES:
-        raise InputError(f"{file}: expected {_BYTES} bytes in hex: put it back, or remove it, which ends all old links")
+    if len(secret) < _SECRET_BYTES:
+        raise InputError(
+            f"{file}: expected {_SECRET_BYTES} bytes in hex: put it back, or remove it, which ends all old links"
+        )
     return secret

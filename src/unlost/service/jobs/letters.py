@@ -7,12 +7,12 @@ from sqlalchemy import Select, and_, func, or_, select, update
 
 from unlost.service.jobs import unsubscribed
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.retention import Letter
-from unlost.service.jobs.rows import customer_of, job_of
+from unlost.service.jobs.job import Job, JobState
+from unlost.service.jobs.retention import MailKind
+from unlost.service.jobs.rows import hash_customer, job_from_row
 from unlost.service.jobs.tables import JOBS, LETTERS
 
-_AT_ONCE = 8  # letters that are taken together
+_BATCH = 8  # letters that are taken together
 _LEASE_SECONDS = 60.0  # for which a claim holds; the process that claimed it renews it
 RENEW_SECONDS = 20.0
 """Between two renewals of claims."""
@@ -21,26 +21,26 @@ _FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # before it is tried again: doubled 
 _MAX_TRIES = 20  # about two days
 
 # Letters about what is no longer so are not sent: the state that each is about.
-_ABOUT = {
-    Letter.CONFIRM: State.PENDING,
-    Letter.COMPLETE: State.COMPLETE,
-    Letter.PICK_UP_REMINDER: State.COMPLETE,
-    Letter.FAILED: State.FAILED,
+_EXPECTED_STATES = {
+    MailKind.CONFIRM: JobState.PENDING,
+    MailKind.COMPLETE: JobState.COMPLETE,
+    MailKind.PICK_UP_REMINDER: JobState.COMPLETE,
+    MailKind.FAILED: JobState.FAILED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class PendingMail:
     """A letter to be sent. tries: which attempt this is, from 1 on."""
 
     number: int
-    kind: Letter
+    kind: MailKind
     job: Job
     tries: int
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class MailLogEntry:
     """A letter, and what became of it. due: when it is tried next, None if it is not; sent: when it was.
 
     mail: whom it was for; nothing once the job was removed. message: what went wrong last.
@@ -55,13 +55,13 @@ class Logged:
     message: str
 
 
-class Letters:
+class MailOutbox:
     """The letters in a database. Several may send: each letter is taken by one, who says what came of it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def take(self, limit: int = _AT_ONCE) -> list[Due]:
+    def claim(self, limit: int = _BATCH) -> list[PendingMail]:
         """Claim the next emails to send, if any, and return them.
 
         Every key of the fair queue gets an equal share: the first email of each key goes before the second of any.
@@ -73,20 +73,20 @@ class Letters:
                 return []
         found = []
         with self._database.writing() as connection:
-            self._database.alone(connection, "letters")
+            self._database.lock_names(connection, "letters")
             now = self._database.now(connection)
-            numbers = connection.execute(_next(now).limit(limit)).scalars().all()
+            numbers = connection.execute(_select_due(now).limit(limit)).scalars().all()
             due = select(LETTERS).where(LETTERS.c.number.in_(numbers), LETTERS.c.due <= now)
             rows = connection.execute(due.with_for_update(skip_locked=True)).all()
             rows = sorted(rows, key=lambda row: numbers.index(row.number))
             about = connection.execute(select(JOBS).where(JOBS.c.number.in_({row.job for row in rows}))).all()
-            jobs = {job.number: job for job in map(job_of, about)}
+            jobs = {job.number: job for job in map(job_from_row, about)}
             for row in rows:
-                job, kind = jobs.get(row.job), Letter(row.kind)
-                if job is None or not job.order.mail or job.state is not _ABOUT.get(kind):
+                job, kind = jobs.get(row.job), MailKind(row.kind)
+                if job is None or not job.order.mail or job.state is not _EXPECTED_STATES.get(kind):
                     continue
-                if not unsubscribed.contains(connection, customer_of(job.order.mail)):
-                    found.append(Due(row.number, kind, job, row.tries + 1))
+                if not unsubscribed.is_unsubscribed(connection, hash_customer(job.order.mail)):
+                    found.append(PendingMail(row.number, kind, job, row.tries + 1))
             taken = {letter.number for letter in found}
             mine = update(LETTERS).where(LETTERS.c.number.in_(taken))
             connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=LETTERS.c.tries + 1))
@@ -102,26 +102,26 @@ class Letters:
                 is_mine = and_(LETTERS.c.number.in_(numbers), LETTERS.c.due.is_not(None))
                 connection.execute(update(LETTERS).where(is_mine).values(due=until))
 
-    def sent(self, letters: Sequence[Due]) -> None:
+    def mark_sent(self, mails: Sequence[PendingMail]) -> None:
         """Note that letters were sent."""
-        numbers = [letter.number for letter in letters]
+        numbers = [letter.number for letter in mails]
         with self._database.writing() as connection:
             now = self._database.now(connection)
             connection.execute(update(LETTERS).where(LETTERS.c.number.in_(numbers)).values(due=None, sent=now))
 
-    def failed(self, letter: Due, message: str, *, is_final: bool) -> bool:
+    def record_failure(self, mail: PendingMail, message: str, *, is_final: bool) -> bool:
         """Note that a letter could not be sent; return whether it is tried again."""
-        is_over = is_final or letter.tries >= _MAX_TRIES
+        is_over = is_final or mail.tries >= _MAX_TRIES
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            later = now + min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (letter.tries - 1))
+            later = now + min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (mail.tries - 1))
             values = {"due": None if is_over else later, "message": message}
             # One that is not due at all any more is of a job that was removed meanwhile.
-            is_it = and_(LETTERS.c.number == letter.number, LETTERS.c.due.is_not(None))
+            is_it = and_(LETTERS.c.number == mail.number, LETTERS.c.due.is_not(None))
             connection.execute(update(LETTERS).where(is_it).values(values))
         return not is_over
 
-    def log(self, job: int | None = None, limit: int = 200) -> list[Logged]:
+    def log(self, job: int | None = None, limit: int = 200) -> list[MailLogEntry]:
         """Return the last letters, of one job or of all, newest first."""
         chosen = select(LETTERS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == LETTERS.c.job, isouter=True)
         if job is not None:
@@ -129,20 +129,20 @@ class Letters:
         with self._database.reading() as connection:
             found = connection.execute(chosen.order_by(LETTERS.c.number.desc()).limit(limit)).all()
         return [
-            Logged(
+            MailLogEntry(
                 row.job, row.kind, (row.customer_order or {}).get("mail", ""), row.due, row.tries, row.sent, row.message
             )
             for row in found
         ]
 
-    def waiting(self) -> int:
+    def count_waiting(self) -> int:
         """Return how many are still to be sent."""
         with self._database.reading() as connection:
             chosen = select(func.count()).select_from(LETTERS).where(LETTERS.c.due.is_not(None))
             return int(connection.execute(chosen).scalar_one())
 
 
-def _next(now: float) -> Select[tuple[int]]:
+def _select_due(now: float) -> Select[tuple[int]]:
     """Return the numbers of emails that are due, in the order of the fair queue.
 
     Emails that were sent lately, are claimed or wait for another attempt count against the share of their key.

@@ -7,14 +7,14 @@ from typing import Any
 from unicodedata import category
 
 from unlost import dates
-from unlost.archives.spelling import asked
+from unlost.archives.spelling import normalize_input_url
 from unlost.errors import DateError, UriError, UsageError
-from unlost.recover.plan import Plan, Policy
-from unlost.recover.scope import Scope
+from unlost.recover.plan import RecoverOptions, RecoverPolicy
+from unlost.recover.scope import RecoveryScope
 from unlost.shown.language import LANGUAGES
-from unlost.uri.naming import name_of
+from unlost.uri.naming import page_name
 
-FORMS = ("zip", "tar.gz", "wacz")
+PACKAGE_FORMATS = ("zip", "tar.gz", "wacz")
 """What can be picked up; the first is that of people who say nothing."""
 
 MAX_URL = 2_000
@@ -50,28 +50,30 @@ class Order:
     first: str | None = None
     last: str | None = None
     windows: bool = True
-    policy: Policy = Policy.COMPLETE
+    policy: RecoverPolicy = RecoverPolicy.COMPLETE
     at: str | None = None
     form: str = "zip"
     language: str = "en"
 
-    def plan(self) -> Plan:
+    def recover_options(self) -> RecoverOptions:
         """Return what a recovery is told."""
-        return Plan(self.url, page=self.page, policy=self.policy, at=self.at, first=self.first, last=self.last)
+        return RecoverOptions(
+            self.url, page=self.page, policy=self.policy, at=self.at, first=self.first, last=self.last
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return it as JSON has it, for the database."""
         return {**asdict(self), "archives": list(self.archives), "policy": self.policy.value}
 
 
-def kept_order(values: Mapping[str, object]) -> Order:
+def order_from_json(values: Mapping[str, object]) -> Order:
     """Return what `to_json` gave."""
     found: dict[str, Any] = dict(values)
-    found["archives"], found["policy"] = tuple(found["archives"]), Policy(found["policy"])
+    found["archives"], found["policy"] = tuple(found["archives"]), RecoverPolicy(found["policy"])
     return Order(**found)
 
 
-def order_of(values: object, known: Collection[str]) -> Order:
+def parse_order(values: object, known_archives: Collection[str]) -> Order:
     """Return the order in an object of JSON that somebody sent, of which nothing is believed.
 
     Of a whole site, everything listed is fetched unless another policy is named. known: the ids of archives.
@@ -81,33 +83,33 @@ def order_of(values: object, known: Collection[str]) -> Order:
         raise UsageError("expected an object with url and mail")
     if unknown := sorted(set(values) - set(_FIELDS)):
         raise UsageError(f"{str(unknown[0])[:50]}: no such field: expected {', '.join(_FIELDS)}")
-    page = _switch(values, "page")
-    default = Policy.KNOWLEDGEABLE if page else Policy.COMPLETE
-    first, last = _date(values, "from", up=False), _date(values, "to", up=True)
+    page = _parse_flag(values, "page")
+    default = RecoverPolicy.KNOWLEDGEABLE if page else RecoverPolicy.COMPLETE
+    first, last = _parse_date(values, "from", up=False), _parse_date(values, "to", up=True)
     if first and last and first > last:
         raise UsageError("from is later than to: nothing lies between")
     order = Order(
-        _url(values),
-        _mail(values),
-        _text(values, "name", MAX_NAME),
+        _parse_url(values),
+        _parse_mail(values),
+        _parse_text(values, "name", MAX_NAME),
         page,
-        _archives(values, known),
+        _parse_archives(values, known_archives),
         first,
         last,
-        _switch(values, "windows", default=True),
-        _policy(values, default),
-        _date(values, "at", up=False),
-        _choice(values, "format", FORMS),
-        _choice(values, "language", LANGUAGES),
+        _parse_flag(values, "windows", default=True),
+        _parse_policy(values, default),
+        _parse_date(values, "at", up=False),
+        _parse_choice(values, "format", PACKAGE_FORMATS),
+        _parse_choice(values, "language", LANGUAGES),
     )
     try:
-        Scope.of(order.plan())
+        RecoveryScope.of(order.recover_options())
     except UriError as error:
         raise UsageError(f"url: {error}") from None
     return order
 
 
-def _text(values: Mapping[str, object], name: str, limit: int) -> str:
+def _parse_text(values: Mapping[str, object], name: str, limit: int) -> str:
     found = values.get(name)
     text = "" if found is None else found
     if not isinstance(text, str) or len(text) > limit or not text.isprintable():
@@ -115,12 +117,12 @@ def _text(values: Mapping[str, object], name: str, limit: int) -> str:
     return text.strip()
 
 
-def _url(values: Mapping[str, object]) -> str:
-    text = _text(values, "url", MAX_URL)
+def _parse_url(values: Mapping[str, object]) -> str:
+    text = _parse_text(values, "url", MAX_URL)
     if not text:
         raise UsageError("url: expected the address of the lost site or page")
     try:
-        url = asked(text)
+        url = normalize_input_url(text)
     except UriError as error:
         raise UsageError(f"url: {error}") from None
     if len(url) > 3 * MAX_URL:
@@ -128,14 +130,14 @@ def _url(values: Mapping[str, object]) -> str:
     return url
 
 
-def _mail(values: Mapping[str, object]) -> str:
-    mail = ascii_mail(_text(values, "mail", MAX_MAIL))
+def _parse_mail(values: Mapping[str, object]) -> str:
+    mail = encode_mail_domain(_parse_text(values, "mail", MAX_MAIL))
     if not _MAIL.fullmatch(mail) or ".." in mail:
         raise UsageError("mail: expected your mail address, such as you@example.org")
     return mail
 
 
-def ascii_mail(mail: str) -> str:
+def encode_mail_domain(mail: str) -> str:
     """Return a mail address with an international domain as ASCII, which every mail server takes.
 
     >>> ascii_mail("me@bücher.example"), ascii_mail("me@b:ü"), ascii_mail("mé@example.org")
@@ -146,20 +148,20 @@ def ascii_mail(mail: str) -> str:
         return mail
     try:
         # The first label keeps the name from losing a `www`.
-        name = name_of(f"http://mail.{domain}/")
+        name = page_name(f"http://mail.{domain}/")
     except UriError:
         return mail
     return f"{user}@{name.partition('/')[0].removeprefix('mail.')}"
 
 
-def _switch(values: Mapping[str, object], name: str, *, default: bool = False) -> bool:
+def _parse_flag(values: Mapping[str, object], name: str, *, default: bool = False) -> bool:
     found = values.get(name, default)
     if not isinstance(found, bool):
         raise UsageError(f"{name}: expected true or false")
     return found
 
 
-def _archives(values: Mapping[str, object], known: Collection[str]) -> tuple[str, ...]:
+def _parse_archives(values: Mapping[str, object], known: Collection[str]) -> tuple[str, ...]:
     found = values.get("archives")
     if found is None:
         return ()
@@ -170,17 +172,17 @@ def _archives(values: Mapping[str, object], known: Collection[str]) -> tuple[str
     return tuple(dict.fromkeys(found))
 
 
-def _date(values: Mapping[str, object], name: str, *, up: bool) -> str | None:
-    text = _text(values, name, 20)
+def _parse_date(values: Mapping[str, object], name: str, *, up: bool) -> str | None:
+    text = _parse_text(values, name, 20)
     if not text:
         return None
     try:
-        return dates.pad(text.replace("-", ""), up=up)
+        return dates.pad(text.replace("-", ""), round_up=up)
     except DateError as error:
         raise UsageError(f"{name}: {error}") from None
 
 
-def _choice(values: Mapping[str, object], name: str, known: Sequence[str]) -> str:
+def _parse_choice(values: Mapping[str, object], name: str, known: Sequence[str]) -> str:
     """Return one of several words; the first if none was said."""
     found = values.get(name)
     if found is None:
@@ -190,10 +192,10 @@ def _choice(values: Mapping[str, object], name: str, known: Sequence[str]) -> st
     return found
 
 
-def _policy(values: Mapping[str, object], default: Policy) -> Policy:
+def _parse_policy(values: Mapping[str, object], default: RecoverPolicy) -> RecoverPolicy:
     found = values.get("policy")
     if found is None:
         return default
-    if not isinstance(found, str) or found not in set(Policy):
-        raise UsageError(f"policy: expected one of {', '.join(Policy)}")
-    return Policy(found)
+    if not isinstance(found, str) or found not in set(RecoverPolicy):
+        raise UsageError(f"policy: expected one of {', '.join(RecoverPolicy)}")
+    return RecoverPolicy(found)

@@ -7,19 +7,21 @@ from pathlib import Path
 
 from unlost.errors import InputError, SpaceError
 from unlost.recover.export.archive_files.wacz_target import write_wacz
-from unlost.recover.export.exporting import Listener, Wanted, export_site
+from unlost.recover.export.exporting import ExportProgress, ExportOptions, export_site
 from unlost.recover.export.targets.opening import open_target
-from unlost.service.jobs.job import Package
-from unlost.service.jobs.order import FORMS
+from unlost.service.jobs.job import JobPackage
+from unlost.service.jobs.order import PACKAGE_FORMATS
 
-__all__ = ["FORMS", "MEDIA_TYPES", "pack"]
+__all__ = ["PACKAGE_FORMATS", "PACKAGE_MEDIA_TYPES", "write_packages"]
 
-MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
+PACKAGE_MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
 
 _FOLDER = "packages"
 
 
-def pack(recovery: Path, *, windows: bool, language: str, check: Callable[[], None]) -> tuple[Package, ...]:
+def write_packages(
+    recovery: Path, *, windows: bool, language: str, check: Callable[[], None]
+) -> tuple[JobPackage, ...]:
     """Write all packages of a recovery beside it, and return them; none if nothing came back.
 
     windows: whether the names of files are such as Windows takes. language: of the start page, where one is added.
@@ -30,7 +32,7 @@ def pack(recovery: Path, *, windows: bool, language: str, check: Callable[[], No
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     found = []
-    for form in FORMS:
+    for form in PACKAGE_FORMATS:
         file = folder / f"site.{form}"
         try:
             start = _write(recovery, file, check, windows=windows, language=language)
@@ -40,11 +42,11 @@ def pack(recovery: Path, *, windows: bool, language: str, check: Callable[[], No
         except InputError:  # nothing has come back
             continue
         size = file.stat().st_size
-        found.append(Package(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
+        found.append(JobPackage(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
     return tuple(found)
 
 
-class _Checked(Listener):
+class _CheckingProgress(ExportProgress):
     """Calls `check` for each file."""
 
     def __init__(self, check: Callable[[], None]) -> None:
@@ -60,7 +62,12 @@ def _write(recovery: Path, file: Path, check: Callable[[], None], *, windows: bo
         write_wacz(recovery, file, on_progress=lambda *_: check())
         return ""
     with open_target(file) as target:
-        return export_site(recovery, target, Wanted(windows=windows, start_page=language), _Checked(check)).start or ""
+        return (
+            export_site(
+                recovery, target, ExportOptions(windows=windows, start_page=language), _CheckingProgress(check)
+            ).start
+            or ""
+        )
 
 
 def _digest(file: Path) -> str:

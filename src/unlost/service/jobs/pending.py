@@ -7,12 +7,12 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, se
 
 from unlost.errors import BusyError, LimitError, UriError
 from unlost.service.jobs.order import Order
-from unlost.service.jobs.rows import customer_of
-from unlost.service.jobs.rules import Limits
+from unlost.service.jobs.rows import hash_customer
+from unlost.service.jobs.rules import OrderLimits
 from unlost.service.jobs.tables import PENDING_ORDERS
 from unlost.uri import SuffixList
 
-_WAIT_SECONDS = 3_600.0
+_PENDING_RETRY_SECONDS = 3_600.0
 _LARGE_PROVIDERS = frozenset(
     """
     126.com 163.com aol.com att.net bellsouth.net bk.ru bluewin.ch bol.com.br btinternet.com comcast.net cox.net
@@ -30,7 +30,7 @@ _LARGE_PROVIDERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class OrderOrigin:
     """Where an order comes from, as hashes; empty where that is unknown.
 
     client: the network address, as daily limits count it. network: the IPv4 /24 or IPv6 /56.
@@ -42,7 +42,7 @@ class Origin:
     wide_network: str = ""
 
 
-def mail_domain_of(mail: str, suffixes: SuffixList) -> str:
+def registered_mail_domain(mail: str, suffixes: SuffixList) -> str:
     """Return the registered domain of a mail address: subdomains count together.
 
     >>> mail_domain_of("me@a.b.Example.co.uk", SuffixList())
@@ -61,7 +61,7 @@ class PendingOrders:
     def __init__(self) -> None:
         self._suffixes = SuffixList()
 
-    def admit(self, connection: Connection, order: Order, origin: Origin, limits: Limits) -> int | None:
+    def admit(self, connection: Connection, order: Order, origin: OrderOrigin, limits: OrderLimits) -> int | None:
         """Check whether one more order fits.
 
         Returns the job to remove for it, or None. If all places are taken, the newest order of the network with the
@@ -71,10 +71,10 @@ class PendingOrders:
             LimitError: A mail address, network or mail domain has too many.
             BusyError: All places are taken, and no network has more than this one.
         """
-        domain = mail_domain_of(order.mail, self._suffixes)
+        domain = registered_mail_domain(order.mail, self._suffixes)
         columns = PENDING_ORDERS.c
         bounds: tuple[tuple[str, ColumnElement[bool], int], ...] = (
-            ("pending_mail", columns.customer == customer_of(order.mail), limits.pending_per_mail),
+            ("pending_mail", columns.customer == hash_customer(order.mail), limits.pending_per_mail),
             ("pending_network", columns.network == origin.network, limits.pending_per_network if origin.network else 0),
             (
                 "pending_network",
@@ -83,32 +83,36 @@ class PendingOrders:
             ),
             (
                 "pending_domain",
-                columns.mail_domain == _hash(domain),
+                columns.mail_domain == _hash_domain(domain),
                 0 if domain in _LARGE_PROVIDERS else limits.pending_per_mail_domain,
             ),
         )
         for kind, condition, most in bounds:
-            if most and _count(connection, condition) >= most:
-                raise LimitError(f"{most} orders of this {_WORDS[kind]} wait to be confirmed", _WAIT_SECONDS, kind)
-        if limits.pending_total and _count(connection) >= limits.pending_total:
-            return self._to_remove(connection, origin)
+            if most and _count_pending(connection, condition) >= most:
+                raise LimitError(
+                    f"{most} orders of this {_PENDING_LIMIT_NAMES[kind]} wait to be confirmed",
+                    _PENDING_RETRY_SECONDS,
+                    kind,
+                )
+        if limits.pending_total and _count_pending(connection) >= limits.pending_total:
+            return self._select_evicted(connection, origin)
         return None
 
-    def _to_remove(self, connection: Connection, origin: Origin) -> int:
+    def _select_evicted(self, connection: Connection, origin: OrderOrigin) -> int:
         columns, size = PENDING_ORDERS.c, func.count()
         by_network = select(columns.network, size).group_by(columns.network)
         network, most = connection.execute(by_network.order_by(size.desc(), columns.network).limit(1)).one()
-        if most <= _count(connection, columns.network == origin.network) + 1:
-            raise BusyError("too many orders wait to be confirmed", _WAIT_SECONDS)
+        if most <= _count_pending(connection, columns.network == origin.network) + 1:
+            raise BusyError("too many orders wait to be confirmed", _PENDING_RETRY_SECONDS)
         newest = select(func.max(columns.job)).where(columns.network == network)
         return int(connection.execute(newest).scalar_one())
 
-    def add(self, connection: Connection, job: int, order: Order, origin: Origin) -> None:
+    def add(self, connection: Connection, job: int, order: Order, origin: OrderOrigin) -> None:
         """Record an unconfirmed order."""
         values = {
             "job": job,
-            "customer": customer_of(order.mail),
-            "mail_domain": _hash(mail_domain_of(order.mail, self._suffixes)),
+            "customer": hash_customer(order.mail),
+            "mail_domain": _hash_domain(registered_mail_domain(order.mail, self._suffixes)),
             "network": origin.network,
             "wide_network": origin.wide_network,
         }
@@ -118,7 +122,7 @@ class PendingOrders:
         """Forget where an order came from: it was confirmed or removed."""
         connection.execute(delete(PENDING_ORDERS).where(PENDING_ORDERS.c.job == job))
 
-    def jobs(
+    def list_jobs(
         self, connection: Connection, *, mail_domain: str = "", like: int | None = None, customer: str = ""
     ) -> list[int]:
         """Return the jobs of unconfirmed orders, by number.
@@ -132,7 +136,9 @@ class PendingOrders:
         columns = PENDING_ORDERS.c
         conditions = []
         if mail_domain:
-            conditions.append(columns.mail_domain == _hash(mail_domain_of(f"@{mail_domain}", self._suffixes)))
+            conditions.append(
+                columns.mail_domain == _hash_domain(registered_mail_domain(f"@{mail_domain}", self._suffixes))
+            )
         if like is not None:
             network = select(columns.network).where(columns.job == like).scalar_subquery()
             conditions.append(columns.network == network)
@@ -142,13 +148,13 @@ class PendingOrders:
         return list(connection.execute(chosen).scalars())
 
 
-_WORDS = {"pending_mail": "mail address", "pending_network": "network", "pending_domain": "mail domain"}
+_PENDING_LIMIT_NAMES = {"pending_mail": "mail address", "pending_network": "network", "pending_domain": "mail domain"}
 
 
-def _count(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+def _count_pending(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     chosen = select(func.count()).select_from(PENDING_ORDERS).where(*conditions)
     return int(connection.execute(chosen).scalar_one())
 
 
-def _hash(domain: str) -> str:
+def _hash_domain(domain: str) -> str:
     return sha256(domain.encode()).hexdigest()

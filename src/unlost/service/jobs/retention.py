@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from unlost.service.jobs.job import ENDED, Job, State
+from unlost.service.jobs.job import ENDED_STATES, Job, JobState
 from unlost.service.jobs.states import expire
 
 _DAY = 86_400.0
 
 
-class Letter(StrEnum):
+class MailKind(StrEnum):
     """What owners are written about."""
 
     CONFIRM = "confirm"
@@ -21,7 +21,7 @@ class Letter(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RetentionPolicy:
     """In days. pending, ended: for how long a job is kept that is not confirmed, or that has ended.
 
     pick_up_reminders: after how many days each reminder goes out, in order. Unconfirmed orders get none.
@@ -31,45 +31,45 @@ class Terms:
     ended: float = 28.0
     pick_up_reminders: tuple[float, ...] = (7.0, 21.0)
 
-    def until(self, job: Job) -> float | None:
+    def removal_time(self, job: Job) -> float | None:
         """Return when a job is removed; None if it is not, as it is."""
-        if job.state is State.PENDING:
+        if job.state is JobState.PENDING:
             return job.changed + self.pending * _DAY
-        return job.changed + self.ended * _DAY if job.state in ENDED else None
+        return job.changed + self.ended * _DAY if job.state in ENDED_STATES else None
 
-    def next(self, job: Job) -> float | None:
+    def next_action_time(self, job: Job) -> float | None:
         """Return when there is something to do next about a job that stays as it is."""
-        times = [time for time in (self.until(job), self._reminder(job)) if time is not None]
+        times = [time for time in (self.removal_time(job), self._reminder_time(job)) if time is not None]
         return min(times, default=None)
 
-    def _reminder(self, job: Job) -> float | None:
+    def _reminder_time(self, job: Job) -> float | None:
         days = self.pick_up_reminders
-        if job.state is not State.COMPLETE or job.picked_up is not None or job.reminders >= len(days):
+        if job.state is not JobState.COMPLETE or job.picked_up is not None or job.reminders >= len(days):
             return None
         return job.changed + days[job.reminders] * _DAY
 
-    def due(self, job: Job, now: float) -> tuple[Job, Letter | None]:
+    def apply(self, job: Job, now: float) -> tuple[Job, MailKind | None]:
         """Return what becomes of a job by now, and what its owner is written; the job itself if nothing does.
 
         Of reminders that were missed, because nothing ran for a week, one goes out.
         """
-        until = self.until(job)
+        until = self.removal_time(job)
         if until is not None and until <= now:
             return expire(job, now), None
         letter = None
-        while (reminder := self._reminder(job)) is not None and reminder <= now:
-            letter = Letter.PICK_UP_REMINDER
+        while (reminder := self._reminder_time(job)) is not None and reminder <= now:
+            letter = MailKind.PICK_UP_REMINDER
             job = replace(job, reminders=job.reminders + 1)
         return job, letter
 
 
-def letter_for(before: Job | None, after: Job) -> Letter | None:
+def mail_for_change(before: Job | None, after: Job) -> MailKind | None:
     """Return what the owner is written when a job changes so."""
     if before is not None and before.state is after.state:
         return None
-    if before is not None and before.is_retried and after.state is State.COMPLETE:
+    if before is not None and before.is_retried and after.state is JobState.COMPLETE:
         # An owner who has picked it up gets an email if there is more now; others get that anyway.
-        return Letter.COMPLETE if before.picked_up is not None and after.picked_up is None else None
-    return {State.PENDING: Letter.CONFIRM, State.COMPLETE: Letter.COMPLETE, State.FAILED: Letter.FAILED}.get(
+        return MailKind.COMPLETE if before.picked_up is not None and after.picked_up is None else None
+    return {JobState.PENDING: MailKind.CONFIRM, JobState.COMPLETE: MailKind.COMPLETE, JobState.FAILED: MailKind.FAILED}.get(
         after.state
     )  # fmt: skip

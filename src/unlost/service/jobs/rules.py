@@ -8,20 +8,20 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select
 
-from unlost.archives.asking.addresses import is_literal, is_public
+from unlost.archives.asking.addresses import is_ip_literal, is_public_ip
 from unlost.errors import BlockedError, LimitError, UriError, UsageError
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.order import Order
-from unlost.service.jobs.rows import customer_of
+from unlost.service.jobs.rows import hash_customer
 from unlost.service.jobs.tables import BLOCKED, SETTINGS, TALLIES
-from unlost.uri.naming import name_of
+from unlost.uri.naming import page_name
 
 _DAY = 86_400.0
-KNOWN, KNOWN_SECONDS = "login-known", 90 * _DAY
+KNOWN_LOGIN, KNOWN_LOGIN_SECONDS = "login-known", 90 * _DAY
 """The kind of a note that an administrator's password was right from somewhere, and for how long that is remembered."""
-_NAME = "limits"
-_MOST = 1 << 40  # of anything
-_PRIVATE = (
+_LIMITS_SETTING = "limits"
+_MAX_LIMIT = 1 << 40  # of anything
+_PRIVATE_SUFFIXES = (
     ".localhost", ".local", ".localdomain", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa"
 )  # fmt: skip
 _PORT = re.compile(r":[0-9]+$", re.ASCII)
@@ -29,7 +29,7 @@ _DOMAIN = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class OrderLimits:
     """How much may be ordered; 0 is as much as anybody wants.
 
     per_mail, per_client, per_address: orders in 24 hours for one mail address, from one network address, for one host.
@@ -52,7 +52,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class BlockedDomain:
     """A domain that is not recovered, with all hosts below it. since: seconds since 1970."""
 
     domain: str
@@ -60,31 +60,31 @@ class Blocked:
     reason: str
 
 
-def domain_of(text: str) -> str:
+def parse_domain(text: str) -> str:
     """Return the domain that somebody means who writes it, or an address at it, without `www`. Raises UsageError.
 
     >>> domain_of(" https://WWW.Example.com./a"), domain_of("bücher.example")
     ('example.com', 'xn--bcher-kva.example')
     """
-    name = host_of(text)
+    name = normalize_host(text)
     if not _DOMAIN.fullmatch(name) or len(name) > 253:
         raise UsageError("domain: expected one, such as example.com")
     return name
 
 
-def host_of(url: str) -> str:
+def normalize_host(url: str) -> str:
     """Return the host of an address, the same for all spellings by which the same is recovered; nothing if it has none.
 
     >>> host_of("http://www.%62ücher.example:8080/"), host_of("http://0x7f.1/"), host_of("http://[::1]:80/")
     ('xn--bcher-kva.example', '127.0.0.1', '[::1]')
     """
     try:
-        return _PORT.sub("", name_of(url).partition("/")[0])
+        return _PORT.sub("", page_name(url).partition("/")[0])
     except UriError:
         return ""
 
 
-def is_private(host: str) -> bool:
+def is_private_host(host: str) -> bool:
     """Return whether a host, as `host_of` has it, is loopback or of a private network: no archive has its site.
 
     >>> [is_private(host) for host in ("localhost", "nas.local", "10.1.2.3", "[::1]", "[::ffff:127.0.0.1]")]
@@ -93,12 +93,12 @@ def is_private(host: str) -> bool:
     [False, False, False]
     """
     ip = host.strip("[]")
-    if is_literal(ip):
-        return not is_public(ip)
-    return "." not in host or host.endswith(_PRIVATE)
+    if is_ip_literal(ip):
+        return not is_public_ip(ip)
+    return "." not in host or host.endswith(_PRIVATE_SUFFIXES)
 
 
-class Rules:
+class OrderRules:
     """The rules in a database. They hold for all who take orders there, and all who do them.
 
     allows_private: whether sites of loopback and private hosts may be ordered.
@@ -108,49 +108,53 @@ class Rules:
         self._database = database
         self._allows_private = allows_private
 
-    def limits(self) -> Limits:
+    def limits(self) -> OrderLimits:
         """Return how much may be ordered."""
         with self._database.reading() as connection:
-            return self.limits_in(connection)
+            return self.read_limits(connection)
 
-    def limits_in(self, connection: Connection) -> Limits:
+    def read_limits(self, connection: Connection) -> OrderLimits:
         """Return how much may be ordered, in a transaction that is open."""
-        return _limits(connection)
+        return _load_limits(connection)
 
-    def set_limits(self, limits: Limits) -> None:
+    def set_limits(self, limits: OrderLimits) -> None:
         """Have other limits from now on. Raises UsageError for what is none."""
-        if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= _MOST]:
+        if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= _MAX_LIMIT]:
             raise UsageError(f"{wrong[0]}: expected a number from 0 on")
         with self._database.writing() as connection:
-            connection.execute(delete(SETTINGS).where(SETTINGS.c.name == _NAME))
-            connection.execute(insert(SETTINGS).values(name=_NAME, value=asdict(limits)))
+            connection.execute(delete(SETTINGS).where(SETTINGS.c.name == _LIMITS_SETTING))
+            connection.execute(insert(SETTINGS).values(name=_LIMITS_SETTING, value=asdict(limits)))
 
     # Orders of strangers
 
-    def take(self, connection: Connection, order: Order, client: str, now: float) -> None:
+    def count_order(self, connection: Connection, order: Order, client: str, now: float) -> None:
         """Count an order, in the transaction that takes it. client: a hash of whence it comes; nothing if unknown.
 
         Raises BlockedError for a site that is not recovered here, LimitError if there were too many in a day.
         """
-        host = host_of(order.url)
+        host = normalize_host(order.url)
         self.check_host(connection, host)
-        limits = self.limits_in(connection)
+        limits = self.read_limits(connection)
         counted = {
-            "mail": (customer_of(order.mail), limits.per_mail),
+            "mail": (hash_customer(order.mail), limits.per_mail),
             "client": (client, limits.per_client),
             "address": (sha256(host.encode()).hexdigest(), limits.per_address),
         }
-        self._database.alone(connection, *(f"{kind} {who}" for kind, (who, _) in counted.items()))
+        self._database.lock_names(connection, *(f"{kind} {who}" for kind, (who, _) in counted.items()))
         for kind, (who, most) in counted.items():
-            if who and most and tallied(connection, kind, who, now - _DAY) >= most:
-                raise LimitError(f"today there were {most} orders already for this {_WORDS[kind]}", _DAY, kind)
+            if who and most and count_tallies(connection, kind, who, now - _DAY) >= most:
+                raise LimitError(
+                    f"today there were {most} orders already for this {_ORDER_LIMIT_NAMES[kind]}", _DAY, kind
+                )
         for kind, (who, _) in counted.items():
             if who:
                 connection.execute(insert(TALLIES).values(kind=kind, who=who, at=now))
 
-    def forget(self, connection: Connection, now: float) -> None:
+    def remove_old_counts(self, connection: Connection, now: float) -> None:
         """Remove what was counted before the last 24 hours, and what is remembered for longer after its time."""
-        is_over = and_(TALLIES.c.at < now - _DAY, or_(TALLIES.c.kind != KNOWN, TALLIES.c.at < now - KNOWN_SECONDS))
+        is_over = and_(
+            TALLIES.c.at < now - _DAY, or_(TALLIES.c.kind != KNOWN_LOGIN, TALLIES.c.at < now - KNOWN_LOGIN_SECONDS)
+        )
         connection.execute(delete(TALLIES).where(is_over))
 
     # Sites that are not recovered
@@ -164,22 +168,22 @@ class Rules:
 
     def refuses_private(self, host: str) -> bool:
         """Return whether a host is private, and such hosts are refused."""
-        return not self._allows_private and is_private(host)
+        return not self._allows_private and is_private_host(host)
 
     def is_blocked(self, url: str) -> bool:
         """Return whether the site of an address is not recovered here."""
         with self._database.reading() as connection:
-            return _is_blocked(connection, host_of(url))
+            return _is_blocked(connection, normalize_host(url))
 
-    def blocked(self) -> list[Blocked]:
+    def list_blocked(self) -> list[BlockedDomain]:
         """Return all domains that are not recovered, by name."""
         with self._database.reading() as connection:
             found = connection.execute(select(BLOCKED).order_by(BLOCKED.c.domain)).all()
-        return [Blocked(row.domain, row.since, row.reason) for row in found]
+        return [BlockedDomain(row.domain, row.since, row.reason) for row in found]
 
     def block(self, domain: str, reason: str) -> str:
         """Recover a domain, and all below it, no more; return it. Raises UsageError for what is none."""
-        name = domain_of(domain)
+        name = parse_domain(domain)
         with self._database.writing() as connection:
             connection.execute(delete(BLOCKED).where(BLOCKED.c.domain == name))
             now = self._database.now(connection)
@@ -192,18 +196,18 @@ class Rules:
             connection.execute(delete(BLOCKED).where(BLOCKED.c.domain == domain))
 
 
-_WORDS = {"mail": "mail address", "client": "network", "address": "site"}
+_ORDER_LIMIT_NAMES = {"mail": "mail address", "client": "network", "address": "site"}
 
 
-def tallied(connection: Connection, kind: str, who: str, since: float) -> int:
+def count_tallies(connection: Connection, kind: str, who: str, since: float) -> int:
     """Return how often something was counted since a time."""
     condition = and_(TALLIES.c.kind == kind, TALLIES.c.who == who, TALLIES.c.at >= since)
     return int(connection.execute(select(func.count()).select_from(TALLIES).where(condition)).scalar_one())
 
 
-def is_below(url: str, domain: str) -> bool:
+def is_host_below(url: str, domain: str) -> bool:
     """Return whether the host of an address is a domain's, or below it."""
-    return f".{host_of(url)}".endswith(f".{domain}")
+    return f".{normalize_host(url)}".endswith(f".{domain}")
 
 
 def _is_blocked(connection: Connection, host: str) -> bool:
@@ -212,11 +216,17 @@ def _is_blocked(connection: Connection, host: str) -> bool:
     return connection.execute(select(BLOCKED.c.domain).where(BLOCKED.c.domain.in_(above)).limit(1)).first() is not None
 
 
-def _limits(connection: Connection) -> Limits:
-    found: Any = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.name == _NAME)).scalar_one_or_none()
-    return limits_of(found, [each.name for each in fields(Limits)]) if isinstance(found, Mapping) else Limits()
+def _load_limits(connection: Connection) -> OrderLimits:
+    found: Any = connection.execute(
+        select(SETTINGS.c.value).where(SETTINGS.c.name == _LIMITS_SETTING)
+    ).scalar_one_or_none()
+    return (
+        limits_from_json(found, [each.name for each in fields(OrderLimits)])
+        if isinstance(found, Mapping)
+        else OrderLimits()
+    )
 
 
-def limits_of(values: Mapping[str, Any], names: Sequence[str]) -> Limits:
+def limits_from_json(values: Mapping[str, Any], names: Sequence[str]) -> OrderLimits:
     """Return limits that were kept; what is no number is as it is by default."""
-    return Limits(**{name: values[name] for name in names if isinstance(values.get(name), int)})
+    return OrderLimits(**{name: values[name] for name in names if isinstance(values.get(name), int)})

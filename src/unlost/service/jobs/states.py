@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from unlost.errors import JobError, LeaseLostError
-from unlost.service.jobs.job import ENDED, UNFINISHED, Job, Package, Progress, Stage, State
+from unlost.service.jobs.job import ENDED_STATES, UNFINISHED_STATES, Job, JobPackage, JobProgress, JobStage, JobState
 
 MAX_CRASHES = 5
 """Workers that may be lost with a job, one after the other and without getting on, before it is called failed: what
@@ -26,54 +26,54 @@ ends every process that touches it must not go round for ever."""
 
 def confirm(job: Job, now: float, turn: int) -> Job:
     """Put a job into the queue; one that was confirmed already stays as it is. Raises JobError if it is over."""
-    if job.state is State.PENDING:
-        return replace(_in_state(job, State.QUEUED, now), confirmed=now, turn=turn)
-    if job.state is State.REMOVED:
+    if job.state is JobState.PENDING:
+        return replace(_in_state(job, JobState.QUEUED, now), confirmed=now, turn=turn)
+    if job.state is JobState.REMOVED:
         raise JobError("it was not confirmed in time, or has been removed: order it again")
     return job
 
 
-def is_free(job: Job, worker: str, now: float) -> bool:
+def is_claimable(job: Job, worker: str, now: float) -> bool:
     """Return whether a worker may claim a job: it waits, or the lease of whoever had it is over."""
-    if job.state is State.PROCESSING:
+    if job.state is JobState.PROCESSING:
         return job.lease_until is not None and job.lease_until <= now
-    if job.state is State.COMPLETE:
+    if job.state is JobState.COMPLETE:
         return 0 < job.not_before <= now
-    return job.state is State.QUEUED and job.not_before <= now and job.for_worker in (None, worker)
+    return job.state is JobState.QUEUED and job.not_before <= now and job.for_worker in (None, worker)
 
 
 def claim(job: Job, worker: str, now: float, seconds: float) -> Job:
     """Give a free job to a worker for so many seconds; or call it failed, if too many were lost with it."""
-    if not is_free(job, worker, now):
+    if not is_claimable(job, worker, now):
         raise JobError("it is not free")
-    if job.state is State.PROCESSING and job.crashes + 1 >= MAX_CRASHES:
+    if job.state is JobState.PROCESSING and job.crashes + 1 >= MAX_CRASHES:
         if job.is_retried:
-            return _offered(job, now)
+            return _complete_as_before(job, now)
         message = f"{MAX_CRASHES} workers were lost with it, one after the other"
-        return replace(_without_lease(_in_state(job, State.FAILED, now)), message=message, ended=now)
+        return replace(_without_lease(_in_state(job, JobState.FAILED, now)), message=message, ended=now)
     return replace(
         job,
-        state=State.PROCESSING,
-        changed=job.changed if job.state is State.PROCESSING else now,
+        state=JobState.PROCESSING,
+        changed=job.changed if job.state is JobState.PROCESSING else now,
         begun=now if job.begun is None else job.begun,
-        crashes=job.crashes + (job.state is State.PROCESSING),
+        crashes=job.crashes + (job.state is JobState.PROCESSING),
         generation=job.generation + 1,
         worker=worker,
         lease_until=now + seconds,
         for_worker=None,
-        message="" if job.state is State.QUEUED else job.message,
+        message="" if job.state is JobState.QUEUED else job.message,
     )
 
 
 def check_lease(job: Job, generation: int) -> None:
     """Raise LeaseLostError unless a worker's word counts: it has the last lease, and the job is still to be done."""
-    if job.state is not State.PROCESSING:
+    if job.state is not JobState.PROCESSING:
         raise LeaseLostError(f"job {job.number} is {job.state}: nobody is to work on it")
     if job.generation != generation:
         raise LeaseLostError(f"job {job.number} was given to another worker: the lease had run out")
 
 
-def beat(job: Job, generation: int, now: float, seconds: float, progress: Progress) -> Job:
+def renew_lease(job: Job, generation: int, now: float, seconds: float, progress: JobProgress) -> Job:
     """Note that a worker lives and how far it is; its lease begins anew, also if it had run out and nobody came."""
     check_lease(job, generation)
     before = job.progress
@@ -84,13 +84,13 @@ def beat(job: Job, generation: int, now: float, seconds: float, progress: Progre
     return replace(job, lease_until=now + seconds, progress=progress, crashes=crashes)
 
 
-def give_back(
+def release(
     job: Job,
     generation: int,
     now: float,
     not_before: float = 0.0,
     rounds: int = 0,
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     message: str = "",
 ) -> Job:
     """Put a job back into the queue, at its old place: its worker ends, or archives want to be left alone.
@@ -99,8 +99,8 @@ def give_back(
     """
     check_lease(job, generation)
     if job.is_retried:
-        return _offered(job, now, not_before or now, rounds)
-    back = _without_lease(_in_state(job, State.QUEUED, now))
+        return _complete_as_before(job, now, not_before or now, rounds)
+    back = _without_lease(_in_state(job, JobState.QUEUED, now))
     progress = progress or job.progress
     return replace(back, not_before=not_before, rounds=rounds, crashes=0, progress=progress, message=message)
 
@@ -109,10 +109,10 @@ def finish(
     job: Job,
     generation: int,
     now: float,
-    packages: tuple[Package, ...],
+    packages: tuple[JobPackage, ...],
     figures: Mapping[str, object],
     message: str = "",
-    progress: Progress | None = None,
+    progress: JobProgress | None = None,
     retry_at: float = 0.0,
     rounds: int = 0,
 ) -> Job:
@@ -121,12 +121,12 @@ def finish(
     retry_at: when what failed is retried in the background; 0 if it is not. rounds: that brought nothing new.
     """
     check_lease(job, generation)
-    done = _without_lease(_in_state(job, State.COMPLETE, now))
+    done = _without_lease(_in_state(job, JobState.COMPLETE, now))
     ended = replace(
         done, packages=packages, figures=figures, message=message, progress=progress or job.progress,
         ended=job.ended if job.is_retried else now,
     )  # fmt: skip
-    has_more = not job.is_retried or _recovered(figures) > _recovered(job.figures)
+    has_more = not job.is_retried or _count_recovered(figures) > _count_recovered(job.figures)
     picked_up = None if has_more else job.picked_up
     return replace(ended, crashes=0, rounds=rounds, not_before=retry_at, picked_up=picked_up)
 
@@ -135,40 +135,40 @@ def fail(job: Job, generation: int, now: float, message: str) -> Job:
     """End a job that cannot be done."""
     check_lease(job, generation)
     if job.is_retried:
-        return _offered(job, now)
-    return replace(_without_lease(_in_state(job, State.FAILED, now)), ended=now, message=message)
+        return _complete_as_before(job, now)
+    return replace(_without_lease(_in_state(job, JobState.FAILED, now)), ended=now, message=message)
 
 
 def cancel(job: Job, now: float) -> Job:
     """End a job that nobody wants any more; its worker is told at its next beat. Raises JobError if it has ended."""
-    if job.state is State.CANCELLED:
+    if job.state is JobState.CANCELLED:
         return job
-    if job.state not in UNFINISHED:
+    if job.state not in UNFINISHED_STATES:
         raise JobError(f"it is {job.state}: only what has not ended can be cancelled")
     if job.is_retried:
-        return _offered(job, now)
-    return replace(_without_lease(_in_state(job, State.CANCELLED, now)), ended=now, message="cancelled")
+        return _complete_as_before(job, now)
+    return replace(_without_lease(_in_state(job, JobState.CANCELLED, now)), ended=now, message="cancelled")
 
 
 def pause(job: Job, now: float) -> Job:
     """Hold a job that waits or is worked on; its worker is told at its next beat, and what it recovered is kept."""
-    if job.state is State.PAUSED:
+    if job.state is JobState.PAUSED:
         return job
-    if job.state not in (State.QUEUED, State.PROCESSING):
+    if job.state not in (JobState.QUEUED, JobState.PROCESSING):
         raise JobError(f"it is {job.state}: only what waits or is worked on can be paused")
-    return _without_lease(_in_state(job, State.PAUSED, now))
+    return _without_lease(_in_state(job, JobState.PAUSED, now))
 
 
 def resume(job: Job, now: float) -> Job:
     """Put a job that was paused back into the queue, at its old place."""
-    if job.state is not State.PAUSED:
+    if job.state is not JobState.PAUSED:
         raise JobError(f"it is {job.state}: only what is paused can be resumed")
-    return replace(_in_state(job, State.QUEUED, now), not_before=0.0, crashes=0)
+    return replace(_in_state(job, JobState.QUEUED, now), not_before=0.0, crashes=0)
 
 
 def remove(job: Job, now: float) -> Job:
     """Forget a job whatever its state: what is not over is cancelled first."""
-    is_going = job.state in (State.QUEUED, State.PROCESSING, State.PAUSED)
+    is_going = job.state in (JobState.QUEUED, JobState.PROCESSING, JobState.PAUSED)
     return expire(cancel(job, now) if is_going else job, now)
 
 
@@ -178,50 +178,50 @@ def retry(job: Job, now: float, turn: int) -> Job:
     Its figures are gone until it is complete again: whoever has some came to a good end. What was cancelled before it
     was confirmed is not queued: whoever has the link may not have the mail address.
     """
-    if job.state not in ENDED:
+    if job.state not in ENDED_STATES:
         raise JobError(f"it is {job.state}: only what has ended, and is still kept, can be tried again")
     if job.confirmed is None:
         raise JobError("it was cancelled before it was confirmed: order it again")
-    again = replace(_in_state(job, State.QUEUED, now), ended=None, message="", turn=turn, crashes=0, rounds=0)
-    progress = replace(job.progress, stage=Stage.RECOVERING)
+    again = replace(_in_state(job, JobState.QUEUED, now), ended=None, message="", turn=turn, crashes=0, rounds=0)
+    progress = replace(job.progress, stage=JobStage.RECOVERING)
     return replace(again, not_before=0.0, progress=progress, figures={})
 
 
 def assign(job: Job, worker: str | None) -> Job:
     """Say that only this worker may begin it, or anybody."""
-    if job.state not in (State.PENDING, State.QUEUED):
+    if job.state not in (JobState.PENDING, JobState.QUEUED):
         raise JobError(f"it is {job.state}: only what waits can be given to a worker")
     return replace(job, for_worker=worker, not_before=0.0)
 
 
 def pick_up(job: Job, now: float) -> Job:
     """Note that it was downloaded."""
-    return job if job.picked_up is not None or job.state is not State.COMPLETE else replace(job, picked_up=now)
+    return job if job.picked_up is not None or job.state is not JobState.COMPLETE else replace(job, picked_up=now)
 
 
 def expire(job: Job, now: float) -> Job:
     """Forget whose it was, and everything that can be picked up; what came of it stays, for history."""
-    if job.state in (State.QUEUED, State.PROCESSING, State.PAUSED):
+    if job.state in (JobState.QUEUED, JobState.PROCESSING, JobState.PAUSED):
         raise JobError(f"it is {job.state}: cancel it first")
-    if job.state is State.REMOVED:
+    if job.state is JobState.REMOVED:
         return job
-    message = job.message if job.state in ENDED else "not confirmed"
+    message = job.message if job.state in ENDED_STATES else "not confirmed"
     forgotten = replace(job.order, mail="", name="")
-    return replace(_in_state(job, State.REMOVED, now), order=forgotten, packages=(), message=message)
+    return replace(_in_state(job, JobState.REMOVED, now), order=forgotten, packages=(), message=message)
 
 
-def _offered(job: Job, now: float, retry_at: float = 0.0, rounds: int = 0) -> Job:
+def _complete_as_before(job: Job, now: float, retry_at: float = 0.0, rounds: int = 0) -> Job:
     """Return a job that is complete as it was before the last round in the background."""
-    done = _without_lease(_in_state(job, State.COMPLETE, now))
+    done = _without_lease(_in_state(job, JobState.COMPLETE, now))
     return replace(done, not_before=retry_at, rounds=rounds, crashes=0)
 
 
-def _recovered(figures: Mapping[str, object]) -> int:
+def _count_recovered(figures: Mapping[str, object]) -> int:
     resources = figures.get("resources")
     return int(resources["recovered"]) if isinstance(resources, Mapping) else 0
 
 
-def _in_state(job: Job, state: State, now: float) -> Job:
+def _in_state(job: Job, state: JobState, now: float) -> Job:
     return replace(job, state=state, changed=now, reminders=0)
 
 

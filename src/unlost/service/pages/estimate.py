@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-_FEWEST = 5  # jobs that ended: of fewer, nobody knows whether they are like the others
-_LEAST_SHARE = 0.05  # of a job: before that, more is found faster than it is done
-_LEAST_SECONDS = 10.0
+_MIN_SAMPLES = 5  # jobs that ended: of fewer, nobody knows whether they are like the others
+_MIN_SHARE = 0.05  # of a job: before that, more is found faster than it is done
+_MIN_SECONDS = 10.0
 
 
-def until_begun(place: int, running: int, workers: int, durations: Sequence[float]) -> tuple[float, float] | None:
+def estimate_start(place: int, running: int, workers: int, durations: Sequence[float]) -> tuple[float, float] | None:
     """Return between how many seconds a job that waits will probably begin; None if that cannot be told.
 
     place: in the queue, from 1 on. running: jobs that are worked on. workers: that live; each has one job, or more if
@@ -24,7 +24,7 @@ def until_begun(place: int, running: int, workers: int, durations: Sequence[floa
     >>> until_begun(1, 0, 2, [60] * 9)
     (0.0, 0.0)
     """
-    if workers < 1 or len(durations) < _FEWEST:
+    if workers < 1 or len(durations) < _MIN_SAMPLES:
         return None
     at_once = max(workers, running)
     ends = max(0, place + running - at_once)  # that must come before it begins
@@ -37,12 +37,12 @@ def until_begun(place: int, running: int, workers: int, durations: Sequence[floa
     return (ends - 1) / at_once * quick, float((math.ceil(ends / at_once) - 1) * slow + max(slow, left))
 
 
-def until_done(seconds: float, share: float) -> float | None:
+def estimate_remaining(seconds: float, share: float) -> float | None:
     """Return in how many seconds a job will probably be done that has come so far in so many; None if nobody knows.
 
     >>> until_done(60, 0.25)
     180.0
     """
-    if share < _LEAST_SHARE or seconds < _LEAST_SECONDS:
+    if share < _MIN_SHARE or seconds < _MIN_SECONDS:
         return None
     return seconds * (1 - share) / share

@@ -6,16 +6,16 @@ from pathlib import Path
 from threading import Lock
 
 from unlost.errors import InputError
-from unlost.recover.report.figures import figures_of
-from unlost.recover.report.kinds import ORDER
-from unlost.recover.state.reading import StateReading
-from unlost.service.jobs.folders import CHECKPOINT
+from unlost.recover.report.figures import collect_stats
+from unlost.recover.report.kinds import RESOURCE_KINDS
+from unlost.recover.state.reading import StateReader
+from unlost.service.jobs.folders import CHECKPOINT_FILE
 
-_MOST = 200  # recoveries that are remembered
+_MAX_CACHED = 200  # recoveries that are remembered
 
 
 @dataclass(frozen=True, slots=True)
-class FoundSoFar:
+class FoundSummary:
     """Numbers of files that came back: by kind, and by archive. first, last: dates of copies, 14 digits."""
 
     kinds: Mapping[str, int] = field(default_factory=dict)
@@ -24,30 +24,30 @@ class FoundSoFar:
     last: str | None = None
 
 
-class Checkpoints:
+class CheckpointReader:
     """Reads checkpoints, each once: many may watch the same recovery."""
 
     def __init__(self) -> None:
-        self._seen: dict[Path, tuple[int, FoundSoFar]] = {}
+        self._cache: dict[Path, tuple[int, FoundSummary]] = {}
         self._lock = Lock()
 
-    def read(self, folder: Path) -> FoundSoFar | None:
+    def read(self, folder: Path) -> FoundSummary | None:
         """Return what the last checkpoint in a folder knows; None if there is none, or if it cannot be read."""
-        file = folder / CHECKPOINT
+        file = folder / CHECKPOINT_FILE
         try:
             changed = file.stat().st_mtime_ns
             with self._lock:
-                seen = self._seen.get(file)
+                seen = self._cache.get(file)
             if seen is not None and seen[0] == changed:
                 return seen[1]
-            with StateReading(folder, CHECKPOINT) as state:
-                figures = figures_of(state)
+            with StateReader(folder, CHECKPOINT_FILE) as state:
+                figures = collect_stats(state)
         except (InputError, OSError):  # it was replaced meanwhile, or removed
             return None
-        kinds = {kind: figures.kinds[kind] for kind in ORDER if figures.kinds[kind]}
-        found = FoundSoFar(kinds, dict(figures.archives.most_common()), figures.first, figures.last)
+        kinds = {kind: figures.kinds[kind] for kind in RESOURCE_KINDS if figures.kinds[kind]}
+        found = FoundSummary(kinds, dict(figures.archives.most_common()), figures.first, figures.last)
         with self._lock:
-            while len(self._seen) >= _MOST:
-                del self._seen[next(iter(self._seen))]
-            self._seen[file] = changed, found
+            while len(self._cache) >= _MAX_CACHED:
+                del self._cache[next(iter(self._cache))]
+            self._cache[file] = changed, found
         return found

@@ -17,27 +17,27 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from unlost.aggregate.places import Places
-from unlost.recover.export.local_address import address_of
-from unlost.service.asked import terms_of
-from unlost.service.jobs_desk import Desk
-from unlost.service.pages.catalogue import strings_for
-from unlost.service.pages.looks import Looks
-from unlost.shown.strangers import headers_for
+from unlost.aggregate.places import ServiceUrls
+from unlost.recover.export.local_address import relative_url
+from unlost.service.asked import parse_headers
+from unlost.service.jobs_desk import JobService
+from unlost.service.pages.catalogue import strings_for_request
+from unlost.service.pages.looks import PageRenderer
+from unlost.shown.strangers import sandbox_headers
 
 _PIECE = 1 << 16
-_MOST_OPEN = 4  # packages whose lists of contents are kept in memory
+_MAX_INDEXES = 4  # packages whose lists of contents are kept in memory
 _INDEX = "index.html"
 
 
-class Packages:
+class ZipPackageReader:
     """Zip files that are read from: the lists of contents of the last few are kept."""
 
     def __init__(self) -> None:
-        self._open: OrderedDict[Path, dict[str, zipfile.ZipInfo]] = OrderedDict()
+        self._indexes: OrderedDict[Path, dict[str, zipfile.ZipInfo]] = OrderedDict()
         self._lock = Lock()
 
-    def entry(self, file: Path, name: str) -> tuple[str, zipfile.ZipInfo] | None:
+    def find_entry(self, file: Path, name: str) -> tuple[str, zipfile.ZipInfo] | None:
         """Return the name and the entry that a path leads to: itself, or the index of a folder; None if none does."""
         names = self._names(file)
         for each in (name, f"{name.rstrip('/')}/{_INDEX}".lstrip("/")):
@@ -47,65 +47,65 @@ class Packages:
 
     def _names(self, file: Path) -> dict[str, zipfile.ZipInfo]:
         with self._lock:
-            if file in self._open:
-                self._open.move_to_end(file)
-                return self._open[file]
+            if file in self._indexes:
+                self._indexes.move_to_end(file)
+                return self._indexes[file]
         with zipfile.ZipFile(file) as opened:
             names = {each.filename: each for each in opened.infolist()}
         with self._lock:
-            self._open[file] = names
-            while len(self._open) > _MOST_OPEN:
-                self._open.popitem(last=False)
+            self._indexes[file] = names
+            while len(self._indexes) > _MAX_INDEXES:
+                self._indexes.popitem(last=False)
         return names
 
 
-def pieces(file: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+def read_entry(file: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     """Yield what an entry has, some at a time."""
     with zipfile.ZipFile(file) as opened, opened.open(entry) as body:
         while piece := body.read(_PIECE):
             yield piece
 
 
-class Preview:
+class PreviewPages:
     """The pages below `/preview`."""
 
-    def __init__(self, desk: Desk, looks: Looks, places: Places | None) -> None:
-        self._desk = desk
-        self._looks = looks
-        self._places = places
-        self._packages = Packages()
-        self.routes = [Route("/preview/{key}/{path:path}", self._answer, methods=["GET"])]
+    def __init__(self, service: JobService, renderer: PageRenderer, urls: ServiceUrls | None) -> None:
+        self._service = service
+        self._renderer = renderer
+        self._urls = urls
+        self._packages = ZipPackageReader()
+        self.routes = [Route("/preview/{key}/{path:path}", self._serve, methods=["GET"])]
 
-    async def _answer(self, request: Request) -> Response:
+    async def _serve(self, request: Request) -> Response:
         key, path = request.path_params["key"], request.path_params["path"]
-        job = await self._desk.found(self._desk.keys.previewed(key))
+        job = await self._service.find_job(self._service.signer.verify_preview_key(key))
         package = None
         if job is not None and job.is_offered:
             package = next((each for each in job.packages if each.form == "zip"), None)
         if job is None or package is None:
-            return self._gone(request)
+            return self._not_found(request)
         place = (
-            f"{terms_of(request.scope, self._places).places.base}/preview/{key}/"  # a key that is one: plain letters
+            f"{parse_headers(request.scope, self._urls).urls.base}/preview/{key}/"  # a key that is one: plain letters
         )
         if not path and package.start:
-            return RedirectResponse(f"/preview/{key}/{address_of(package.start)}", 307, self._headers(place))
-        file = self._desk.folders.of(job.number) / package.file
-        found = await self._desk.do(self._packages.entry, file, path)
+            return RedirectResponse(f"/preview/{key}/{relative_url(package.start)}", 307, self._headers(place))
+        file = self._service.folders.folder_of(job.number) / package.file
+        found = await self._service.run_query(self._packages.find_entry, file, path)
         if found is None:
-            return self._gone(request)
+            return self._not_found(request)
         name, entry = found
         if name != path and path and not path.endswith("/"):
             return RedirectResponse(
-                f"/preview/{key}/{address_of(name)}", 307, self._headers(place)
+                f"/preview/{key}/{relative_url(name)}", 307, self._headers(place)
             )  # so that links fit
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {**self._headers(place), "content-type": kind, "content-length": str(entry.file_size)}
-        return StreamingResponse(iterate_in_threadpool(pieces(file, entry)), headers=headers)
+        return StreamingResponse(iterate_in_threadpool(read_entry(file, entry)), headers=headers)
 
     def _headers(self, place: str) -> dict[str, str]:
-        return {**headers_for(place), "cache-control": "private, max-age=60", "x-robots-tag": "noindex"}
+        return {**sandbox_headers(place), "cache-control": "private, max-age=60", "x-robots-tag": "noindex"}
 
-    def _gone(self, request: Request) -> Response:
-        text = strings_for(request)("preview.gone")
+    def _not_found(self, request: Request) -> Response:
+        text = strings_for_request(request)("preview.gone")
         headers = {**self._headers("'none'"), "cache-control": "no-store"}
         return Response(text, 404, {**headers, "content-type": "text/plain; charset=utf-8"})

@@ -3,28 +3,28 @@
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
 
-from unlost.vault.middleware.carrying import Load
+from unlost.vault.middleware.carrying import PageBlocks
 
-Headers = Sequence[tuple[bytes, bytes]]
+HeaderSequence = Sequence[tuple[bytes, bytes]]
 
 _HTML = (b"text/html", b"application/xhtml+xml")
 # Of the bytes as they were; whoever checks them must not find others.
-_ABOUT_BYTES = frozenset(
+_DIGEST_HEADERS = frozenset(
     {b"content-md5", b"digest", b"content-digest", b"repr-digest", b"accept-ranges", b"signature", b"signature-input"}
 )
 # What is called HTML and begins so is none, or in letters of two bytes.
-_NO_TEXT = (
+_BINARY_SIGNATURES = (
     b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<", b"\x89PNG", b"%PDF", b"PK\x03\x04", b"GIF8",
     b"\xff\xd8\xff", b"BZh",
 )  # fmt: skip
-_CHANGED = frozenset({b"content-length", b"etag", b"last-modified", *_ABOUT_BYTES})
-_TOLD = frozenset(
+_REWRITTEN_HEADERS = frozenset({b"content-length", b"etag", b"last-modified", *_DIGEST_HEADERS})
+_INSPECTED_HEADERS = frozenset(
     {b"content-type", b"content-length", b"content-encoding", b"etag", b"last-modified", b"cache-control",
      b"content-disposition", b"content-range"}
 )  # fmt: skip
 
 
-def carrying_headers(load: Load, status: int, headers: Headers) -> list[tuple[bytes, bytes]] | None:
+def headers_with_blocks(blocks: PageBlocks, status: int, headers: HeaderSequence) -> list[tuple[bytes, bytes]] | None:
     """Return the headers of an answer that carries a block; None if it must be left as it is.
 
     It is left unless it is a whole page of HTML as it is: status 200, no coding, no range, no download, and nobody said
@@ -36,21 +36,21 @@ def carrying_headers(load: Load, status: int, headers: Headers) -> list[tuple[by
     made: list[tuple[bytes, bytes]] = []
     for name, value in headers:
         lower = name.lower()
-        if lower in _TOLD:
+        if lower in _INSPECTED_HEADERS:
             found[lower] = value
-        if lower not in _CHANGED:
+        if lower not in _REWRITTEN_HEADERS:
             made.append((name, value))
     if not _is_plain_html(found):
         return None
     if b"content-length" in found:
         length = found[b"content-length"]
-        if not length.isdigit() or int(length) + len(load.text) > max(load.limit, len(load.text)):
+        if not length.isdigit() or int(length) + len(blocks.text) > max(blocks.limit, len(blocks.text)):
             return None
-        made.append((b"content-length", b"%d" % (int(length) + len(load.text))))
+        made.append((b"content-length", b"%d" % (int(length) + len(blocks.text))))
     if b"etag" in found:
-        made.append((b"etag", tagged(found[b"etag"], load.tag)))
+        made.append((b"etag", append_to_etag(found[b"etag"], blocks.etag_suffix)))
     if b"last-modified" in found:
-        made.append((b"last-modified", _later(found[b"last-modified"], load)))
+        made.append((b"last-modified", _later_date(found[b"last-modified"], blocks)))
     return made
 
 
@@ -66,38 +66,41 @@ def _is_plain_html(found: dict[bytes, bytes]) -> bool:
     )
 
 
-def is_text(beginning: bytes) -> bool:
+def may_be_html(beginning: bytes) -> bool:
     """Return whether a body that is called HTML may be: not what is packed, a picture, or in letters of two bytes."""
-    return not beginning.startswith(_NO_TEXT)
+    return not beginning.startswith(_BINARY_SIGNATURES)
 
 
-def unchanged_headers(load: Load, headers: Headers) -> list[tuple[bytes, bytes]]:
+def not_modified_headers(blocks: PageBlocks, headers: HeaderSequence) -> list[tuple[bytes, bytes]]:
     """Return the headers of a 304 for a page that carries a block: with the entity tag that its whole answer has."""
-    return [(name, tagged(value, load.tag) if name.lower() == b"etag" else value) for name, value in headers]
+    return [
+        (name, append_to_etag(value, blocks.etag_suffix) if name.lower() == b"etag" else value)
+        for name, value in headers
+    ]
 
 
-def tagged(etag: bytes, tag: bytes) -> bytes:
+def append_to_etag(etag: bytes, suffix: bytes) -> bytes:
     """Return an entity tag for the page with its block.
 
     >>> tagged(b'W/"abc"', b"-v1")
     b'W/"abc-v1"'
     """
-    return etag[:-1] + tag + b'"' if etag.endswith(b'"') and not etag.endswith(tag + b'"') else etag
+    return etag[:-1] + suffix + b'"' if etag.endswith(b'"') and not etag.endswith(suffix + b'"') else etag
 
 
-def _later(modified: bytes, load: Load) -> bytes:
-    seconds = _seconds(modified)
-    return load.since_text if seconds is not None and seconds < load.since else modified
+def _later_date(modified: bytes, blocks: PageBlocks) -> bytes:
+    seconds = _parse_http_date(modified)
+    return blocks.changed_at_http if seconds is not None and seconds < blocks.changed_at else modified
 
 
-def _seconds(date: bytes) -> float | None:
+def _parse_http_date(date: bytes) -> float | None:
     try:
         return parsedate_to_datetime(date.decode("latin-1")).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
 
 
-def asked_match(value: bytes, load: Load) -> bytes | None:
+def original_if_none_match(value: bytes, blocks: PageBlocks) -> bytes | None:
     """Return what If-None-Match says to the site itself, which does not know of blocks; None if nothing is left of it.
 
     Tags with the block that the page carries lose its mark; those with another one are of an older page. A page that
@@ -108,14 +111,14 @@ def asked_match(value: bytes, load: Load) -> bytes | None:
     kept = []
     for each in value.split(b","):
         tag = each.strip()
-        if tag.endswith(load.tag + b'"'):
-            kept.append(tag[: -len(load.tag) - 1] + b'"')
-        elif not load.listed and b"-v" not in tag[-15:]:
+        if tag.endswith(blocks.etag_suffix + b'"'):
+            kept.append(tag[: -len(blocks.etag_suffix) - 1] + b'"')
+        elif not blocks.is_planned and b"-v" not in tag[-15:]:
             kept.append(tag)
     return b", ".join(kept) if kept else None
 
 
-def is_since_asked(value: bytes, load: Load) -> bool:
+def passes_if_modified_since(value: bytes, blocks: PageBlocks) -> bool:
     """Return whether If-Modified-Since may be passed on: a page that got its block later has changed since."""
-    seconds = _seconds(value)
-    return seconds is not None and (not load.listed or seconds >= load.since)
+    seconds = _parse_http_date(value)
+    return seconds is not None and (not blocks.is_planned or seconds >= blocks.changed_at)

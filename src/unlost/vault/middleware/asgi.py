@@ -5,20 +5,20 @@ from os import PathLike
 from typing import Any
 
 from unlost.vault.middleware.answers import (
-    asked_match,
-    carrying_headers,
-    is_since_asked,
-    is_text,
-    unchanged_headers,
+    original_if_none_match,
+    headers_with_blocks,
+    passes_if_modified_since,
+    may_be_html,
+    not_modified_headers,
 )
-from unlost.vault.middleware.carrying import Carrying, Load
+from unlost.vault.middleware.carrying import PageBlockCache, PageBlocks
 
-Message = MutableMapping[str, Any]
-Send = Callable[[Message], Awaitable[None]]
-Receive = Callable[[], Awaitable[Message]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+AsgiSend = Callable[[AsgiMessage], Awaitable[None]]
+AsgiReceive = Callable[[], Awaitable[AsgiMessage]]
+AsgiApp = Callable[[MutableMapping[str, Any], AsgiReceive, AsgiSend], Awaitable[None]]
 
-_CONDITIONS = frozenset({b"if-none-match", b"if-modified-since"})
+_CONDITIONAL_HEADERS = frozenset({b"if-none-match", b"if-modified-since"})
 
 
 class VaultMiddleware:
@@ -27,101 +27,101 @@ class VaultMiddleware:
     Put it inside of whatever compresses answers. All clients get the same bytes.
     """
 
-    def __init__(self, app: App, vault: str | PathLike[str]) -> None:
+    def __init__(self, app: AsgiApp, vault: str | PathLike[str]) -> None:
         """Raise InputError if there is no vault."""
         self._app = app
-        self._carrying = Carrying(vault)
+        self._cache = PageBlockCache(vault)
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: AsgiReceive, send: AsgiSend) -> None:
         """Answer a request."""
         if scope["type"] != "http" or scope["method"] not in {"GET", "HEAD"}:
             await self._app(scope, receive, send)
             return
         path, query = scope["path"], scope.get("query_string", b"")
-        added = self._carrying.added(path)
+        added = self._cache.get_file(path)
         if added is not None:
-            await _send_added(send, added.body, added.mime, is_head=scope["method"] == "HEAD")
+            await _send_file(send, added.body, added.mime, is_head=scope["method"] == "HEAD")
             return
         load = None
         if scope["method"] == "GET":
-            load = self._carrying.load(f"{path}?{query.decode('latin-1')}" if query else path)
+            load = self._cache.get_blocks(f"{path}?{query.decode('latin-1')}" if query else path)
         if load is None:
             await self._app(scope, receive, send)
             return
-        await self._app(_asked(scope, load), receive, _Answer(load, send).send)
+        await self._app(_original_request(scope, load), receive, _BlockAppender(load, send).send)
 
 
-async def _send_added(send: Send, body: bytes, mime: str, *, is_head: bool) -> None:
+async def _send_file(send: AsgiSend, body: bytes, mime: str, *, is_head: bool) -> None:
     headers = [(b"content-type", mime.encode()), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if is_head else body})
 
 
-def _asked(scope: MutableMapping[str, Any], load: Load) -> MutableMapping[str, Any]:
+def _original_request(scope: MutableMapping[str, Any], blocks: PageBlocks) -> MutableMapping[str, Any]:
     """Return the request as the application must see it, which does not know of blocks."""
     headers = scope["headers"]
-    if _CONDITIONS.isdisjoint([name for name, _ in headers]):
+    if _CONDITIONAL_HEADERS.isdisjoint([name for name, _ in headers]):
         return scope
     made = []
     for name, value in headers:
         if name == b"if-none-match":
-            match = asked_match(value, load)
+            match = original_if_none_match(value, blocks)
             if match is not None:
                 made.append((name, match))
-        elif name != b"if-modified-since" or is_since_asked(value, load):
+        elif name != b"if-modified-since" or passes_if_modified_since(value, blocks):
             made.append((name, value))
     return {**scope, "headers": made}
 
 
-class _Answer:
+class _BlockAppender:
     """One answer on its way. It is held until the first bytes of its body tell whether it is text."""
 
-    __slots__ = ("_headers", "_left", "_load", "_send", "_start")
+    __slots__ = ("_headers", "_room", "_blocks", "_send", "_start")
 
-    def __init__(self, load: Load, send: Send) -> None:
-        self._load = load
+    def __init__(self, blocks: PageBlocks, send: AsgiSend) -> None:
+        self._blocks = blocks
         self._send = send
-        self._start: Message | None = None
+        self._start: AsgiMessage | None = None
         self._headers: list[tuple[bytes, bytes]] | None = None
-        self._left: int | None = None  # bytes that the page may still have with its block; None if it carries none
+        self._room: int | None = None  # bytes that the page may still have with its block; None if it carries none
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: AsgiMessage) -> None:
         """Pass a message on."""
         kind = message["type"]
         if kind == "http.response.start":
             headers = message.get("headers", ())
-            self._headers = carrying_headers(self._load, message["status"], headers)
+            self._headers = headers_with_blocks(self._blocks, message["status"], headers)
             if self._headers is not None:
                 self._start = message
                 return
             if message["status"] == 304:
-                message = {**message, "headers": unchanged_headers(self._load, headers)}
+                message = {**message, "headers": not_modified_headers(self._blocks, headers)}
         elif kind == "http.response.body":
-            await self._body(message)
+            await self._send_body(message)
             return
         await self._send(message)
 
-    async def _body(self, message: Message) -> None:
+    async def _send_body(self, message: AsgiMessage) -> None:
         body = message.get("body", b"")
         if self._start is not None:
             if not body and message.get("more_body", False):
                 return  # nothing is known yet
             start, self._start = self._start, None
-            if body and is_text(body):
+            if body and may_be_html(body):
                 start = {**start, "headers": self._headers}
-                self._left = max(self._load.limit - len(self._load.text), 0)
+                self._room = max(self._blocks.limit - len(self._blocks.text), 0)
             await self._send(start)
-        if self._left is None:
+        if self._room is None:
             await self._send(message)
             return
-        self._left -= len(body)
+        self._room -= len(body)
         if message.get("more_body", False):
             await self._send(message)
             return
         # A page that told its length was measured before; one that did not may be too long to carry anything.
-        if self._left < 0 and not any(name == b"content-length" for name, _ in self._headers or ()):
+        if self._room < 0 and not any(name == b"content-length" for name, _ in self._headers or ()):
             await self._send(message)
             return
         if body:
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
-        await self._send({"type": "http.response.body", "body": self._load.text})
+        await self._send({"type": "http.response.body", "body": self._blocks.text})

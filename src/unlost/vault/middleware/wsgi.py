@@ -5,13 +5,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from unlost.vault.middleware.answers import (
-    asked_match,
-    carrying_headers,
-    is_since_asked,
-    is_text,
-    unchanged_headers,
+    original_if_none_match,
+    headers_with_blocks,
+    passes_if_modified_since,
+    may_be_html,
+    not_modified_headers,
 )
-from unlost.vault.middleware.carrying import Carrying, Load
+from unlost.vault.middleware.carrying import PageBlockCache, PageBlocks
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -26,7 +26,7 @@ class VaultMiddleware:
     def __init__(self, app: "WSGIApplication", vault: str | PathLike[str]) -> None:
         """Raise InputError if there is no vault."""
         self._app = app
-        self._carrying = Carrying(vault)
+        self._cache = PageBlockCache(vault)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         """Answer a request."""
@@ -36,106 +36,106 @@ class VaultMiddleware:
         # Paths come as bytes in the disguise of Latin-1.
         raw = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
         path = raw if raw.isascii() else raw.encode("latin-1").decode("utf-8", "replace")
-        added = self._carrying.added(path)
+        added = self._cache.get_file(path)
         if added is not None:
             start_response("200 OK", [("Content-Type", added.mime), ("Content-Length", str(len(added.body)))])
             return [] if method == "HEAD" else [added.body]
         query = environ.get("QUERY_STRING", "")
-        load = self._carrying.load(f"{path}?{query}" if query else path) if method == "GET" else None
+        load = self._cache.get_blocks(f"{path}?{query}" if query else path) if method == "GET" else None
         if load is None:
             return self._app(environ, start_response)
-        return _Answer(load, start_response).of(self._app, _asked(environ, load))
+        return _BlockAppender(load, start_response).run(self._app, _original_request(environ, load))
 
 
-def _asked(environ: "WSGIEnvironment", load: Load) -> "WSGIEnvironment":
+def _original_request(environ: "WSGIEnvironment", blocks: PageBlocks) -> "WSGIEnvironment":
     """Return the request as the application must see it, which does not know of blocks."""
     match, since = environ.get("HTTP_IF_NONE_MATCH"), environ.get("HTTP_IF_MODIFIED_SINCE")
     if match is None and since is None:
         return environ
     made = dict(environ)
     if match is not None:
-        kept = asked_match(match.encode("latin-1"), load)
+        kept = original_if_none_match(match.encode("latin-1"), blocks)
         if kept is None:
             del made["HTTP_IF_NONE_MATCH"]
         else:
             made["HTTP_IF_NONE_MATCH"] = kept.decode("latin-1")
-    if since is not None and not is_since_asked(since.encode("latin-1"), load):
+    if since is not None and not passes_if_modified_since(since.encode("latin-1"), blocks):
         del made["HTTP_IF_MODIFIED_SINCE"]
     return made
 
 
-class _Answer:
+class _BlockAppender:
     """One answer on its way. Its head is held until the first bytes of its body tell whether it is text."""
 
-    def __init__(self, load: Load, start_response: "StartResponse") -> None:
-        self._load = load
+    def __init__(self, blocks: PageBlocks, start_response: "StartResponse") -> None:
+        self._blocks = blocks
         self._start_response = start_response
-        self._held: tuple[str, list[tuple[str, str]]] | None = None
-        self._made: list[tuple[bytes, bytes]] | None = None
+        self._pending_start: tuple[str, list[tuple[str, str]]] | None = None
+        self._block_headers: list[tuple[bytes, bytes]] | None = None
         self._write: Callable[[bytes], object] | None = None
-        self._left: int | None = None
+        self._room: int | None = None
 
-    def of(self, app: "WSGIApplication", environ: "WSGIEnvironment") -> Iterable[bytes]:
+    def run(self, app: "WSGIApplication", environ: "WSGIEnvironment") -> Iterable[bytes]:
         """Return the body of an application's answer."""
         body = app(environ, self._start)
-        if self._held is None and self._write is not None and self._left is None:
+        if self._pending_start is None and self._write is not None and self._room is None:
             return body  # left as it is, also if it is a file that the server sends by itself
-        return _Body(body, self)
+        return _ClosingBody(body, self)
 
     def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[[bytes], object]:  # noqa: ANN401  what WSGI passes
         plain = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         code = int(status[:3]) if status[:3].isdigit() else 0
-        self._made = carrying_headers(self._load, code, plain)
-        if self._made is not None and exc_info is None:
-            self._held = (status, headers)
-            return self._written
-        self._held = None
+        self._block_headers = headers_with_blocks(self._blocks, code, plain)
+        if self._block_headers is not None and exc_info is None:
+            self._pending_start = (status, headers)
+            return self._write_legacy
+        self._pending_start = None
         if code == 304:
-            headers = _texts(unchanged_headers(self._load, plain))
+            headers = _decode_headers(not_modified_headers(self._blocks, plain))
         self._write = (
             self._start_response(status, headers, exc_info) if exc_info else self._start_response(status, headers)
         )
         return self._write
 
-    def _written(self, data: bytes) -> object:
+    def _write_legacy(self, data: bytes) -> object:
         """Write as applications of old did, before they return."""
-        self.begin(data)
-        if self._left is not None:
-            self._left -= len(data)
+        self.start_response(data)
+        if self._room is not None:
+            self._room -= len(data)
         return self._write(data) if self._write is not None else None
 
-    def begin(self, first: bytes) -> None:
+    def start_response(self, first: bytes) -> None:
         """Send the head, once the first bytes are known."""
-        if self._held is None:
+        if self._pending_start is None:
             return
-        (status, headers), self._held = self._held, None
-        if first and is_text(first) and self._made is not None:
-            headers = _texts(self._made)
-            self._left = max(self._load.limit - len(self._load.text), 0)
+        (status, headers), self._pending_start = self._pending_start, None
+        if first and may_be_html(first) and self._block_headers is not None:
+            headers = _decode_headers(self._block_headers)
+            self._room = max(self._blocks.limit - len(self._blocks.text), 0)
         self._write = self._start_response(status, headers)
 
-    def pieces(self, body: Iterable[bytes]) -> Iterator[bytes]:
+    def iter_body(self, body: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the body, and behind it the block."""
         for piece in body:
             if piece:
-                self.begin(piece)
-            if self._left is not None:
-                self._left -= len(piece)
+                self.start_response(piece)
+            if self._room is not None:
+                self._room -= len(piece)
             yield piece
-        self.begin(b"")
-        if self._left is not None and (self._left >= 0 or self._is_measured()):
-            yield self._load.text
+        self.start_response(b"")
+        if self._room is not None and (self._room >= 0 or self._is_measured()):
+            yield self._blocks.text
 
     def _is_measured(self) -> bool:
-        return any(name == b"content-length" for name, _ in self._made or ())
+        return any(name == b"content-length" for name, _ in self._block_headers or ())
 
 
-class _Body:
+class _ClosingBody:
     """The body of an answer, which is closed as the application's own must be."""
 
-    def __init__(self, body: Iterable[bytes], answer: _Answer) -> None:
+    def __init__(self, body: Iterable[bytes], appender: _BlockAppender) -> None:
         self._body = body
-        self._pieces = answer.pieces(body)
+        self._pieces = appender.iter_body(body)
 
     def __iter__(self) -> Iterator[bytes]:
         return self._pieces
@@ -147,5 +147,5 @@ class _Body:
             close()
 
 
-def _texts(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+def _decode_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
     return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]

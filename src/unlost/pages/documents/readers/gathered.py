@@ -3,16 +3,16 @@
 import re
 from enum import Enum, auto
 
-from unlost.pages.text import Text
+from unlost.pages.text import ExtractedText
 
 _BLANKS = re.compile(r"[\s\x00-\x1f]+")
 _SOFT_HYPHEN = "\xad"  # where a word may be parted, whether or not it is
 
 # Blanks are made one in blocks: all at once would take many times the memory of the text.
-_BLOCK = 1 << 20
+_BLOCK_CHARACTERS = 1 << 20
 
 
-class Where(Enum):
+class TextSection(Enum):
     """Where a piece of text stands: so a document has the same words in the same order whichever format it is in."""
 
     TEXT = auto()
@@ -22,34 +22,34 @@ class Where(Enum):
     """Headers and footers: behind the notes."""
 
 
-class FullError(Exception):
+class TextLimitError(Exception):
     """Enough was gathered: nothing more is to be read."""
 
 
-class Gathered:
+class TextCollector:
     """Words in reading order: the text, then notes, then headers and footers.
 
     most: characters; the piece that goes beyond them is cut off.
     is_cut: whether something is missing.
     """
 
-    def __init__(self, most: int) -> None:
-        self._room = most
-        self._pieces: dict[Where, list[str]] = {where: [] for where in Where}
-        self.is_cut = False
+    def __init__(self, max_characters: int) -> None:
+        self._room = max_characters
+        self._pieces: dict[TextSection, list[str]] = {where: [] for where in TextSection}
+        self.is_truncated = False
 
-    def add(self, piece: str, where: Where = Where.TEXT) -> None:
+    def add(self, piece: str, section: TextSection = TextSection.TEXT) -> None:
         """Add a piece, which may be a part of a word. Raises FullError once there is no more room."""
         kept = piece[: self._room]
-        self._pieces[where].append(kept)
+        self._pieces[section].append(kept)
         self._room -= len(kept)
         if len(kept) < len(piece):
-            self.is_cut = True
-            raise FullError
+            self.is_truncated = True
+            raise TextLimitError
 
-    def text(self) -> Text:
+    def text(self) -> ExtractedText:
         """Return what was gathered, with one blank between two words."""
-        whole = "\n".join("".join(self._pieces[where]) for where in Where)
-        blocks = (whole[at : at + _BLOCK] for at in range(0, len(whole), _BLOCK))
+        whole = "\n".join("".join(self._pieces[where]) for where in TextSection)
+        blocks = (whole[at : at + _BLOCK_CHARACTERS] for at in range(0, len(whole), _BLOCK_CHARACTERS))
         words = "".join(_BLANKS.sub(" ", block.replace(_SOFT_HYPHEN, "")) for block in blocks)
-        return Text(words.strip(), self.is_cut)
+        return ExtractedText(words.strip(), self.is_truncated)

@@ -24,7 +24,7 @@ class OleStreams:
             raise DocumentError(f"its stream {name!r} is missing or damaged", "damaged") from error
 
 
-def number(data: bytes, at: int, size: int = 4) -> int:
+def read_uint(data: bytes, at: int, size: int = 4) -> int:
     """Return a little-endian number. Raises DocumentError if the data ends before it."""
     if not 0 <= at <= len(data) - size:
         raise DocumentError("a number in it is missing", "damaged")

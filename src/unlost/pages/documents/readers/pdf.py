@@ -5,18 +5,18 @@ import re
 import pypdfium2
 
 from unlost.errors import DocumentError
-from unlost.pages.documents.limits import Limits
-from unlost.pages.documents.readers.gathered import Gathered
+from unlost.pages.documents.limits import DocumentLimits
+from unlost.pages.documents.readers.gathered import TextCollector
 
 # What PDFium says of a file with a password, and of one with a protection that it does not know.
 _ENCRYPTED = {4, 5}
 
 # Where a word was parted at the end of a line: what PDFium puts there, and the hyphen of browsers. Of other hyphens
 # nobody can tell whether they part or join.
-_PARTED = re.compile("[\x02\ufffe](?:\r\n)?|\u2010\r\n")
+_LINE_END_HYPHEN = re.compile("[\x02\ufffe](?:\r\n)?|\u2010\r\n")
 
 
-def read_pdf(body: bytes, gathered: Gathered, _limits: Limits) -> None:
+def read_pdf(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
     """Gather the text of all pages. A page that cannot be read is left out, and the text counts as cut."""
     try:
         document = pypdfium2.PdfDocument(body)
@@ -27,9 +27,9 @@ def read_pdf(body: bytes, gathered: Gathered, _limits: Limits) -> None:
     read = 0
     for number in range(len(document)):
         try:
-            text = _page(document, number)
+            text = _page_text(document, number)
         except pypdfium2.PdfiumError:
-            gathered.is_cut = True
+            gathered.is_truncated = True
             continue
         read += 1
         gathered.add(text + "\n")
@@ -37,7 +37,7 @@ def read_pdf(body: bytes, gathered: Gathered, _limits: Limits) -> None:
         raise DocumentError("it has no page that can be read", "damaged")
 
 
-def _page(document: pypdfium2.PdfDocument, number: int) -> str:
+def _page_text(document: pypdfium2.PdfDocument, number: int) -> str:
     page = document[number]
     try:
         text_page = page.get_textpage()
@@ -47,4 +47,4 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> str:
             text_page.close()
     finally:
         page.close()
-    return _PARTED.sub("", text)
+    return _LINE_END_HYPHEN.sub("", text)

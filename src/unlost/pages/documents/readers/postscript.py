@@ -11,20 +11,20 @@ from types import FrameType
 from typing import IO
 
 from unlost.errors import DocumentError
-from unlost.pages.documents.limits import Limits
-from unlost.pages.documents.readers.gathered import Gathered
+from unlost.pages.documents.limits import DocumentLimits
+from unlost.pages.documents.readers.gathered import TextCollector
 
 # SAFER keeps a program in the file from files and commands. What it prints itself goes to the errors, so that only the
 # text of pages comes to the output; both ways are pipes, and there are no temporary files.
 _OPTIONS = ("-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-dNOPROMPT", "-sDEVICE=txtwrite")
 _STREAMS = ("-sstdout=%stderr", "-sOutputFile=%stdout", "-")
-_PIECE = 1 << 16
+_CHUNK_BYTES = 1 << 16
 
 # Even so, a program may read and write in the folder for temporary files: it has none.
 _NO_FOLDER = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.devnull)
 
 
-def read_postscript(body: bytes, gathered: Gathered, _limits: Limits) -> None:
+def read_postscript(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
     """Gather the text of the pages that the file draws."""
     program = shutil.which("gs")
     if program is None:
@@ -50,9 +50,9 @@ def read_postscript(body: bytes, gathered: Gathered, _limits: Limits) -> None:
     try:
         assert process.stdin is not None  # noqa: S101  for types
         assert process.stdout is not None  # noqa: S101
-        writer = threading.Thread(target=_write, args=(process.stdin, _program(body)), daemon=True)
+        writer = threading.Thread(target=_feed, args=(process.stdin, _postscript_part(body)), daemon=True)
         writer.start()
-        while piece := process.stdout.read(_PIECE):
+        while piece := process.stdout.read(_CHUNK_BYTES):
             gathered.add(piece.decode("utf-8", "replace"))
         code = process.wait()
     finally:
@@ -64,12 +64,12 @@ def read_postscript(body: bytes, gathered: Gathered, _limits: Limits) -> None:
         raise DocumentError(f"Ghostscript cannot read it to its end (exit code {code})", "damaged")
 
 
-def _write(stream: IO[bytes], program: bytes) -> None:
+def _feed(stream: IO[bytes], program: bytes) -> None:
     with suppress(OSError), stream:  # it may end before it took all of it
         stream.write(program)
 
 
-def _program(body: bytes) -> bytes:
+def _postscript_part(body: bytes) -> bytes:
     """Return the PostScript of a file: an EPS of a PC has a picture beside it."""
     if body.startswith(b"\xc5\xd0\xd3\xc6"):
         start, length = (int.from_bytes(body[at : at + 4], "little") for at in (4, 8))

@@ -3,9 +3,9 @@
 from contextlib import suppress
 from importlib import import_module
 
-from unlost.pages.documents.limits import Limits
-from unlost.pages.documents.readers.gathered import FullError, Gathered
-from unlost.pages.text import Text
+from unlost.pages.documents.limits import DocumentLimits
+from unlost.pages.documents.readers.gathered import TextLimitError, TextCollector
+from unlost.pages.text import ExtractedText
 
 # Which module reads a kind, and by which function: each is imported, with its libraries, when first needed.
 _READERS = {
@@ -24,11 +24,11 @@ _READERS = {
 }
 
 
-def read(kind: str, body: bytes, limits: Limits) -> Text:
+def read_document(kind: str, body: bytes, limits: DocumentLimits) -> ExtractedText:
     """Return the text of a document. Raises DocumentError, MemoryError and whatever libraries raise."""
     module, function = _READERS[kind]
     reader = getattr(import_module(f"unlost.pages.documents.readers.{module}"), function)
-    gathered = Gathered(limits.text)
-    with suppress(FullError):
+    gathered = TextCollector(limits.text)
+    with suppress(TextLimitError):
         reader(body, gathered, limits)
     return gathered.text()

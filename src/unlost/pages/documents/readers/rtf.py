@@ -3,26 +3,26 @@
 import re
 from dataclasses import dataclass, replace
 
-from unlost.pages.documents.limits import Limits
-from unlost.pages.documents.readers.gathered import Gathered, Where
+from unlost.pages.documents.limits import DocumentLimits
+from unlost.pages.documents.readers.gathered import TextCollector, TextSection
 from unlost.pages.documents.readers.rtf_words import (
     BREAKS,
     CHARACTERS,
     CHARSETS,
-    LEFT_OUT,
-    MARGINS,
+    IGNORED_GROUPS,
+    HEADER_FOOTER_GROUPS,
     READ_THOUGH_STARRED,
-    code_page,
+    code_page_encoding,
 )
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|([^\\{}\r\n\0]+)|.", re.DOTALL
 )
-_DEEPEST = 10_000  # groups in groups: what is deeper is taken as if it were not
+_MAX_GROUP_DEPTH = 10_000  # groups in groups: what is deeper is taken as if it were not
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _GroupState:
     """What a group inherits from the one around it, and gives back at its end.
 
     is_read: whether its text counts. where: where it stands. fallback: how many characters stand
@@ -30,26 +30,26 @@ class _State:
     """
 
     is_read: bool = True
-    where: Where = Where.TEXT
+    where: TextSection = TextSection.TEXT
     is_deleted: bool = False
     fallback: int = 1
     encoding: str | None = None
     in_fonts: bool = False
 
 
-def read_rtf(body: bytes, gathered: Gathered, _limits: Limits) -> None:
+def read_rtf(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
     """Gather the text, then notes, headers and footers. Comments, field codes and what was deleted are left out."""
-    _Rtf(body, gathered).read()
+    _RtfParser(body, gathered).parse()
 
 
-class _Rtf:
+class _RtfParser:
     """One file being read."""
 
-    def __init__(self, body: bytes, gathered: Gathered) -> None:
+    def __init__(self, body: bytes, gathered: TextCollector) -> None:
         self._body = body
         self._gathered = gathered
-        self._state = _State()
-        self._groups: list[_State] = []
+        self._state = _GroupState()
+        self._groups: list[_GroupState] = []
         self._too_deep = 0
         self._fonts: dict[int, str] = {}
         self._font = 0
@@ -59,7 +59,7 @@ class _Rtf:
         self._skip = 0
         self._is_starred = False
 
-    def read(self) -> None:
+    def parse(self) -> None:
         """Gather the text."""
         place = 0
         while (token := _TOKEN.match(self._body, place)) is not None:
@@ -101,7 +101,7 @@ class _Rtf:
         self._skip = 0
         self._is_starred = False
         if brace == b"{":
-            if len(self._groups) < _DEEPEST:
+            if len(self._groups) < _MAX_GROUP_DEPTH:
                 self._groups.append(self._state)
             else:
                 self._too_deep += 1
@@ -132,10 +132,12 @@ class _Rtf:
             self._unicode(number & 0xFFFF)
             return place
         self._skip = 0
-        if word in LEFT_OUT or (starred and word not in READ_THOUGH_STARRED):
+        if word in IGNORED_GROUPS or (starred and word not in READ_THOUGH_STARRED):
             self._state = replace(self._state, is_read=False, in_fonts=word == "fonttbl")
-        elif word in MARGINS or word == "footnote":
-            self._state = replace(self._state, where=Where.MARGINS if word in MARGINS else Where.NOTES)
+        elif word in HEADER_FOOTER_GROUPS or word == "footnote":
+            self._state = replace(
+                self._state, where=TextSection.MARGINS if word in HEADER_FOOTER_GROUPS else TextSection.NOTES
+            )
             self._add("\n")
         elif word in BREAKS:
             self._add("\n")
@@ -160,7 +162,7 @@ class _Rtf:
         elif word == "fcharset" and self._state.in_fonts and number in CHARSETS:
             self._fonts[self._font] = CHARSETS[number]
         elif word == "ansicpg" and number is not None:
-            self._encoding = code_page(number)
+            self._encoding = code_page_encoding(number)
         elif word in {"mac", "pc", "pca"}:
             self._encoding = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
 

@@ -2,7 +2,7 @@
 
 import codecs
 
-LEFT_OUT = {
+IGNORED_GROUPS = {
     # Tables and pictures; a star before a word leaves out most of the others.
     *("fonttbl", "colortbl", "stylesheet", "listtable", "filetbl", "info", "template", "private", "pict", "nextfile"),
     # What is seen otherwise: the code of a field, entries of an index, numbers of lists, comments, names of shapes.
@@ -12,7 +12,7 @@ LEFT_OUT = {
 }
 """Groups that hold no text of the document."""
 
-MARGINS = {"header", "headerf", "headerl", "headerr", "footer", "footerf", "footerl", "footerr"}
+HEADER_FOOTER_GROUPS = {"header", "headerf", "headerl", "headerr", "footer", "footerf", "footerl", "footerr"}
 """Headers and footers."""
 
 READ_THOUGH_STARRED = {"footnote", "shpinst", "shptxt", "nesttableprops"}
@@ -56,7 +56,7 @@ CHARSETS = {
 """What a font's bytes mean, where that is not what the file's do."""
 
 
-def code_page(number: int) -> str:
+def code_page_encoding(number: int) -> str:
     """Return the encoding of a code page; Western if nobody knows it."""
     name = "utf-8" if number == 65001 else "mac_roman" if number == 10000 else f"cp{number}"
     try:

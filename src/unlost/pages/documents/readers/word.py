@@ -9,17 +9,26 @@ import re
 from dataclasses import dataclass
 
 from unlost.errors import DocumentError
-from unlost.pages.documents.limits import Limits
-from unlost.pages.documents.readers.gathered import Gathered, Where
-from unlost.pages.documents.readers.ole import OleStreams, number
+from unlost.pages.documents.limits import DocumentLimits
+from unlost.pages.documents.readers.gathered import TextCollector, TextSection
+from unlost.pages.documents.readers.ole import OleStreams, read_uint
 
-_ENCRYPTED = 0x0100
+_WORD_ENCRYPTED = 0x0100
 _SECOND_TABLE = 0x0200
 _COMPLEX = 0x0004  # in Word 6 and 95: whether there is a table of pieces at all
 _WORD_97 = 0xC1
 
 # The main text, footnotes, headers, macros, comments, endnotes, text boxes, text boxes of headers.
-_STORIES = (Where.TEXT, Where.NOTES, Where.MARGINS, None, None, Where.NOTES, Where.TEXT, Where.MARGINS)
+_STORIES = (
+    TextSection.TEXT,
+    TextSection.NOTES,
+    TextSection.MARGINS,
+    None,
+    None,
+    TextSection.NOTES,
+    TextSection.TEXT,
+    TextSection.MARGINS,
+)
 
 # In Word 6 and 95 a file has one encoding, that of its language (its lower ten bits); most were Western.
 _CODE_PAGES = {
@@ -46,7 +55,7 @@ _FIELDS = re.compile("([\x13\x14\x15])")
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _TextPiece:
     """Some characters of the text: from which to which, where in the stream, and how they are written."""
 
     start: int
@@ -59,58 +68,60 @@ class _Piece:
         return 2 if self.encoding == "utf-16-le" else 1
 
 
-def read_doc(body: bytes, gathered: Gathered, _limits: Limits) -> None:
+def read_doc(body: bytes, gathered: TextCollector, _limits: DocumentLimits) -> None:
     """Gather the text with its boxes, then notes, headers and footers. Comments are left out, field codes too."""
     streams = OleStreams(body)
     stream = streams.read("WordDocument")
-    if number(stream, 0, 2) not in {0xA5EC, 0xA5DC}:
+    if read_uint(stream, 0, 2) not in {0xA5EC, 0xA5DC}:
         raise DocumentError("it does not begin as Word's files do", "damaged")
-    flags = number(stream, 0x0A, 2)
-    if flags & _ENCRYPTED:
+    flags = read_uint(stream, 0x0A, 2)
+    if flags & _WORD_ENCRYPTED:
         raise DocumentError("it can be read with a password only", "encrypted")
-    if number(stream, 2, 2) >= _WORD_97:
+    if read_uint(stream, 2, 2) >= _WORD_97:
         lengths_at = 0x4C
         table = streams.read("1Table" if flags & _SECOND_TABLE else "0Table")
-        pieces = _pieces(table, number(stream, 0x1A2), number(stream, 0x1A6), None)
+        pieces = _read_piece_table(table, read_uint(stream, 0x1A2), read_uint(stream, 0x1A6), None)
     else:
         lengths_at = 0x34
-        code_page = _CODE_PAGES.get(number(stream, 6, 2) & 0x3FF, "cp1252")
+        code_page = _CODE_PAGES.get(read_uint(stream, 6, 2) & 0x3FF, "cp1252")
         if flags & _COMPLEX:
-            pieces = _pieces(stream, number(stream, 0x160), number(stream, 0x164), code_page)
+            pieces = _read_piece_table(stream, read_uint(stream, 0x160), read_uint(stream, 0x164), code_page)
         else:
-            first = number(stream, 0x18)
-            pieces = [_Piece(0, number(stream, 0x1C) - first, first, code_page)]
+            first = read_uint(stream, 0x18)
+            pieces = [_TextPiece(0, read_uint(stream, 0x1C) - first, first, code_page)]
     start = 0
     for index, where in enumerate(_STORIES):
-        end = start + number(stream, lengths_at + 4 * index)
+        end = start + read_uint(stream, lengths_at + 4 * index)
         if where is not None:
             _read_story(stream, pieces, start, end, gathered, where)
         start = end
 
 
-def _pieces(table: bytes, at: int, length: int, code_page: str | None) -> list[_Piece]:
+def _read_piece_table(table: bytes, at: int, length: int, code_page: str | None) -> list[_TextPiece]:
     """Return the table of pieces. code_page: of a file of old, in which pieces do not say how they are written."""
     end = min(at + length, len(table))
     while at < end and table[at] == 1:  # formatting of pieces, which comes first
-        at += 3 + number(table, at + 1, 2)
+        at += 3 + read_uint(table, at + 1, 2)
     if at >= end or table[at] != 2:
         raise DocumentError("its table of pieces is missing", "damaged")
-    size, at = number(table, at + 1), at + 5
+    size, at = read_uint(table, at + 1), at + 5
     count = (min(size, len(table) - at) - 4) // 12
     pieces = []
     for index in range(count):
-        place = number(table, at + 4 * (count + 1) + 8 * index + 2)
-        first, last = number(table, at + 4 * index), number(table, at + 4 * index + 4)
+        place = read_uint(table, at + 4 * (count + 1) + 8 * index + 2)
+        first, last = read_uint(table, at + 4 * index), read_uint(table, at + 4 * index + 4)
         if code_page is not None:
-            pieces.append(_Piece(first, last, place, code_page))
+            pieces.append(_TextPiece(first, last, place, code_page))
         elif place & 0x40000000:
-            pieces.append(_Piece(first, last, (place & 0x3FFFFFFF) // 2, "cp1252"))
+            pieces.append(_TextPiece(first, last, (place & 0x3FFFFFFF) // 2, "cp1252"))
         else:
-            pieces.append(_Piece(first, last, place & 0x3FFFFFFF, "utf-16-le"))
+            pieces.append(_TextPiece(first, last, place & 0x3FFFFFFF, "utf-16-le"))
     return pieces
 
 
-def _read_story(stream: bytes, pieces: list[_Piece], start: int, end: int, gathered: Gathered, where: Where) -> None:
+def _read_story(
+    stream: bytes, pieces: list[_TextPiece], start: int, end: int, gathered: TextCollector, where: TextSection
+) -> None:
     """Gather the characters of one text, without the codes of its fields, of which only the results are seen."""
     fields: list[bool] = []  # for each open field, whether this is its code
     for piece in pieces:
@@ -120,7 +131,7 @@ def _read_story(stream: bytes, pieces: list[_Piece], start: int, end: int, gathe
         place = piece.place + (first - piece.start) * piece.width
         content = stream[place : place + (last - first) * piece.width]
         if len(content) < (last - first) * piece.width:
-            gathered.is_cut = True
+            gathered.is_truncated = True
         for part in _FIELDS.split(content.decode(piece.encoding, "replace")):
             if part == "\x13":
                 fields.append(True)

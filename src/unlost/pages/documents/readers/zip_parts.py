@@ -6,35 +6,35 @@ from io import BytesIO
 from xml.parsers import expat
 
 from unlost.errors import DocumentError
-from unlost.pages.documents.ole_names import ole_names
+from unlost.pages.documents.ole_names import list_ole_names
 
-_PIECE = 1 << 16
+_CHUNK_BYTES = 1 << 16
 _MANIFEST = "META-INF/manifest.xml"
 
 
-class ZipParts:
+class OfficeZip:
     """The members of an Office file.
 
     most: how many bytes may be unpacked of it in all.
     Raises DocumentError if it is no zip file, or has a password.
     """
 
-    def __init__(self, body: bytes, most: int) -> None:
-        if "EncryptedPackage" in ole_names(body):
+    def __init__(self, body: bytes, max_bytes: int) -> None:
+        if "EncryptedPackage" in list_ole_names(body):
             raise DocumentError("it can be read with a password only", "encrypted")
         try:
             self._file = zipfile.ZipFile(BytesIO(body))
         except zipfile.BadZipFile as error:
             raise DocumentError("it is no whole zip file", "damaged") from error
-        self._left = most
+        self._left = max_bytes
         self.names = self._file.namelist()
 
     def refuse_encrypted(self) -> None:
         """Raise DocumentError if an OpenDocument file has a password, which only its list of parts says."""
         if _MANIFEST in self.names:
-            self.read(_MANIFEST, xml_parser(_refuse_encryption, lambda _: None, lambda _: None))
+            self.parse(_MANIFEST, make_xml_parser(_refuse_encryption, lambda _: None, lambda _: None))
 
-    def read(self, name: str, parser: expat.XMLParserType) -> None:
+    def parse(self, name: str, parser: expat.XMLParserType) -> None:
         """Read one part with a parser. Raises DocumentError if it is damaged, encrypted, too big or declares entities.
 
         Entities are what XML bombs are made of, and what other files are fetched by; Office files have none.
@@ -44,7 +44,7 @@ class ZipParts:
             if self._file.getinfo(name).flag_bits & 1:
                 raise DocumentError("it can be read with a password only", "encrypted")
             with self._file.open(name) as part:
-                while piece := part.read(_PIECE):
+                while piece := part.read(_CHUNK_BYTES):
                     self._left -= len(piece)
                     if self._left < 0:
                         raise DocumentError("its parts are too big when they are unpacked", "too-big")
@@ -54,7 +54,7 @@ class ZipParts:
             raise DocumentError(f"its part {name[:60]!r} is damaged", "damaged") from error
 
 
-def xml_parser(
+def make_xml_parser(
     start: Callable[[str, dict[str, str]], None], end: Callable[[str], None], text: Callable[[str], None]
 ) -> expat.XMLParserType:
     """Return a parser that tells elements by their local names: prefixes are anybody's choice."""

@@ -8,25 +8,25 @@ from types import TracebackType
 from typing import IO, BinaryIO, Self
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from unlost.formats.sorting import sorted_lines
-from unlost.formats.zipnum import packed_blocks
-from unlost.recover.export.targets.zip_target import entry
+from unlost.formats.sorting import sort_lines
+from unlost.formats.zipnum import compress_blocks
+from unlost.recover.export.targets.zip_target import zip_entry
 
-VERSION = "1.1.1"
+WACZ_VERSION = "1.1.1"
 """Of https://specs.webrecorder.net/wacz/1.1.1/."""
 
-_DATE = "19800101000000"  # of all members: no clock is in them
-_INDEX, _LIST = "index.cdx.gz", "index.idx"
-_ABOUT = "datapackage.json"
+_MEMBER_DATE = "19800101000000"  # of all members: no clock is in them
+_INDEX, _INDEX_SUMMARY = "index.cdx.gz", "index.idx"
+_DATAPACKAGE = "datapackage.json"
 
 
-class Member:
+class WaczMemberWriter:
     """A member that is being written. size: bytes so far. begin: where they begin in the file."""
 
     def __init__(self, opened: IO[bytes], begin: int) -> None:
         self._opened = opened
         self._hashed = hashlib.sha256()
-        self.begin = begin
+        self.offset = begin
         self.size = 0
 
     def write(self, data: bytes) -> None:
@@ -41,7 +41,7 @@ class Member:
         return f"sha256:{self._hashed.hexdigest()}"
 
 
-class WaczPackage:
+class WaczWriter:
     """The members of a WACZ, one behind the other. Use it as a context manager; `end` makes it whole."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -58,16 +58,16 @@ class WaczPackage:
         self._archive.fp = None
 
     @contextmanager
-    def member(self, path: str, *, is_large: bool = False) -> Iterator[Member]:
+    def member(self, path: str, *, is_large: bool = False) -> Iterator[WaczMemberWriter]:
         """Give a member to write to. Records and blocks are stored as they are, so that each can be read alone.
 
         is_large: whether it may have more than 2 GiB.
         """
-        info = entry(path, _DATE)
+        info = zip_entry(path, _MEMBER_DATE)
         if not path.endswith(".gz"):
             info.compress_type = ZIP_DEFLATED
         with self._archive.open(info, "w", force_zip64=is_large) as opened:
-            member = Member(opened, self._file.tell())
+            member = WaczMemberWriter(opened, self._file.tell())
             yield member
         name = path.rpartition("/")[2]
         self._resources.append({"name": name, "path": path, "hash": member.digest, "bytes": member.size})
@@ -83,19 +83,19 @@ class WaczPackage:
         """Write an index of lines of CDXJ, which are sorted here: in compressed blocks, and a list of these."""
         listing = [f"!meta 0 {json.dumps({'format': 'cdxj-gzip-1.0', 'filename': _INDEX})}\n".encode()]
         with self.member(f"indexes/{_INDEX}") as member:
-            for head, block in packed_blocks(sorted_lines(lines)):
+            for head, block in compress_blocks(sort_lines(lines)):
                 digest = f"sha256:{hashlib.sha256(block).hexdigest()}"
                 place = {"offset": member.size, "length": len(block), "digest": digest, "filename": _INDEX}
                 listing.append(head + f" {json.dumps(place)}\n".encode())
                 member.write(block)
-        self.add(f"indexes/{_LIST}", listing)
+        self.add(f"indexes/{_INDEX_SUMMARY}", listing)
 
-    def end(self, about: Mapping[str, object]) -> None:
+    def finish(self, about: Mapping[str, object]) -> None:
         """Write what is known about the collection, the digests, and the directory of the file."""
         known = {name: value for name, value in about.items() if value is not None}
-        package = {"profile": "data-package", "wacz_version": VERSION, **known, "resources": self._resources[:]}
-        digest = self.add(_ABOUT, [_json(package)])
-        self.add("datapackage-digest.json", [_json({"path": _ABOUT, "hash": digest})])
+        package = {"profile": "data-package", "wacz_version": WACZ_VERSION, **known, "resources": self._resources[:]}
+        digest = self.add(_DATAPACKAGE, [_json(package)])
+        self.add("datapackage-digest.json", [_json({"path": _DATAPACKAGE, "hash": digest})])
         self._archive.close()
 
 

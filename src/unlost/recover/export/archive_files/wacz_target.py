@@ -7,26 +7,26 @@ from zipfile import ZIP64_LIMIT
 
 from unlost import dates
 from unlost.formats import cdxj, warc, warcindex
-from unlost.recover.export.archive_files.chosen_copies import ChosenCopies
-from unlost.recover.export.archive_files.wacz_package import WaczPackage
-from unlost.recover.export.archive_files.wacz_pages import PageList
+from unlost.recover.export.archive_files.chosen_copies import ChosenRecords
+from unlost.recover.export.archive_files.wacz_package import WaczWriter
+from unlost.recover.export.archive_files.wacz_pages import WaczPageList
 from unlost.recover.export.archive_files.warc_target import (
     SOFTWARE,
-    ArchiveWritten,
-    Progress,
-    check_place,
+    ArchiveFileResult,
+    RecordProgress,
+    check_output_path,
     copy_records,
 )
-from unlost.recover.export.targets.new_place import NewPlace
+from unlost.recover.export.targets.new_place import AtomicPath
 
-ENDING = ".wacz"
+WACZ_EXTENSION = ".wacz"
 _WARC = "data.warc.gz"
-_ROOM = 1 << 20  # bytes: more than a warcinfo and the header of a member take
+_HEADROOM_BYTES = 1 << 20  # bytes: more than a warcinfo and the header of a member take
 
 
 def write_wacz(
-    recovery: Path, to: Path, *, title: str | None = None, on_progress: Progress | None = None
-) -> ArchiveWritten:
+    recovery: Path, to: Path, *, title: str | None = None, on_progress: RecordProgress | None = None
+) -> ArchiveFileResult:
     """Write the chosen copies of a recovery as one WACZ in version 1.1.1, and return what is in it.
 
     `archive/data.warc.gz` is what `write_warc` writes; the index is that of `unlost index build`, in blocks; pages are
@@ -37,24 +37,24 @@ def write_wacz(
 
     Raises as `write_warc`.
     """
-    check_place(recovery, to, ENDING)
-    done = ArchiveWritten()
-    with NewPlace(to) as place:
-        copies = ChosenCopies(recovery, done.problems)
-        with place.writing() as file, tempfile.TemporaryFile() as spool, WaczPackage(file) as package:
-            pages = PageList(spool)
-            with package.member(f"archive/{_WARC}", is_large=copies.bytes + _ROOM > ZIP64_LIMIT) as member:
+    check_output_path(recovery, to, WACZ_EXTENSION)
+    done = ArchiveFileResult()
+    with AtomicPath(to) as place:
+        copies = ChosenRecords(recovery, done.problems)
+        with place.writing() as file, tempfile.TemporaryFile() as spool, WaczWriter(file) as package:
+            pages = WaczPageList(spool)
+            with package.member(f"archive/{_WARC}", is_large=copies.bytes + _HEADROOM_BYTES > ZIP64_LIMIT) as member:
                 copy_records(copies, member.write, _WARC, done, on_progress, pages.add)
             file.flush()
             # Read from where it was written: so the index is that of the bytes that are there.
-            captures = warc.read_captures(
-                place.aside_path, done.problems, filename=_WARC, within=(member.begin, member.size)
+            captures = warc.read_warc_captures(
+                place.temporary_path, done.problems, filename=_WARC, byte_range=(member.offset, member.size)
             )
-            package.add_index(cdxj.write_rows(map(warcindex.row, captures)))
+            package.add_index(cdxj.write_cdxj(map(warcindex.row_from_capture, captures)))
             package.add("pages/pages.jsonl", pages.lines())
-            package.end(_about(pages, title))
+            package.finish(_collection_metadata(pages, title))
             done.pages, done.bytes = pages.count, file.tell()
-        place.name_file()
+        place.publish_file()
     return done
 
 
@@ -65,7 +65,7 @@ def _host(uri: str) -> str | None:
         return None
 
 
-def _about(pages: PageList, title: str | None) -> dict[str, object]:
+def _collection_metadata(pages: WaczPageList, title: str | None) -> dict[str, object]:
     main = pages.main
     return {
         "title": title or (main and _host(main.uri)),

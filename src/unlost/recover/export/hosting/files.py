@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from unlost.recover.export.hosting.apache_rules import apache_rules
-from unlost.recover.export.hosting.netlify_rules import netlify_rules
-from unlost.recover.export.hosting.nginx_rules import nginx_rules
-from unlost.recover.export.hosting.old_addresses import old_addresses
-from unlost.recover.export.placed import Placed
+from unlost.recover.export.hosting.apache_rules import apache_files
+from unlost.recover.export.hosting.netlify_rules import netlify_files
+from unlost.recover.export.hosting.nginx_rules import nginx_files
+from unlost.recover.export.hosting.old_addresses import redirect_rules
+from unlost.recover.export.placed import ExportedResource
 
 
-def hosting_files(placed: Sequence[Placed], *, home: str | None = None, rewritten: bool = True) -> dict[str, bytes]:
+def hosting_files(
+    placed: Sequence[ExportedResource], *, home: str | None = None, rewritten: bool = True
+) -> dict[str, bytes]:
     """Return files to add to an export, by name, so that its old addresses work with nginx, Apache and Netlify.
 
     home: an address of the site, whose host gives way to whatever host it is put on; without one, the most frequent
@@ -21,5 +23,5 @@ def hosting_files(placed: Sequence[Placed], *, home: str | None = None, rewritte
     that they had. What a server cannot be told is left out, and named in a comment. The same resources, in any order,
     give the same files. See docs/hosting.md.
     """
-    old = old_addresses(placed, home=home, rewritten=rewritten)
-    return {**nginx_rules(old), **apache_rules(old), **netlify_rules(old)}
+    old = redirect_rules(placed, home=home, rewritten=rewritten)
+    return {**nginx_files(old), **apache_files(old), **netlify_files(old)}

@@ -4,16 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from unlost.recover.export.hosting.content_types import exceptions, types_by_ending
-from unlost.recover.export.hosting.old_addresses import OldAddresses
-from unlost.recover.export.hosting.rule_words import comment_on, exactly
-from unlost.recover.export.hosting.site_address import INDEX, own_addresses, path_bytes
+from unlost.recover.export.hosting.content_types import untypical_files, types_by_extension
+from unlost.recover.export.hosting.old_addresses import RedirectRules
+from unlost.recover.export.hosting.rule_words import skipped_comment, exact_pattern
+from unlost.recover.export.hosting.site_address import INDEX_NAME, served_paths, path_bytes
 
-_MAX_WORD = 4_000
+_NGINX_MAX_WORD = 4_000
 """nginx refuses settings with a word of 4,096 bytes or more."""
 
-_NOT_PLAIN = re.compile(rb"[\x00-\x1f\x7f]")
-_HTTP = """\
+_CONTROL_CHARACTERS = re.compile(rb"[\x00-\x1f\x7f]")
+_NGINX_HTTP = """\
 # The old addresses of {name}. Include this file at the level of `http`, and server.conf in the `server` of the site:
 #
 #     include /srv/site/_nginx/http.conf;
@@ -25,7 +25,7 @@ _HTTP = """\
 #
 # If nginx finds map_hash_bucket_size or map_hash_max_size twice, keep the larger numbers and take the others out.
 """
-_SERVER = """\
+_NGINX_SERVER = """\
 # The old addresses of {name}. Include this file in the `server` of the site; http.conf, beside it, says where and how.
 
 index {index};
@@ -36,34 +36,38 @@ location = /_redirects {{ return 404; }}
 """
 
 
-def nginx_rules(old: OldAddresses) -> dict[str, bytes]:
+def nginx_files(old: RedirectRules) -> dict[str, bytes]:
     """Return the files for nginx by name: one for the level of `http`, one for that of `server`."""
     variable = "unlost_" + re.sub("[^a-z0-9]", "_", old.name)
-    by_ending = types_by_ending(old.files, old.types)
-    odd = exceptions(old.types, by_ending)
+    by_ending = types_by_extension(old.files, old.types)
+    odd = untypical_files(old.types, by_ending)
     kinds = sorted(set(odd.values()))
-    prefix = _free_prefix(old.files)
+    prefix = _nginx_free_prefix(old.files)
     places = {path: f"{prefix}{kinds.index(told)}/" for path, told in odd.items()}
-    left = list(old.left)
+    left = list(old.skipped)
 
-    files = {each: path for path in old.files for each in own_addresses(path)}
-    typed = {each: _inside(places[path], path) for each, path in files.items() if path in places}
+    files = {each: path for path in old.files for each in served_paths(path)}
+    typed = {each: _nginx_path(places[path], path) for each, path in files.items() if path in places}
     here: dict[bytes, bytes] = {}
     elsewhere: dict[bytes, bytes] = {}
     for rule in old.rules:
         key = (rule.host or "").encode() + rule.path + (b"" if rule.query is None else f"?{rule.query}".encode())
         is_inside = rule.status == 200
-        value = _inside(places.get(rule.to, "/"), rule.to) if is_inside else f"{rule.status} {rule.to}".encode()
+        value = (
+            _nginx_path(places.get(rule.target, "/"), rule.target)
+            if is_inside
+            else f"{rule.status} {rule.target}".encode()
+        )
         there = here if rule.host is None else elsewhere
-        if len(_entry(key, value, by_number=_NOT_PLAIN.search(key) is not None)) > _MAX_WORD:
+        if len(_nginx_map_entry(key, value, by_number=_CONTROL_CHARACTERS.search(key) is not None)) > _NGINX_MAX_WORD:
             left.append((rule.uri, "too long"))
         elif there.setdefault(key, value) != value:
             left.append((rule.uri, "the server cannot tell it from another address"))
 
     maps = [
-        *_map("$uri", f"${variable}_type", b'""', typed, files),
-        *_map("$uri$is_args$args", f"${variable}_path", f"${variable}_type".encode(), here, [*here, *files]),
-        *_map("$host$uri$is_args$args", f"${variable}", f"${variable}_path".encode(), elsewhere, elsewhere),
+        *_nginx_map("$uri", f"${variable}_type", b'""', typed, files),
+        *_nginx_map("$uri$is_args$args", f"${variable}_path", f"${variable}_type".encode(), here, [*here, *files]),
+        *_nginx_map("$host$uri$is_args$args", f"${variable}", f"${variable}_path".encode(), elsewhere, elsewhere),
     ]
     dollar = b'geo $unlost_dollar { default "$"; }' if any(b"${unlost_dollar}" in line for line in maps) else b""
     longest = max((len(key) for each in (typed, here, elsewhere) for key in each), default=0)
@@ -71,15 +75,18 @@ def nginx_rules(old: OldAddresses) -> dict[str, bytes]:
         f"map_hash_bucket_size {max(128, 1 << (longest + 32).bit_length())};",
         f"map_hash_max_size {max(2048, 2 * max(len(typed), len(here), len(elsewhere)))};",
     ]
-    head = [*_HTTP.format(name=_shown(old.name)).splitlines(), *comment_on(sorted(left)), *sizes]
-    server = [*_SERVER.format(name=_shown(old.name), index=INDEX).splitlines(), *_types(by_ending)]
+    head = [*_NGINX_HTTP.format(name=_printable_name(old.name)).splitlines(), *skipped_comment(sorted(left)), *sizes]
+    server = [
+        *_NGINX_SERVER.format(name=_printable_name(old.name), index=INDEX_NAME).splitlines(),
+        *_nginx_types(by_ending),
+    ]
     for number, told in enumerate(kinds):
         server += [
             f"location ^~ {prefix}{number}/ {{",
             "    internal;",
             "    types { }",
             f'    default_type "{told}";',
-            f'    rewrite "(?s)^{exactly(f"{prefix}{number}".encode())}(/.*)\\z" $1 break;',
+            f'    rewrite "(?s)^{exact_pattern(f"{prefix}{number}".encode())}(/.*)\\z" $1 break;',
             "}",
         ]
     server += [
@@ -93,7 +100,7 @@ def nginx_rules(old: OldAddresses) -> dict[str, bytes]:
     }
 
 
-def _free_prefix(files: Iterable[str]) -> str:
+def _nginx_free_prefix(files: Iterable[str]) -> str:
     """Return the beginning of addresses that no file has: below it, files have other types than their endings say."""
     firsts = {path.partition("/")[0] for path in files}
     name = ".unlost-type-"
@@ -102,34 +109,36 @@ def _free_prefix(files: Iterable[str]) -> str:
     return f"/{name}"
 
 
-def _inside(place: str, path: str) -> bytes:
+def _nginx_path(place: str, path: str) -> bytes:
     return place.encode() + path_bytes(path)
 
 
-def _map(source: str, name: str, default: bytes, entries: dict[bytes, bytes], known: Iterable[bytes]) -> list[bytes]:
+def _nginx_map(
+    source: str, name: str, default: bytes, entries: dict[bytes, bytes], known: Iterable[bytes]
+) -> list[bytes]:
     # nginx looks words up without regard to case; those that differ by nothing else are told apart by expressions.
     folded = Counter(key.lower() for key in set(known))
     lines = [f"map {source} {name} {{".encode(), b"    default " + default + b";"]
     for key, value in sorted(entries.items()):
-        by_number = folded[key.lower()] > 1 or _NOT_PLAIN.search(key) is not None
-        lines.append(b"    " + _entry(key, value, by_number=by_number))
+        by_number = folded[key.lower()] > 1 or _CONTROL_CHARACTERS.search(key) is not None
+        lines.append(b"    " + _nginx_map_entry(key, value, by_number=by_number))
     return [*lines, b"}"]
 
 
-def _entry(key: bytes, value: bytes, *, by_number: bool) -> bytes:
-    word = f'"~^{exactly(key)}\\z"'.encode() if by_number else b'"%s"' % _quoted(key)
-    return b'%s "%s";' % (word, _quoted(value).replace(b"$", b"${unlost_dollar}"))
+def _nginx_map_entry(key: bytes, value: bytes, *, by_number: bool) -> bytes:
+    word = f'"~^{exact_pattern(key)}\\z"'.encode() if by_number else b'"%s"' % _nginx_quote(key)
+    return b'%s "%s";' % (word, _nginx_quote(value).replace(b"$", b"${unlost_dollar}"))
 
 
-def _quoted(text: bytes) -> bytes:
+def _nginx_quote(text: bytes) -> bytes:
     return text.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
 
 
-def _types(by_ending: dict[str, str]) -> list[str]:
+def _nginx_types(by_ending: dict[str, str]) -> list[str]:
     if not by_ending:
         return []
     return ["types {", *(f'    "{told}" {end};' for end, told in by_ending.items()), "}"]
 
 
-def _shown(name: str) -> str:
+def _printable_name(name: str) -> str:
     return re.sub(r"[^a-z0-9.-]", "_", name)

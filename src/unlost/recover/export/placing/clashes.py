@@ -4,13 +4,13 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 
-from unlost.recover.export.placing.segments import digest_of, marked
-from unlost.recover.export.placing.wish import Wish
+from unlost.recover.export.placing.segments import short_digest, add_suffix
+from unlost.recover.export.placing.wish import PathCandidates
 
-SAME, CASE, FOLDER = "same-path", "letter-case", "folder-of-that-name"
+SAME_PATH, LETTER_CASE, FOLDER_OF_SAME_NAME = "same-path", "letter-case", "folder-of-that-name"
 
 
-def folded(path: str) -> str:
+def fold_path(path: str) -> str:
     """Return a path as file systems compare it that know neither letter case nor how accents are put together.
 
     Too many rather than too few are equal by it.
@@ -23,7 +23,7 @@ def folded(path: str) -> str:
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", path).upper().casefold())
 
 
-class Places:
+class PathAllocator:
     """Paths that are given away: no two are one on any file system, and none is a folder of another.
 
     paths: by the keys of the wishes. renamed: how many did not get what they wished for, by the reason.
@@ -32,10 +32,12 @@ class Places:
     the alphabet decides.
     """
 
-    def __init__(self, wishes: Iterable[Wish]) -> None:
+    def __init__(self, wishes: Iterable[PathCandidates]) -> None:
         ordered = sorted(wishes, key=lambda wish: (bool(wish.reasons), wish.key))
         # No file takes a name that anybody wants for a folder; so every folder can be made.
-        self._folders = {folder for wish in ordered for path in wish.paths for folder in _folders(folded(path))}
+        self._folders = {
+            folder for wish in ordered for path in wish.paths for folder in _parent_folders(fold_path(path))
+        }
         self._taken: dict[str, str] = {}
         self.paths: dict[str, str] = {}
         self.renamed: Counter[str] = Counter()
@@ -43,46 +45,46 @@ class Places:
         ordered.reverse()
         while ordered:
             wish = ordered.pop()
-            path, reason = self._free(wish)
-            key = folded(path)
+            path, reason = self._find_free(wish)
+            key = fold_path(path)
             self._taken[path if key == path else key] = path  # one text rather than two
             self.paths[wish.key] = path
             if reason is not None:
                 self.renamed[reason] += 1
 
-    def would_be(self, wish: Wish) -> str:
+    def free_path(self, candidates: PathCandidates) -> str:
         """Return the path that one more would get: never that of another. It is not given away."""
-        return self._free(wish)[0]
+        return self._find_free(candidates)[0]
 
-    def _free(self, wish: Wish) -> tuple[str, str | None]:
+    def _find_free(self, candidates: PathCandidates) -> tuple[str, str | None]:
         """Return the first path that is free, and why it is not the best one; None if it is."""
         reason = None
-        for path in wish.paths:
-            why = self._against(path)
+        for path in candidates.paths:
+            why = self._conflict(path)
             if why is None:
                 return path, reason
             reason = reason or why
-            if why == FOLDER and self._against(inside := f"{path}/{wish.inside}") is None:
+            if why == FOLDER_OF_SAME_NAME and self._conflict(inside := f"{path}/{candidates.index_name}") is None:
                 return inside, reason
-        folder, slash, name = wish.paths[-1].rpartition("/")
+        folder, slash, name = candidates.paths[-1].rpartition("/")
         count = 0
         while True:
-            mark = digest_of(f"{wish.key}\n{count}" if count else wish.key)
-            path = f"{folder}{slash}{marked(name, mark)}"
-            if self._against(path) is None:
+            mark = short_digest(f"{candidates.key}\n{count}" if count else candidates.key)
+            path = f"{folder}{slash}{add_suffix(name, mark)}"
+            if self._conflict(path) is None:
                 return path, reason
             count += 1
 
-    def _against(self, path: str) -> str | None:
-        key = folded(path)
+    def _conflict(self, path: str) -> str | None:
+        key = fold_path(path)
         if key in self._folders:
-            return FOLDER
+            return FOLDER_OF_SAME_NAME
         if key in self._taken:
-            return SAME if self._taken[key] == path else CASE
+            return SAME_PATH if self._taken[key] == path else LETTER_CASE
         return None
 
 
-def _folders(path: str) -> Iterable[str]:
+def _parent_folders(path: str) -> Iterable[str]:
     """Yield the folders that a path is in."""
     end = path.find("/")
     while end >= 0:

@@ -1,10 +1,10 @@
 """Endings of names that tell browsers and servers the type of a file."""
 
-from unlost.recover.export.placing.true_type import PAGE, XHTML
+from unlost.recover.export.placing.true_type import HTML, XHTML
 
 # The first is what is added; with the others a name is right as it is.
-_OF_TYPES = {
-    PAGE: ("html", "htm"),
+_EXTENSIONS_BY_TYPE = {
+    HTML: ("html", "htm"),
     XHTML: ("xhtml", "xht", "html", "htm"),
     "text/css": ("css",),
     "text/javascript": ("js", "mjs"),
@@ -25,7 +25,7 @@ _OF_TYPES = {
     "application/vnd.ms-fontobject": ("eot",),
     "application/pdf": ("pdf",),
 }
-_ALSO = {
+_TYPE_ALIASES = {
     "application/javascript": "text/javascript",
     "application/x-javascript": "text/javascript",
     "text/x-javascript": "text/javascript",
@@ -47,7 +47,7 @@ _ALSO = {
     "application/x-pdf": "application/pdf",
 }
 # What is added to a name that tells nothing; any ending that is known will do in its place.
-_USUAL = {
+_USUAL_EXTENSIONS = {
     "application/xml": "xml",
     "text/xml": "xml",
     "application/rss+xml": "xml",
@@ -81,7 +81,7 @@ _USUAL = {
     "text/vtt": "vtt",
 }
 # Not from a table of this machine, or of this Python: names are the same everywhere.
-_KNOWN = frozenset(
+_KNOWN_EXTENSIONS = frozenset(
     {"3gp", "7z", "aac", "ai", "aif", "aiff", "apk", "asc", "atom", "au", "avi", "bat", "bib", "bin", "bz2", "c",
      "cab", "cc", "class", "cpp", "csv", "cue", "cxx", "dat", "deb", "diff", "djvu", "dmg", "dmp", "doc", "docx",
      "dot", "dtd", "dvi", "dwg", "dxf", "epub", "eps", "exe", "f", "f90", "flac", "flv", "gpx", "gz", "h", "hqx",
@@ -94,30 +94,30 @@ _KNOWN = frozenset(
      "xz", "z", "zip"}
 )  # fmt: skip
 # What servers run in the place of sending it: never the last ending of a file that somebody else wrote.
-_RUN = frozenset(
+_EXECUTED_EXTENSIONS = frozenset(
     {"php", "php3", "php4", "php5", "php7", "phtml", "phar", "pht", "phps", "asp", "aspx", "asa", "asax", "ashx",
      "asmx", "cfm", "cfml", "cgi", "fcgi", "do", "jsp", "jspx", "jhtml", "pl", "shtml", "shtm", "stm", "ssi"}
 )  # fmt: skip
-_RIGHT = frozenset(ending for endings in _OF_TYPES.values() for ending in endings)
-_MAX_ENDING = 16
+_TYPED_EXTENSIONS = frozenset(ending for endings in _EXTENSIONS_BY_TYPE.values() for ending in endings)
+_MAX_EXTENSION = 16
 
 
-def ending_of(name: str) -> str:
+def extension_of(name: str) -> str:
     """Return the ending of a name in lower case, without its dot; nothing if there is none.
 
     >>> ending_of("a.tar.GZ"), ending_of("a"), ending_of(".a")
     ('gz', '', '')
     """
     stem, dot, ending = name.rpartition(".")
-    return ending.lower() if dot and stem and len(ending) <= _MAX_ENDING else ""
+    return ending.lower() if dot and stem and len(ending) <= _MAX_EXTENSION else ""
 
 
-def is_known(ending: str) -> bool:
+def is_known_extension(ending: str) -> bool:
     """Return whether an ending tells of a type, and not of what a server runs."""
-    return ending in _KNOWN or ending in _RIGHT
+    return ending in _KNOWN_EXTENSIONS or ending in _TYPED_EXTENSIONS
 
 
-def added_ending(name: str, mime: str | None, *, before_query: str | None = None) -> str:
+def extension_to_add(name: str, mime: str | None, *, before_query: str | None = None) -> str:
     """Return what to add to a name so that it tells its type, with its dot; nothing if it does.
 
     mime: its true type; None if nobody knows. before_query: the ending that its path had, if there was a query.
@@ -129,16 +129,16 @@ def added_ending(name: str, mime: str | None, *, before_query: str | None = None
     >>> added_ending("a.zip-x=1", None, before_query="zip"), added_ending("a", None)
     ('.zip', '')
     """
-    ending = ending_of(name)
-    right = _OF_TYPES.get(_ALSO.get(mime or "", mime or ""))
+    ending = extension_of(name)
+    right = _EXTENSIONS_BY_TYPE.get(_TYPE_ALIASES.get(mime or "", mime or ""))
     if right is not None:
         return "" if ending in right else f".{right[0]}"
-    if ending and is_known(ending):
+    if ending and is_known_extension(ending):
         return ""
-    if before_query and is_known(before_query):
+    if before_query and is_known_extension(before_query):
         return f".{before_query}"
-    if mime in _USUAL:
-        return f".{_USUAL[mime]}"
-    if ending in _RUN:
+    if mime in _USUAL_EXTENSIONS:
+        return f".{_USUAL_EXTENSIONS[mime]}"
+    if ending in _EXECUTED_EXTENSIONS:
         return ".txt" if mime is not None and mime.startswith("text/") else ".bin"
     return ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class PathStyle:
     """What names have to be good for.
 
     browsable: whether browsers open them from a disk: endings tell the type, and no name looks like a query. If not,

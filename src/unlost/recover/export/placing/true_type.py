@@ -3,17 +3,17 @@
 import re
 import zlib
 
-LOOK = 4096
+SNIFFED_BYTES = 4096
 """How many first bytes are looked at."""
 
-PAGE, XHTML, DRAWING, STYLE = "text/html", "application/xhtml+xml", "image/svg+xml", "text/css"
-WITH_LINKS = frozenset({PAGE, XHTML, DRAWING, STYLE})
+HTML, XHTML, SVG, CSS = "text/html", "application/xhtml+xml", "image/svg+xml", "text/css"
+REWRITTEN_TYPES = frozenset({HTML, XHTML, SVG, CSS})
 """Types whose links are rewritten."""
 
-GZIP = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 
 _TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}")
-_SAYS_NOTHING = frozenset(
+_GENERIC_TYPES = frozenset(
     {"application/octet-stream", "binary/octet-stream", "application/force-download", "application/x-unknown",
      "application/unknown", "unknown/unknown", "application/download", "application/x-download"}
 )  # fmt: skip
@@ -31,20 +31,20 @@ _BEGIN = rb"(?:\xef\xbb\xbf)?(?>\s|<!--.*?-->|<\?xml[^>]*>)*+"
 _HTML = re.compile(_BEGIN + rb"<(?:!doctype\s+html|html|head|body|title|frameset)\b", re.IGNORECASE | re.DOTALL)
 _SVG = re.compile(_BEGIN + rb"(?:<!doctype\s+svg[^>]*>\s*)?<svg\b", re.IGNORECASE | re.DOTALL)
 _FEED = re.compile(_BEGIN + rb"<(?:rss|feed|rdf:RDF|urlset|sitemapindex)\b", re.DOTALL)
-_BY_NAME = {"html": PAGE, "htm": PAGE, "xhtml": XHTML, "css": STYLE, "svg": DRAWING, "js": "text/javascript"}
+_BY_EXTENSION = {"html": HTML, "htm": HTML, "xhtml": XHTML, "css": CSS, "svg": SVG, "js": "text/javascript"}
 
 
-def told_type(mime: str | None) -> str | None:
+def declared_type(mime: str | None) -> str | None:
     """Return a type as it was told, without parameters; None if it is none, or says nothing.
 
     >>> told_type("Text/HTML; charset=x"), told_type("application/octet-stream"), told_type("unk")
     ('text/html', None, None)
     """
     essence = (mime or "").partition(";")[0].strip().lower()
-    return essence if _TYPE.fullmatch(essence) and essence not in _SAYS_NOTHING else None
+    return essence if _TYPE.fullmatch(essence) and essence not in _GENERIC_TYPES else None
 
 
-def true_type(mime: str | None, head: bytes, ending: str) -> str | None:
+def sniff_type(mime: str | None, head: bytes, extension: str) -> str | None:
     r"""Return the type of a body; None if nothing tells.
 
     mime: as it was told. head: its first bytes, also gzipped. ending: of the path of its address, without the dot.
@@ -54,37 +54,39 @@ def true_type(mime: str | None, head: bytes, ending: str) -> str | None:
     >>> true_type(None, b"a {}", "css"), true_type("text/plain", b"<html>", "txt")
     ('text/css', 'text/plain')
     """
-    told = told_type(mime)
-    if head.startswith(GZIP):
-        if told not in WITH_LINKS:
+    told = declared_type(mime)
+    if head.startswith(GZIP_MAGIC):
+        if told not in REWRITTEN_TYPES:
             return told
-        head = _unpacked(head)
+        head = _decompress_head(head)
         told = told if head else "application/gzip"
-    return _seen(head) or _written(told, head.replace(b"\0", b"")) or _BY_NAME.get(ending.lower())
+    return (
+        _type_by_signature(head) or _text_type(told, head.replace(b"\0", b"")) or _BY_EXTENSION.get(extension.lower())
+    )
 
 
-def _written(told: str | None, head: bytes) -> str | None:
+def _text_type(declared: str | None, head: bytes) -> str | None:
     """Return the type of what may be a text. head: without the zeros of UTF-16."""
-    if told == "text/plain":  # browsers show it as it is
-        return told
+    if declared == "text/plain":  # browsers show it as it is
+        return declared
     if _FEED.match(head):
-        return "application/xml" if told in (None, PAGE) else told
-    if told not in (PAGE, XHTML, DRAWING) and _HTML.match(head):
-        return PAGE
-    if told in (None, "text/xml", "application/xml") and _SVG.match(head):
-        return DRAWING
-    return told
+        return "application/xml" if declared in (None, HTML) else declared
+    if declared not in (HTML, XHTML, SVG) and _HTML.match(head):
+        return HTML
+    if declared in (None, "text/xml", "application/xml") and _SVG.match(head):
+        return SVG
+    return declared
 
 
-def _seen(head: bytes) -> str | None:
+def _type_by_signature(head: bytes) -> str | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     return next((told for signature, told in _SIGNATURES if head.startswith(signature)), None)
 
 
-def _unpacked(head: bytes) -> bytes:
+def _decompress_head(head: bytes) -> bytes:
     """Return the beginning of what a gzipped body holds; nothing if it is damaged."""
     try:
-        return zlib.decompressobj(31).decompress(head, LOOK)
+        return zlib.decompressobj(31).decompress(head, SNIFFED_BYTES)
     except zlib.error:
         return b""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PathCandidates:
     """The paths that a resource would take, the best first, as if it were alone.
 
     key: what it is known by; no two resources have the same.
@@ -15,5 +15,5 @@ class Wish:
 
     key: str
     paths: tuple[str, ...]
-    inside: str
+    index_name: str
     reasons: tuple[str, ...] = ()

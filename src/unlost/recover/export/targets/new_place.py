@@ -13,15 +13,15 @@ from typing import BinaryIO, Self
 
 from unlost.errors import InputError, UsageError
 
-MARK = ".unlost-part"
+TEMPORARY_SUFFIX = ".unlost-part"
 """What the names end with of what is being made. Where a kill left one behind, it can be deleted."""
 
-_NAME = 50  # characters of a name in that of what is being made: it must be no longer than names can be
+_MAX_NAME_PREFIX = 50  # characters of a name in that of what is being made: it must be no longer than names can be
 _BUFFER = 1 << 20  # bytes
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EINVAL)
 
 
-class NewPlace:
+class AtomicPath:
     """A name in a folder that nothing has. Use it as a context manager, and make something under `aside`.
 
     When the block ends well, call `name_file` or `name_folder` before; whatever still has the name `aside` at its end
@@ -30,23 +30,23 @@ class NewPlace:
     path: as it was given. aside: the name to make it under. folder: what both names are in, open.
     """
 
-    def __init__(self, path: Path, *, or_empty_folder: bool = False) -> None:
+    def __init__(self, path: Path, *, allow_empty_folder: bool = False) -> None:
         """Begin with a path. or_empty_folder: whether a folder without anything in it may be in the place."""
         if path.name in ("", ".."):
             raise UsageError(f"{path}: expected the name of something new in a folder")
         self.path = path
-        self.aside = f".{path.name[:_NAME]}.{os.urandom(8).hex()}{MARK}"
+        self.temporary_name = f".{path.name[:_MAX_NAME_PREFIX]}.{os.urandom(8).hex()}{TEMPORARY_SUFFIX}"
         self.folder = -1
-        self._or_empty_folder = or_empty_folder
+        self._allow_empty_folder = allow_empty_folder
 
     @property
-    def aside_path(self) -> Path:
+    def temporary_path(self) -> Path:
         """The path of what is being made."""
-        return self.path.parent / self.aside
+        return self.path.parent / self.temporary_name
 
     def __enter__(self) -> Self:
         """Open the folder. Raises InputError if there is none, or something is in the place, OSError."""
-        with self.explained():
+        with self.explain_os_errors():
             try:
                 self.folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except (FileNotFoundError, NotADirectoryError):
@@ -68,7 +68,7 @@ class NewPlace:
             os.close(self.folder)
 
     @contextmanager
-    def explained(self, path: str | None = None) -> Iterator[None]:
+    def explain_os_errors(self, path: str | None = None) -> Iterator[None]:
         """Say in errors of the system what could not be written: a path in the place, or the place itself."""
         try:
             yield
@@ -85,13 +85,13 @@ class NewPlace:
             raise OSError(error.errno, error.strerror, os.fspath(self.path)) from error
         if stat.S_ISLNK(found.st_mode):
             raise InputError(f"{self.path}: a link, which is not followed: remove it, or give another name")
-        if not stat.S_ISDIR(found.st_mode) or not self._or_empty_folder:
-            raise self._taken()
+        if not stat.S_ISDIR(found.st_mode) or not self._allow_empty_folder:
+            raise self._exists_error()
         self._check_empty()
 
     def _check_empty(self) -> None:
         """Raise InputError for a folder that has something in it."""
-        with self.explained():
+        with self.explain_os_errors():
             opened = os.open(self.path.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=self.folder)
             try:
                 with os.scandir(opened) as entries:
@@ -100,14 +100,14 @@ class NewPlace:
             finally:
                 os.close(opened)
 
-    def _taken(self) -> InputError:
+    def _exists_error(self) -> InputError:
         return InputError(f"{self.path}: there already: move it away, or give another name")
 
     def open_file(self) -> int:
         """Make an empty file under the name `aside`, and return it open to read and write."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with self.explained():
-            return os.open(self.aside, flags, 0o666, dir_fd=self.folder)
+        with self.explain_os_errors():
+            return os.open(self.temporary_name, flags, 0o666, dir_fd=self.folder)
 
     @contextmanager
     def writing(self) -> Iterator[BinaryIO]:
@@ -128,41 +128,47 @@ class NewPlace:
 
     def make_folder(self) -> int:
         """Make an empty folder under the name `aside`, and return it open."""
-        with self.explained():
-            os.mkdir(self.aside, dir_fd=self.folder)
-            return os.open(self.aside, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.folder)
+        with self.explain_os_errors():
+            os.mkdir(self.temporary_name, dir_fd=self.folder)
+            return os.open(
+                self.temporary_name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.folder
+            )
 
-    def name_file(self) -> None:
+    def publish_file(self) -> None:
         """Give the file its name, which it has for good also if the power goes. It must be on the disk already.
 
         Raises InputError if something has come to be in the place.
         """
-        with self.explained():
+        with self.explain_os_errors():
             try:
                 # Unlike a rename, a link replaces nothing that came meanwhile.
                 os.link(
-                    self.aside, self.path.name, src_dir_fd=self.folder, dst_dir_fd=self.folder, follow_symlinks=False
+                    self.temporary_name,
+                    self.path.name,
+                    src_dir_fd=self.folder,
+                    dst_dir_fd=self.folder,
+                    follow_symlinks=False,
                 )
             except FileExistsError:
-                raise self._taken() from None
+                raise self._exists_error() from None
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
-                self._check_gone()
-                os.rename(self.aside, self.path.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+                self._check_absent()
+                os.rename(self.temporary_name, self.path.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
             self._sync()
 
-    def _check_gone(self) -> None:
+    def _check_absent(self) -> None:
         with suppress(FileNotFoundError):
             os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False)
-            raise self._taken()
+            raise self._exists_error()
 
-    def name_folder(self, opened: int) -> None:
+    def publish_folder(self, opened: int) -> None:
         """Give the folder its name. Raises as `name_file`; an empty folder in the place is replaced, its mode kept.
 
         opened: the folder.
         """
-        with self.explained():
+        with self.explain_os_errors():
             try:
                 before = os.stat(self.path.name, dir_fd=self.folder, follow_symlinks=False)
                 if stat.S_ISDIR(before.st_mode):
@@ -170,10 +176,10 @@ class NewPlace:
             except FileNotFoundError:
                 pass
             try:
-                os.rename(self.aside, self.path.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+                os.rename(self.temporary_name, self.path.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
             except OSError as error:
                 if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-                    raise self._taken() from None
+                    raise self._exists_error() from None
                 raise
             self._sync()
 
@@ -184,8 +190,8 @@ class NewPlace:
     def _remove(self) -> None:
         """Remove what is under the name `aside`; no link in it is followed."""
         try:
-            os.unlink(self.aside, dir_fd=self.folder)
+            os.unlink(self.temporary_name, dir_fd=self.folder)
         except FileNotFoundError:
             pass
         except OSError:
-            shutil.rmtree(self.aside, ignore_errors=True, dir_fd=self.folder)
+            shutil.rmtree(self.temporary_name, ignore_errors=True, dir_fd=self.folder)

@@ -6,53 +6,53 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from unlost.archives.bodies.body import new_body, pieces_of
-from unlost.recover.export.targets.entry_paths import TakenPaths
-from unlost.recover.export.targets.new_place import NewPlace
-from unlost.recover.export.targets.whole_target import WholeTarget
+from unlost.archives.bodies.body import new_body, iter_pieces
+from unlost.recover.export.targets.entry_paths import WrittenPaths
+from unlost.recover.export.targets.new_place import AtomicPath
+from unlost.recover.export.targets.whole_target import AtomicTarget
 
 
-class Packing(Protocol):
+class PackedWriter(Protocol):
     """A format: puts one file behind the other."""
 
     def add(self, path: str, body: BinaryIO, size: int, modified: str) -> None:
         """Write a file of so many bytes."""
         ...
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Write what stands at the end."""
         ...
 
-    def forget(self) -> None:
+    def abort(self) -> None:
         """Write nothing more, whatever is missing."""
         ...
 
 
-class PackedTarget(WholeTarget):
+class PackedTarget(AtomicTarget):
     """A Target that is one file, in a format.
 
     A path is refused before anything is written of it, and others may follow; behind any other error, nothing can.
     """
 
-    def __init__(self, path: Path, begin: Callable[[BinaryIO], Packing]) -> None:
-        self._place = NewPlace(path)
+    def __init__(self, path: Path, begin: Callable[[BinaryIO], PackedWriter]) -> None:
+        self._path = AtomicPath(path)
         self._begin = begin
-        self._taken = TakenPaths()
+        self._written_paths = WrittenPaths()
         self._is_broken = False
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
-        with self._place:
-            with self._place.writing() as file:
-                self._packing = self._begin(file)
+    def _writing(self) -> Iterator[None]:
+        with self._path:
+            with self._path.writing() as file:
+                self._writer = self._begin(file)
                 try:
                     yield
                     self._check_whole()
-                    self._packing.end()
+                    self._writer.finish()
                 except BaseException:
-                    self._packing.forget()
+                    self._writer.abort()
                     raise
-            self._place.name_file()
+            self._path.publish_file()
 
     def _check_whole(self) -> None:
         if self._is_broken:
@@ -61,15 +61,15 @@ class PackedTarget(WholeTarget):
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
         """Write a file, as Target has it."""
         self._check_whole()
-        self._taken.take(path)
+        self._written_paths.add(path)
         self._is_broken = True
-        with self._place.explained(path), _sized(body) as (whole, size):
-            self._packing.add(path, whole, size, modified)
+        with self._path.explain_os_errors(path), _with_size(body) as (whole, size):
+            self._writer.add(path, whole, size, modified)
         self._is_broken = False
 
 
 @contextmanager
-def _sized(body: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
+def _with_size(body: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
     """Give a body, and how many bytes are left of it; one that cannot tell is read to a temporary file first."""
     if body.seekable():
         begin = body.tell()
@@ -78,7 +78,7 @@ def _sized(body: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
         yield body, size
         return
     with new_body() as whole:
-        for piece in pieces_of(body):
+        for piece in iter_pieces(body):
             whole.write(piece)
         size = whole.tell()
         whole.seek(0)

@@ -4,7 +4,7 @@ from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
 
-class Target(Protocol):
+class ExportTarget(Protocol):
     """A folder or a packed file that is being written.
 
     Use it as a context manager: it has its final name once the block has ended well; after an error nothing is left

@@ -6,16 +6,16 @@ from types import TracebackType
 from typing import Self
 
 
-class WholeTarget(ABC):
+class AtomicTarget(ABC):
     """A target that is made under another name."""
 
     @abstractmethod
-    def _whole(self) -> AbstractContextManager[None]:
+    def _writing(self) -> AbstractContextManager[None]:
         """Return what makes the target: at its end it is named, or removed if there was an error."""
 
     def __enter__(self) -> Self:
         """Begin it, under another name."""
-        self._open = self._whole()
+        self._open = self._writing()
         self._open.__enter__()
         return self
 

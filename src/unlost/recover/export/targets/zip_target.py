@@ -7,12 +7,12 @@ from typing import BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from unlost import dates
-from unlost.archives.bodies.body import pieces_of
+from unlost.archives.bodies.body import iter_pieces
 from unlost.recover.export.targets.packed_target import PackedTarget
 
 _LEVEL = 6
-_TRIED = 1 << 16  # bytes of a body from which it is told whether deflating pays
-_WORTH = 0.95  # of its size: what saves less is stored, and can be read without unpacking
+_SAMPLED_BYTES = 1 << 16  # bytes of a body from which it is told whether deflating pays
+_MAX_COMPRESSION_RATIO = 0.95  # of its size: what saves less is stored, and can be read without unpacking
 _FIRST, _LAST = 1980, 2107  # the years that a zip can tell
 _REGULAR = 0o100644 << 16  # where a zip has the mode of a file
 _UNIX = 3
@@ -25,10 +25,10 @@ class ZipTarget(PackedTarget):
     """
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, ZipPacking)
+        super().__init__(path, ZipWriter)
 
 
-class ZipPacking:
+class ZipWriter:
     """Writes a zip file. Large ones are in the form of Zip64; names are in UTF-8, and said to be."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -36,25 +36,25 @@ class ZipPacking:
 
     def add(self, path: str, body: BinaryIO, size: int, modified: str) -> None:
         """Write a file of so many bytes, deflated if that pays."""
-        head = body.read(_TRIED)
-        info = entry(path, modified)
+        head = body.read(_SAMPLED_BYTES)
+        info = zip_entry(path, modified)
         info.file_size = size  # from which the form of Zip64 is told
-        if len(zlib.compress(head, _LEVEL)) < _WORTH * len(head):
+        if len(zlib.compress(head, _LEVEL)) < _MAX_COMPRESSION_RATIO * len(head):
             info.compress_type = ZIP_DEFLATED
         with self._archive.open(info, "w") as member:
-            for piece in _behind(head, body):
+            for piece in _pieces_after(head, body):
                 member.write(piece)
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Write the directory."""
         self._archive.close()
 
-    def forget(self) -> None:
+    def abort(self) -> None:
         """Write no directory."""
         self._archive.fp = None
 
 
-def entry(path: str, modified: str) -> ZipInfo:
+def zip_entry(path: str, modified: str) -> ZipInfo:
     """Return an entry that is stored as it is: a file that all may read and nobody owns, with the date nearest to that.
 
     modified: 14 digits. Raises DateError for a date that is none.
@@ -67,6 +67,6 @@ def entry(path: str, modified: str) -> ZipInfo:
     return info
 
 
-def _behind(head: bytes, body: BinaryIO) -> Iterator[bytes]:
+def _pieces_after(head: bytes, body: BinaryIO) -> Iterator[bytes]:
     yield head
-    yield from pieces_of(body)
+    yield from iter_pieces(body)
