@@ -18,7 +18,7 @@ from unlost.aggregate.places import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
 from unlost.service.asked import parse_headers
 from unlost.service.body import read_body
-from unlost.service.events_answer import PRIVATE_JSON_HEADERS as _NO_STORE
+from unlost.service.events_answer import PRIVATE_JSON_HEADERS
 from unlost.service.events_answer import JobEventsResponse
 from unlost.service.jobs import states
 from unlost.service.jobs.history import HISTORY_MEDIA_TYPES as HISTORIES
@@ -120,7 +120,7 @@ class JobsApi:
 
     async def _job_response(self, request: Request, job: Job, status: int = 200) -> Response:
         place = await self._service.queue_place(job)
-        return JSONResponse(await self._job_object(request, job, place), status, _NO_STORE)
+        return JSONResponse(await self._job_object(request, job, place), status, PRIVATE_JSON_HEADERS)
 
     async def _job_object(self, request: Request, job: Job, place: int | None) -> dict[str, object]:
         is_admin = "authorization" in request.headers and await self._admin(request) is not None
@@ -144,7 +144,7 @@ class JobsApi:
             "link": link,
             **job_to_json(job, place, self._service.store.retention, link),
         }
-        return JSONResponse(found, 201, {**_NO_STORE, "location": link})
+        return JSONResponse(found, 201, {**PRIVATE_JSON_HEADERS, "location": link})
 
     def _submit_job(self, order: Order, origin: OrderOrigin, *, is_confirmed: bool) -> tuple[Job, int | None]:
         job = self._service.store.submit(order, is_confirmed=is_confirmed, origin=origin)
@@ -219,7 +219,7 @@ class JobsApi:
         places = range(after + 1, after + 1 + len(found)) if state is JobState.QUEUED else [None] * len(found)
         jobs = [await self._job_object(request, job, place) for job, place in zip(found, places, strict=True)]
         counts = await self._service.run_query(self._service.store.count_by_state)
-        return JSONResponse({"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=_NO_STORE)
+        return JSONResponse({"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=PRIVATE_JSON_HEADERS)
 
     async def _delete_pending(self, request: Request) -> Response:
         await self._require_admin(request)
@@ -232,7 +232,7 @@ class JobsApi:
         count = await self._service.run_query(
             partial(self._service.store.remove_pending, mail_domain=domain, like=number)
         )
-        return JSONResponse({"deleted": count}, headers=_NO_STORE)
+        return JSONResponse({"deleted": count}, headers=PRIVATE_JSON_HEADERS)
 
     async def _pause(self, request: Request) -> Response:
         job = await self._job_for_admin(request)
@@ -274,7 +274,7 @@ class JobsApi:
     async def _workers(self, request: Request) -> Response:
         await self._require_admin(request)
         workers = await self._service.run_query(self._service.store.workers)
-        return JSONResponse({"workers": [worker_to_json(each) for each in workers]}, headers=_NO_STORE)
+        return JSONResponse({"workers": [worker_to_json(each) for each in workers]}, headers=PRIVATE_JSON_HEADERS)
 
     async def _history(self, request: Request) -> Response:
         await self._require_admin(request)
@@ -282,13 +282,13 @@ class JobsApi:
         if form not in HISTORIES:
             raise UsageError(f"format: expected one of {', '.join(HISTORIES)}")
         pieces: AsyncIterator[str] = iterate_in_threadpool(write_history(self._service.store.history(), form))
-        headers = {**_NO_STORE, "content-disposition": f'attachment; filename="jobs.{form}"'}
+        headers = {**PRIVATE_JSON_HEADERS, "content-disposition": f'attachment; filename="jobs.{form}"'}
         return StreamingResponse(pieces, media_type=HISTORIES[form], headers=headers)
 
     async def _statistics(self, request: Request) -> Response:
         await self._require_admin(request)
         found = await self._service.run_query(lambda: compute_statistics(self._service.store.history()).to_json())
-        return JSONResponse(found, headers=_NO_STORE)
+        return JSONResponse(found, headers=PRIVATE_JSON_HEADERS)
 
 
 def _dispatch_by_method(answers: Mapping[str, JobHandler]) -> JobHandler:
@@ -333,7 +333,7 @@ def _unauthorized() -> HTTPException:
 async def _handle_http_exception(_: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    return JSONResponse({"error": error.detail}, error.status_code, {**_NO_STORE, **(error.headers or {})})
+    return JSONResponse({"error": error.detail}, error.status_code, {**PRIVATE_JSON_HEADERS, **(error.headers or {})})
 
 
 async def _handle_error(_: Request, error: Exception) -> Response:
@@ -345,4 +345,4 @@ async def _handle_error(_: Request, error: Exception) -> Response:
         status, message = 503, "the database or a file of the service cannot be reached: try again later"
     seconds = {429: 3_600, 503: 5}.get(status)
     more = {} if seconds is None else {"retry-after": str(math.ceil(getattr(error, "seconds", seconds)))}
-    return JSONResponse({"error": message}, status, {**_NO_STORE, **more})
+    return JSONResponse({"error": message}, status, {**PRIVATE_JSON_HEADERS, **more})

@@ -12,6 +12,7 @@ __all__ = [
     "POLICIES",
     "KeyPolicies",
     "Segments",
+    "SuffixList",
     "alternative_keys",
     "key",
     "key_many",

@@ -1,5 +1,3 @@
 """Registered domains, by the Public Suffix List."""
 
 from unlost._core import SuffixList
-
-__all__ = ["SuffixList"]
