@@ -5,12 +5,11 @@ import tempfile
 from pathlib import Path
 
 from bench.measure import Report, best_of
-from unlost.formats.problems import Problems
-from unlost.holdings.build import build_map
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
-from unlost.holdings.synth_queries import SynthQueryOptions, write_synthetic_queries
-from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
-from unlost.measure.routing.evaluation import evaluate_index
+from unlost.mementomap.builder import build_map
+from unlost.problems import Problems
+from unlost.research.routing_evaluation import evaluate_index
+from unlost.research.routing_results import WEIGHT_PAIRS, list_configurations
+from unlost.research.synth import SynthIndexOptions, SynthQueryOptions, write_synthetic_index, write_synthetic_queries
 from unlost.uri import POLICIES
 
 LINES = 2_770_000  # of a million URI-Rs

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from bench.holdings import UNLOST, Run, build
 from bench.measure import Report, best_of
-from unlost.formats.problems import Problems
-from unlost.holdings import Filter, Map
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.mementomap import Filter, Map
+from unlost.problems import Problems
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 MANY_LINES = 10_000_000

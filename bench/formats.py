@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.measure import Report, best_of
 from unlost import _core
-from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.text_lines import MAX_LINE_BYTES
 
 ROWS = 600_000
 

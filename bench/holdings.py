@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.measure import RESULTS, Report
-from unlost.formats.problems import Problems
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.problems import Problems
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 LINES = 3_000_000
 RUNS = 3

@@ -20,11 +20,11 @@ from tests.service.jobs.serving import Service, serving
 
 from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
 from bench.measure import Report
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, JobState
-from unlost.service.jobs.retention import MailKind
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs.tables import LETTERS
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.models import Job, JobState
+from unlost.jobs.states import MailKind
+from unlost.jobs.store import JobStore
+from unlost.jobs.tables import LETTERS
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
 IDLE = min(JOBS, 1000)  # of which ten are slower than the 99th percentile

@@ -5,8 +5,8 @@ from email.utils import parsedate_to_datetime
 
 from bench.measure import Report, best_of
 from unlost import dates
-from unlost.formats import Problems
-from unlost.formats.linkformat import TimeMapEntry, LinkFormatTimeMap, read_timemap, format_timemap
+from unlost.memento.timemap import LinkFormatTimeMap, TimeMapEntry, format_timemap, read_timemap
+from unlost.problems import Problems
 
 ARCHIVES, MEMENTOS = 14, 1000
 
@@ -50,7 +50,7 @@ def main() -> None:
     ours = best_of(9, lambda: [read_timemap(body, problems) for body in lists])
     report.line("| | ms for all | µs a memento |")
     report.line("|---|---|---|")
-    for name, seconds in (("a regex in Python", theirs), ("`unlost.formats.linkformat`", ours)):
+    for name, seconds in (("a regex in Python", theirs), ("`unlost.memento.timemap`", ours)):
         report.line(f"| {name} | {seconds * 1e3:.1f} | {seconds / ARCHIVES / MEMENTOS * 1e6:.2f} |")
     report.line("")
     report.gate("times faster than a regex", theirs / ours, at_least=10)

@@ -12,8 +12,9 @@ from collections import Counter
 
 import uvloop
 
-from unlost.archives.asking.addresses import SystemResolver, parse_url
-from unlost.archives.asking.pool import ConnectionPool
+from unlost.http.pool import ConnectionPool
+from unlost.http.resolver import SystemResolver
+from unlost.http.url import parse_url
 
 
 async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[str]) -> dict[str, object]:

@@ -15,7 +15,7 @@ from tests.neighbours import mementomap as neighbour
 
 from bench.measure import Report, best_of
 from unlost import uri
-from unlost.holdings import Map, MapOptions, build_map
+from unlost.mementomap import Map, MapOptions, build_map
 
 QUESTIONS = 400_000
 THEIR_QUESTIONS = 3_000  # a second's work for it

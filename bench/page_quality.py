@@ -22,7 +22,7 @@ from pathlib import Path
 from tests.real_data import DATA
 
 from bench.measure import RESULTS, Report
-from unlost.pages.verdicts import PageResponse, PageVerdict, classify_page
+from unlost.quality import PageResponse, PageVerdict, classify_page
 
 PAGES = DATA / "pages" / "real-pages.jsonl.gz"
 KEEP = ("good", "function-page", "redirect-stub")
@@ -232,7 +232,7 @@ def main() -> None:
     report.line(
         f"{len(pages)} pages of {repositories} repositories (`{PAGES.name}`, SHA-256 `{digest[:16]}…`), each judged "
         "alone as a response with status 200 and type `text/html` at its URL, through "
-        "`unlost.pages.verdicts.verdict_of` as recover calls it, without anything known of its site. Labels "
+        "`unlost.quality.verdict_of` as recover calls it, without anything known of its site. Labels "
         "are not in the proportions of the web, and pages of one repository are alike: each figure says how many "
         "repositories it comes from. Pages where either verdict "
         "can be defended are not in the file, and most pages labelled `good` were not read one by one."

@@ -5,8 +5,7 @@ import re
 from html.parser import HTMLParser
 
 from bench.measure import Report, best_of
-from unlost.pages.shingles import text_resemblance
-from unlost.pages.text import extract_text
+from unlost.html.text import extract_text, text_resemblance
 
 PAGES, PARAGRAPHS = 200, 20
 BASE = "http://h.example/"
@@ -95,9 +94,9 @@ def main() -> None:
         best_of(3, lambda: [text_resemblance(*pair) for pair in pairs]),
     )
     report.line(f"| text by `html.parser` | {size / reading[0]:.1f} |")
-    report.line(f"| `unlost.pages.text` | {size / reading[1]:.1f} |")
+    report.line(f"| `unlost.html.text` | {size / reading[1]:.1f} |")
     report.line(f"| shingles by sets of tuples | {length / comparing[0]:.1f} |")
-    report.line(f"| `unlost.pages.shingles` | {length / comparing[1]:.1f} |")
+    report.line(f"| `unlost.html.text` | {length / comparing[1]:.1f} |")
     report.line("")
     report.gate("text: times faster than html.parser", reading[0] / reading[1], at_least=5)
     report.gate("shingles: times faster than sets of tuples", comparing[0] / comparing[1], at_least=5)

@@ -8,10 +8,10 @@ from pathlib import Path
 from bench.formats import ROWS, write_index
 from bench.measure import Report
 from unlost import _core, uri
-from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.output import atomic_file
-from unlost.formats.problems import Problems
-from unlost.holdings.profile import ProfileHeader, build_profiles, merge_profiles
+from unlost.atomic import atomic_file
+from unlost.mementomap.profile_builder import ProfileHeader, build_profiles, merge_profiles
+from unlost.problems import Problems
+from unlost.text_lines import MAX_LINE_BYTES
 
 
 def build_map(index: Path, output: Path) -> None:

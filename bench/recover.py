@@ -91,13 +91,13 @@ def speed(report: Report) -> None:
 
 def frontier(name: str) -> None:
     """List a million URLs, queue them by a policy, and again as after a change of options; print times and memory."""
-    from unlost.formats.capture import Capture  # noqa: PLC0415
-    from unlost.recover.following import RecoveryFrontier  # noqa: PLC0415
-    from unlost.recover.listing import store_listed_captures  # noqa: PLC0415
-    from unlost.recover.plan import RecoverOptions, RecoverPolicy  # noqa: PLC0415
+    from unlost.capture import Capture  # noqa: PLC0415
+    from unlost.recover.frontier import RecoveryFrontier  # noqa: PLC0415
+    from unlost.recover.listings import store_listed_captures  # noqa: PLC0415
+    from unlost.recover.options import RecoverOptions, RecoverPolicy  # noqa: PLC0415
     from unlost.recover.scope import RecoveryScope  # noqa: PLC0415
     from unlost.recover.state.resources import ResourceStatus  # noqa: PLC0415
-    from unlost.recover.state.state import RecoveryState  # noqa: PLC0415
+    from unlost.recover.state.store import RecoveryState  # noqa: PLC0415
 
     plan = RecoverOptions(f"{HOST}/", policy=RecoverPolicy(name))
     with tempfile.TemporaryDirectory() as folder, RecoveryState(Path(folder)) as state:

@@ -5,20 +5,20 @@ from multiprocessing import get_context
 from multiprocessing.pool import Pool
 
 from bench.measure import Report
-from unlost.refresh.cells import ALL_INDICATORS, INDICATORS
-from unlost.refresh.learning import LearningOptions, learn_policy
-from unlost.refresh.schemes import NAMED_SCHEMES, score_scheme, score_all_schemes
-from unlost.refresh.simulation.mixtures import MIXTURES
-from unlost.refresh.simulation.schedule import ScheduleScore, simulate_schedules
-from unlost.refresh.simulation.scoring import (
+from unlost.refresh.decision_matrix import ALL_INDICATORS, INDICATORS
+from unlost.refresh.policy import LearningOptions, learn_policy
+from unlost.refresh.schemes import NAMED_SCHEMES, score_all_schemes, score_scheme
+from unlost.research.refresh_simulation import (
     PolicyMethod,
+    ScheduleScore,
     SimulationScore,
     SimulationTrial,
     build_history,
     run_methods,
     run_trial,
+    simulate_schedules,
 )
-from unlost.refresh.simulation.web import simulate_visits
+from unlost.research.simulated_web import MIXTURES, simulate_visits
 
 TARGET = 0.9994
 VARIANT = "Scheme 1 variant"

@@ -10,8 +10,8 @@ import lxml.html
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bench.measure import Report
-from unlost.pages.link import LinkKind
-from unlost.pages.rewriting import LinkDirectory, rewrite_links
+from unlost.html.links import LinkKind
+from unlost.html.rewrite import LinkDirectory, rewrite_links
 
 PAGES, PARAGRAPHS = 200, 20
 BASE = "http://h.example/d/"
@@ -147,7 +147,7 @@ def main() -> None:
     report.line("Not judged: the same when all addresses are in a directory, as those of a navigation soon are.")
     report.line("")
     report.line(
-        "| pages | MB | lxml, MB/s | lxml without links, MB/s | `unlost.pages.rewriting`, MB/s | all links known, MB/s "
+        "| pages | MB | lxml, MB/s | lxml without links, MB/s | `unlost.html.rewrite`, MB/s | all links known, MB/s "
         "| times lxml | times lxml without links |"
     )
     report.line("|---|---|---|---|---|---|---|---|")

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bench.measure import Report
 from bench.scale_public import simulate
-from unlost.formats.problems import Problems
-from unlost.holdings import FilterOptions, MapOptions, build_filter, build_map
-from unlost.holdings.profile import ProfileHeader, build_profiles
-from unlost.holdings.spark import filters, maps, profiles, statistics
-from unlost.holdings.spark.engine import SparkEngine, PartTask, SparkStage
-from unlost.holdings.spark.rows import TaskReport, PartialRow
-from unlost.holdings.spark.session import spark_session
-from unlost.holdings.statistics.gathering import count_index
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.mementomap import FilterOptions, MapOptions, build_filter, build_map
+from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.problems import Problems
+from unlost.research.index_counts import count_index
+from unlost.research.spark import filters, maps, profiles, statistics
+from unlost.research.spark.engine import PartTask, SparkEngine, SparkStage
+from unlost.research.spark.rows import PartialRow, TaskReport
+from unlost.research.spark.session import spark_session
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,10 +14,10 @@ from tests.cli.run import UNLOST
 from tests.service.servers import listening_at, started
 
 from bench.measure import Report
-from unlost.formats.problems import Problems
-from unlost.holdings import FilterOptions, MapOptions, build_filter, build_map
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
-from unlost.measure.routing.trying import count_rows
+from unlost.mementomap import FilterOptions, MapOptions, build_filter, build_map
+from unlost.problems import Problems
+from unlost.research.routing_evaluation import count_rows
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 PUBLIC_ARCHIVES = 20
 ALL_CAPTURES = 10**12

@@ -11,17 +11,15 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from bench.measure import Report
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport as ArchiveReport
-from unlost.aggregate.wish import CacheControl, RoutingOptions
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.aggregate.archive_status import ArchiveStatus
+from unlost.aggregate.models import AggregateResult, ArchiveReport, CacheControl, RoutingOptions
 from unlost.clock import SystemClock
-from unlost.formats.mementos import MementoTuple, Mementos
-from unlost.service.application import Application
-from unlost.service.copies import ReplaySource
-from unlost.service.parts import ServiceContext
-from unlost.service.standing import ArchiveStatus
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.web.app import Application
+from unlost.web.factory import ServiceContext
+from unlost.web.proxy import ReplaySource
 
 CALLS = 5_000
 RUNS = 7
@@ -48,8 +46,11 @@ class Kept:
         return self._kept.get((uri, wish))
 
     async def find(
-        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
-    ) -> AggregateResult:  # noqa: B008
+        self,
+        uri: str,
+        wish: RoutingOptions = RoutingOptions(),  # noqa: B008
+        freshness: CacheControl = CacheControl(),  # noqa: B008
+    ) -> AggregateResult:
         """Return it."""
         del uri, wish, freshness
         return self._found

@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path
 
 from bench.measure import Report, best_of
-from unlost.formats.problems import Problems
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
+from unlost.problems import Problems
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
 
 LINES = 3_000_000
 

@@ -2,12 +2,11 @@
 
 from bench.linkformat import ARCHIVES, MEMENTOS, bodies, plain
 from bench.measure import Report, best_of
-from unlost.aggregate.forms import TimeMapFormat
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.places import ServiceUrls
-from unlost.aggregate.rendering import serialize_timemap
-from unlost.formats.mementos import Mementos, read_archive_timemap
-from unlost.formats.problems import Problems
+from unlost.aggregate.models import AggregateResult
+from unlost.aggregate.serializers import TimeMapFormat, serialize_timemap
+from unlost.aggregate.urls import ServiceUrls
+from unlost.memento.timemap import Mementos, read_archive_timemap
+from unlost.problems import Problems
 
 PAGE = "http://www.example.com/news/2013/story.html?id=7"
 PLACES = ServiceUrls("http://localhost:1208")

@@ -8,14 +8,14 @@ import tempfile
 from pathlib import Path
 
 from bench.measure import Report, best_of
-from unlost.vault.carriers import Carrier
-from unlost.vault.making import PackOptions, pack_vault
+from unlost.vault.block import Carrier
+from unlost.vault.encryption import EncryptionOptions
+from unlost.vault.erasure_code import CodeShape
 from unlost.vault.middleware.asgi import AsgiMessage, VaultMiddleware
-from unlost.vault.packing import ServerFile
-from unlost.vault.planning import CarrierPage
-from unlost.vault.sealing import EncryptionOptions
-from unlost.vault.shape import CodeShape
-from unlost.vault.state import VaultSettings, Vault
+from unlost.vault.pack import PackOptions, pack_vault
+from unlost.vault.plan import CarrierPage
+from unlost.vault.server_files import ServerFile
+from unlost.vault.state import Vault, VaultSettings
 
 ROOT = Path(__file__).parents[1]
 NEEDED, COUNT, SIZE = 2048, 8192, 100 << 20
@@ -27,7 +27,7 @@ CODING = """
 import re, sys, time
 from contextlib import ExitStack
 from unlost.vault import coding
-from unlost.vault.shape import Shape
+from unlost.vault.erasure_code import Shape
 shape = Shape(*map(int, sys.argv[3:]))
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])

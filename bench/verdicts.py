@@ -10,7 +10,7 @@ from tests.real_data import DATA
 
 from bench.measure import Report, best_of
 from bench.pages_text import plain_text
-from unlost.pages.verdicts import PageResponse, classify_page
+from unlost.quality import PageResponse, classify_page
 
 SIZE = 50_000  # bytes of the page that is timed
 PAGES = 20

@@ -112,7 +112,7 @@ def part(module: ModuleType, title: str) -> str:
     for name in sorted(module.__all__, key=lambda each: (each.lower(), each)):
         found = getattr(module, name)
         if name == "recover":
-            found = sys.modules["unlost.api.recovering"].recover
+            found = sys.modules["unlost.api.recovery"].recover
         if isinstance(found, ModuleType) or not (inspect.isclass(found) or inspect.isfunction(found)):
             continue
         page += f"\n### {title}.{name}\n\n{described(found, name)}"

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from unlost.service import jobs_openapi
-from unlost.service.openapi import build_openapi
+from unlost.web import jobs_openapi
+from unlost.web.openapi import build_openapi
 
 _HEAD = """\
 # The HTTP API

@@ -14,9 +14,9 @@ from tests.service.jobs.workers import Hold
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, order, running_place
 
 from unlost.demo.page import write_pages
-from unlost.demo.serving import DemoServer
+from unlost.demo.server import DemoServer
 from unlost.demo.story import run_story
-from unlost.service.server import listen
+from unlost.web.server import listen
 
 _SIZE: ViewportSize = {"width": 1000, "height": 760}
 _SCALE = 0.75  # of a picture to the page: it can still be read, and takes half the room

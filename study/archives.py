@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from study.lists import read_hosts, read_links
-from unlost.formats.problems import Problems
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
-from unlost.holdings.synth_queries import SynthQueryOptions, write_synthetic_queries
+from unlost.problems import Problems
+from unlost.research.synth import SynthIndexOptions, SynthQueryOptions, write_synthetic_index, write_synthetic_queries
 
 SEED = 1
 HELD_PART = 0.7  # of a list, in the archive; the rest is held out

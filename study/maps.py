@@ -7,15 +7,14 @@ from pathlib import Path
 
 from study.archives import HELD, NEAR, QUESTIONS, SEED, Archive, both_archives
 from study.chapter import RESULTS, Chapter
-from unlost.holdings.budget import MapBudget, compressed_size
-from unlost.holdings.build import build_map
-from unlost.holdings.compaction import Compaction, compact_map
-from unlost.holdings.exclusion import ExclusionOptions, exclude_map
-from unlost.holdings.map import Map
-from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
-from unlost.measure.routing.drawing import draw_accuracy
-from unlost.measure.routing.evaluation import evaluate_index
-from unlost.measure.routing.results import RoutingResult, pareto_front
+from unlost.mementomap.budget import MapBudget, compressed_size
+from unlost.mementomap.builder import build_map
+from unlost.mementomap.compact import Compaction, compact_map
+from unlost.mementomap.exclude import ExclusionOptions, exclude_map
+from unlost.mementomap.map import Map
+from unlost.research.routing_evaluation import evaluate_index
+from unlost.research.routing_report import draw_accuracy
+from unlost.research.routing_results import WEIGHT_PAIRS, RoutingResult, list_configurations, pareto_front
 
 BITS = (1, 2, 4, 8, 12)
 CHOSEN = ((4.0, 4.0), (4.0, 1.0), (4.0, 0.0), (1.0, 1.0), (1.0, 0.0))

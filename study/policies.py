@@ -9,10 +9,9 @@ from study.archives import HELD, NEAR, QUESTIONS, both_archives
 from study.chapter import Chapter
 from study.lists import read_links
 from unlost.errors import UriError
-from unlost.measure.routing.configurations import list_configurations
-from unlost.measure.routing.evaluation import evaluate_index
-from unlost.measure.routing.growth import measure_growth
-from unlost.measure.routing.results import ArchiveEvaluation
+from unlost.research.growth import measure_growth
+from unlost.research.routing_evaluation import evaluate_index
+from unlost.research.routing_results import ArchiveEvaluation, list_configurations
 from unlost.uri import POLICIES, key_many
 
 CHEAP = 0.05

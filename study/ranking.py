@@ -5,8 +5,8 @@ from pathlib import Path
 
 from study.archives import both_archives
 from study.chapter import Chapter
-from unlost.measure.routing.configurations import list_configurations
-from unlost.measure.routing.evaluation import evaluate_index
+from unlost.research.routing_evaluation import evaluate_index
+from unlost.research.routing_results import list_configurations
 
 LEAST = (0.02, 0.05, 0.1, 0.2, 0.5)
 POLICIES = ("DDom", "HxP1")

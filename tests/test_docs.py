@@ -99,13 +99,13 @@ def test_docstrings_show_what_happens(name: str, tmp_path: Path, monkeypatch: py
 
 def test_docstrings_of_the_core_show_what_happens() -> None:
     """The core's classes have examples too, which doctest does not find by itself."""
-    from unlost import holdings, uri
-    from unlost.formats.frequency import Frequency
+    from unlost import mementomap, uri
+    from unlost.index.ukvs import Frequency
 
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     ran = 0
-    names = {**vars(uri), "Answer": holdings.Answer, "Frequency": Frequency}
-    for item in (uri.SuffixList, uri.KeyPolicies, holdings.Answer):
+    names = {**vars(uri), "Answer": mementomap.Answer, "Frequency": Frequency}
+    for item in (uri.SuffixList, uri.KeyPolicies, mementomap.Answer):
         for test in finder.find(item, item.__name__, globs=names.copy(), module=False):
             ran += runner.run(test).attempted
     assert ran >= 3

@@ -24,7 +24,7 @@ from bench.peers.machine import BASE, NAME, Machine, serving
 from bench.peers.row import Row
 from bench.peers.sealed import LIVING, begin, environment
 from bench.peers.site import HOST
-from unlost.archives.archive import Archive, ArchiveKind, RequestKind
+from unlost.registry.models import Archive, ArchiveKind, RequestKind
 from unlost.testing import write_registry
 
 UNLOST = Path(sys.executable).with_name("unlost")
@@ -33,9 +33,9 @@ _STORED = ("20100501000000", CLOSEST, "20140501000000")
 
 OUR_LISTING = """
 import asyncio, sys
-from unlost.archives.asking.courier import Courier
-from unlost.archives.clients.wayback import WaybackArchive
-from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.http.client import Courier
+from unlost.archives.cdx_client import WaybackArchive
+from unlost.http.limit_store import MemoryLimitStore
 from unlost.clock import SystemClock
 from unlost import load_registry
 

@@ -19,7 +19,7 @@ from bench.measure import best_of
 from bench.peers.row import Row
 from bench.stats import stats
 from unlost import uri as addresses
-from unlost.holdings import Map
+from unlost.mementomap import Map
 
 WEIGHTS = ("--host-weight", "1", "--path-weight", "1")
 _FENCE = ["!first 1"], [f"~last{number},{'x' * 40}) 1" for number in range(4)]

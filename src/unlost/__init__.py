@@ -8,16 +8,14 @@ TYPE_CHECKING = False  # as checkers know it; `typing` itself would take longer 
 if TYPE_CHECKING:
     from unlost import errors, testing, uri
     from unlost._core import VERSION as __version__  # noqa: N811  what packages call it
-    from unlost.api.aggregator import Aggregator, AsyncAggregator
-    from unlost.api.comparing import compare
+    from unlost.api.aggregator import Aggregator, AsyncAggregator, Memento, TimeMap
+    from unlost.api.comparison import compare
     from unlost.api.maps import build_map, compact_map
-    from unlost.api.recovered import MissingResource, Recovery, Resource, RunResult
-    from unlost.api.recovering import recover, recover_async
-    from unlost.api.timemap import Memento, TimeMap
-    from unlost.archives.archive import Archive
-    from unlost.archives.registry.registry import Registry, load_registry
+    from unlost.api.recovery import MissingResource, Recovery, Resource, RunResult, recover, recover_async
     from unlost.errors import UnlostError
-    from unlost.holdings.map import Map
+    from unlost.mementomap.map import Map
+    from unlost.registry.loader import Registry, load_registry
+    from unlost.registry.models import Archive
 
 __all__ = [
     "Aggregator",

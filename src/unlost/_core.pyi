@@ -5,8 +5,8 @@ from os import PathLike
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar, final, overload
 
 from unlost.errors import UriError
-from unlost.formats.frequency import Frequency
-from unlost.formats.mementos import MementoTuple
+from unlost.index.ukvs import Frequency
+from unlost.memento.timemap import MementoTuple
 
 _Item_co = TypeVar("_Item_co", covariant=True)
 _Use = TypeVar("_Use")

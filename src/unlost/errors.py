@@ -144,7 +144,7 @@ class NotKeptError(UnlostError):
 class SiteError(UnlostError):
     """A living site gave no answer. Go on with other pages; the message says what came instead.
 
-    kind: one word for counting, of `unlost.archives.failures.KINDS`, `robots` or `told-to-wait`.
+    kind: one word for counting, of `unlost.http.models.KINDS`, `robots` or `told-to-wait`.
     """
 
     exit_code = 4
@@ -289,7 +289,7 @@ class NotNowError(ArchiveError):
 class FailedError(ArchiveError):
     """An archive was asked and did not answer as it should. The message says what came instead.
 
-    kind: one word for counting, of `unlost.archives.failures.KINDS`.
+    kind: one word for counting, of `unlost.http.models.KINDS`.
     """
 
     def __init__(self, message: str, archive: str, kind: str) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from study.lost.outcome import Outcome, Tally
-from unlost.measure.signed_ranks import SignedRankResult, wilcoxon_signed_rank
+from unlost.statistics import SignedRankResult, wilcoxon_signed_rank
 
 
 def pooled(outcomes: Iterable[Outcome], tallies: Callable[[Outcome], Mapping[str, Tally]], label: str) -> Tally:
@@ -21,7 +21,7 @@ def share(tally: Tally) -> float:
 def contributions(outcomes: Iterable[Outcome]) -> dict[str, float]:
     """Return the share of recovered files that each archive gave, on average over recoveries that brought any.
 
-    >>> from unlost.measure.difference import Counts
+    >>> from unlost.comparison.difference import Counts
     >>> one = Outcome("a", 0, "naive", ("x", "y"), Counts(4), given={"x": 3, "y": 1})
     >>> contributions([one])
     {'x': 0.75, 'y': 0.25}

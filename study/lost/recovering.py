@@ -9,21 +9,19 @@ from study.lost.habits import Habit, Held
 from study.lost.outcome import Outcome, Tally
 from study.lost.repository import MadeRepository
 from study.lost.site import File, MadeSite, moment
-from unlost.archives.archive import RequestKind
 from unlost.clock import SystemClock
+from unlost.comparison.breakdown import BreakdownRow, breakdowns
+from unlost.comparison.compare import TextComparer, compare_sites
+from unlost.comparison.site import Site
+from unlost.comparison.site_readers import open_site
 from unlost.dates import to_iso
-from unlost.formats.warc_writing.http_head import format_http_head
-from unlost.formats.warc_writing.records import RECORD_END, HTTP_RESPONSE_TYPE, format_record_header, make_record_id
-from unlost.measure.breakdown import BreakdownRow, breakdowns
-from unlost.measure.comparison import compare_sites
-from unlost.measure.resource import Site
-from unlost.measure.sites.opening import open_site
-from unlost.measure.texts import TextComparer
-from unlost.recover.plan import RecoverOptions, RecoverPolicy
-from unlost.recover.recovery import RecoverySession
-from unlost.recover.state.reading import StateReader
-from unlost.recover.state.state import RecoveryState
-from unlost.recover.warcs import WarcStore
+from unlost.recover.options import RecoverOptions, RecoverPolicy
+from unlost.recover.session import RecoverySession
+from unlost.recover.state.reader import StateReader
+from unlost.recover.state.store import RecoveryState
+from unlost.recover.warc_store import WarcStore
+from unlost.registry.models import RequestKind
+from unlost.warc.records import HTTP_RESPONSE_TYPE, RECORD_END, format_http_head, format_record_header, make_record_id
 
 Shelf = tuple[Habit, Sequence[Held]]
 """A repository, and what it has in some week."""

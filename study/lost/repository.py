@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 
 from study.lost.habits import Habit, Held
 from unlost import uri as addresses
-from unlost.archives.archive import Archive, ArchiveKind, RequestKind
-from unlost.archives.closeness import pad_range
-from unlost.archives.prefix import PrefixQuery
-from unlost.archives.repository import FetchedCapture
+from unlost.archives.base import FetchedCapture
+from unlost.archives.datetime_negotiation import pad_range
+from unlost.archives.prefix_query import PrefixQuery
+from unlost.capture import Capture
 from unlost.errors import ListCutError
-from unlost.formats.capture import Capture
-from unlost.formats.warc_writing.digests import format_sha1
+from unlost.registry.models import Archive, ArchiveKind, RequestKind
+from unlost.warc.records import format_sha1
 
 
 class MadeRepository:

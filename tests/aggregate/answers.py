@@ -2,8 +2,7 @@
 
 from tests.aggregate.stubs import copies
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
+from unlost.aggregate.models import AggregateResult, ArchiveReport
 
 
 def an_answer(

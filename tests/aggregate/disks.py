@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.wish import RoutingOptions
+from unlost.aggregate.models import AggregateResult, RoutingOptions
 
 
 def a_disk(

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.places import ServiceUrls
-from unlost.aggregate.report import ArchiveReport
-from unlost.formats.mementos import MementoTuple, Mementos
+from unlost.aggregate.models import AggregateResult, ArchiveReport
+from unlost.aggregate.urls import ServiceUrls
+from unlost.memento.timemap import Mementos, MementoTuple
 
 PLACES = ServiceUrls("http://localhost:1208")
 

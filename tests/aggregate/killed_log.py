@@ -3,9 +3,9 @@
 import asyncio
 import sys
 
-from unlost.aggregate.upstream_log import UpstreamLog
+from unlost.aggregate.listeners import UpstreamLog
 from unlost.clock import SystemClock
-from unlost.formats.upstream import UpstreamLogEntry
+from unlost.logs.upstream import UpstreamLogEntry
 
 
 async def main(path: str) -> None:

@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind
-from unlost.formats.problems import Problems
-from unlost.holdings import (
+from unlost.mementomap import (
+    ArchiveHoldings,
     Compaction,
     Filter,
     FilterOptions,
-    ArchiveHoldings,
     Map,
     build_filter,
     build_map,
     compact_map,
 )
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.problems import Problems
+from unlost.registry.models import Archive, ArchiveKind, SourcedNumber
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 MADE = "20240301000000"
 DAY = datetime(2024, 3, 1, tzinfo=UTC)

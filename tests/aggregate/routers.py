@@ -4,11 +4,10 @@ from random import Random
 from typing import Any
 
 from tests.aggregate.maps import Knowing
-from unlost.aggregate.experience import LearnedStats
-from unlost.aggregate.route import ArchiveRoute
-from unlost.aggregate.routing import ArchiveRouter
-from unlost.archives.archive import Archive
-from unlost.archives.registry.registry import Registry
+from unlost.aggregate.hit_rates import LearnedStats
+from unlost.aggregate.router import ArchiveRoute, ArchiveRouter
+from unlost.registry.loader import Registry
+from unlost.registry.models import Archive
 
 PAGE = "http://example.com/a"
 

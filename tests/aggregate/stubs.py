@@ -8,13 +8,12 @@ from tests.archives.stubs import reply
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.aggregate.aggregator import MementoAggregator
-from unlost.aggregate.asking import UpstreamResult
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.route import RouteTarget, ArchiveRoute
-from unlost.aggregate.wish import RoutingOptions
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.question import HttpRequest, HttpResponse
-from unlost.formats.mementos import MementoTuple, Mementos
+from unlost.aggregate.models import AggregateResult, RoutingOptions
+from unlost.aggregate.router import ArchiveRoute, RouteTarget
+from unlost.aggregate.upstream import UpstreamResult
+from unlost.http.models import HttpRequest, HttpResponse
+from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.registry.models import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 

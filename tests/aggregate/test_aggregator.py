@@ -8,12 +8,12 @@ import pytest
 from tests.aggregate.rounds import A, B, C, run, union
 from tests.aggregate.stubs import PAGE, Archives, Fixed, Heard, aggregator, an_archive, copies, hang, outcomes, until
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import MementoAggregator, ConcurrencyLimits
-from unlost.aggregate.asking import UpstreamResult
-from unlost.aggregate.breaker import BreakerRegistry, BreakerConfig
-from unlost.aggregate.wish import RoutingOptions
-from unlost.archives.asking.question import HttpRequest
+from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
+from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate.upstream import UpstreamResult
 from unlost.errors import BusyError, FailedError, UriError
+from unlost.http.circuit_breaker import BreakerConfig, BreakerRegistry
+from unlost.http.models import HttpRequest
 
 
 def test_what_all_have_is_one_list() -> None:

@@ -17,17 +17,17 @@ from tests.archives.stubs import reply
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import asking
+from unlost.aggregate import upstream
 from unlost.aggregate.aggregator import MementoAggregator
-from unlost.aggregate.asking import UpstreamResult, UpstreamClient, classify_error
-from unlost.aggregate.route import RouteTarget, ArchiveRoute
-from unlost.aggregate.wish import RoutingOptions
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.addresses import AddressInfo
-from unlost.archives.asking.pool import ConnectTimeoutError
-from unlost.archives.asking.question import HttpClient, HttpRequest, HttpResponse
+from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate.router import ArchiveRoute, RouteTarget
+from unlost.aggregate.upstream import UpstreamClient, UpstreamResult, classify_error
+from unlost.capture import Capture
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
-from unlost.formats.capture import Capture
+from unlost.http.models import HttpClient, HttpRequest, HttpResponse
+from unlost.http.pool import ConnectTimeoutError
+from unlost.http.resolver import AddressInfo
+from unlost.registry.models import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 DATES = ["20140210000001", "20160210000001"]
@@ -149,7 +149,7 @@ def test_copies_without_any_address_are_no_miss(monkeypatch: pytest.MonkeyPatch)
         async def captures(self, uri: str) -> AsyncIterator[Capture]:
             yield Capture(uri, "com,example)/page", DATES[0])
 
-    monkeypatch.setattr(asking, "create_client", lambda *_: Nameless())
+    monkeypatch.setattr(upstream, "create_client", lambda *_: Nameless())
 
     async def work() -> None:
         found = await asked(Archive("n", "N", ArchiveKind.PYWB, cdx="http://n.example/cdx"), Archives())
@@ -174,8 +174,8 @@ def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
         whole = await asked(an_archive("a"), Archives(a=paged))
         assert whole.mementos == copies("a", years)
-        monkeypatch.setattr("unlost.aggregate.asking.MAX_UPSTREAM_BYTES", 200)
-        monkeypatch.setattr("unlost.aggregate.asking._BATCH_MEMENTOS", 1)
+        monkeypatch.setattr("unlost.aggregate.upstream.MAX_UPSTREAM_BYTES", 200)
+        monkeypatch.setattr("unlost.aggregate.upstream._BATCH_MEMENTOS", 1)
         part = await asked(an_archive("a"), Archives(a=paged))
         assert 0 < len(part.mementos) < 10
         assert (part.report.outcome, part.final_outcome) == ("incomplete", "hit")
@@ -264,7 +264,7 @@ def test_what_was_received_of_a_broken_timemap_is_listed(end: str, ended: str, m
     moments = [f"{year}0210000001" for year in range(1996, 2016)]
     body = timemap("a", moments)
     cut = body.index(b"/20150210000001/") + 12
-    monkeypatch.setattr("unlost.archives.clients.timemaps.MAX_PAGE_BYTES", cut if end == "large" else 1 << 20)
+    monkeypatch.setattr("unlost.archives.timemap.MAX_PAGE_BYTES", cut if end == "large" else 1 << 20)
 
     async def broken(talk: Talk) -> None:
         sent, coding = body[:cut], ""

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.breaker import (
+from unlost.http.circuit_breaker import (
     FAILURE_OUTCOMES,
     PAGE_FAILURE_OUTCOMES,
-    CircuitBreaker,
+    BreakerConfig,
     BreakerRegistry,
     BreakerState,
-    BreakerConfig,
+    CircuitBreaker,
 )
 
 

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.cache import CacheLifetimes, MemoryCache
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
-from unlost.aggregate.wish import RoutingOptions
+from unlost.aggregate.models import AggregateResult, ArchiveReport, RoutingOptions
 
 PAGE = "http://example.com/"
 

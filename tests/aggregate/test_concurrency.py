@@ -10,15 +10,15 @@ from tests.aggregate.rounds import run
 from tests.aggregate.stubs import Fixed, outcomes, timemap, until
 from tests.archives.collected import a_courier
 from tests.neighbours.faults import Faults, Talk, faulty
-from unlost.aggregate.aggregator import MementoAggregator, ConcurrencyLimits
-from unlost.aggregate.breaker import BreakerState
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.exchange import Timeouts
-from unlost.archives.manners.concurrency import ConcurrencyOptions
-from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.registry.registry import load_registry
+from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
 from unlost.clock import SystemClock
-from unlost.service.assembly import ServiceOptions, build_service
+from unlost.http.circuit_breaker import BreakerState
+from unlost.http.concurrency import ConcurrencyOptions
+from unlost.http.exchange import Timeouts
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.registry.loader import load_registry
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.web.factory import ServiceOptions, build_service
 
 PAGES = [f"http://site{number}.example/" for number in range(40)]
 

@@ -17,16 +17,13 @@ from tests.aggregate.answers import an_answer
 from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive, until
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import packing
+from unlost.aggregate import disk_cache
 from unlost.aggregate.aggregator import DISK_RECHECK_SECONDS, ConcurrencyLimits
-from unlost.aggregate.disk_cache import DiskCache, cache_scope
-from unlost.aggregate.disk_table import CacheDatabase, CacheRow
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
-from unlost.aggregate.wish import CacheControl, RoutingOptions
-from unlost.archives.asking.question import HttpRequest
+from unlost.aggregate.disk_cache import CacheDatabase, CacheRow, DiskCache, cache_scope
+from unlost.aggregate.models import AggregateResult, ArchiveReport, CacheControl, RoutingOptions
 from unlost.errors import BusyError, FailedError, InputError
-from unlost.formats.mementos import MementoTuple, Mementos
+from unlost.http.models import HttpRequest
+from unlost.memento.timemap import Mementos, MementoTuple
 
 ROOT = Path(__file__).parents[2]
 
@@ -74,8 +71,8 @@ def test_packing_keeps_everything(uri: str, rows: list[tuple[str, int]], message
     found = AggregateResult(
         uri, mementos, (ArchiveReport("a", "routed", "incomplete", 3, 0.0, message),), tuple(ids), 1.0, 2.0
     )
-    data = packing.serialize_result("s", RoutingOptions(frozenset(ids)), found)
-    again = packing.deserialize_result("s", uri, RoutingOptions(frozenset(ids)), data, 1.0, 2.0)
+    data = disk_cache.serialize_result("s", RoutingOptions(frozenset(ids)), found)
+    again = disk_cache.deserialize_result("s", uri, RoutingOptions(frozenset(ids)), data, 1.0, 2.0)
     assert again == replace(found, from_cache=True)
     for scope, other, wish in [
         ("t", uri, RoutingOptions(frozenset(ids))),
@@ -83,7 +80,7 @@ def test_packing_keeps_everything(uri: str, rows: list[tuple[str, int]], message
         ("s", uri, RoutingOptions()),
     ]:
         with pytest.raises(InputError):
-            packing.deserialize_result(scope, other, wish, data, 1.0, 2.0)
+            disk_cache.deserialize_result(scope, other, wish, data, 1.0, 2.0)
 
 
 def test_what_is_over_is_not_given(tmp_path: Path) -> None:
@@ -235,7 +232,7 @@ def test_what_another_process_found_anew_is_given_soon(tmp_path: Path) -> None:
             archives.behaviours["a"] = ["20140210000001", "20150210000001"]
             assert len((await one.find(PAGE, cache_control=CacheControl(no_cache=True))).mementos) == 2
             await disks[0].flush()
-            disks[0]._write_database.remove([packing.cache_key("", f"{PAGE}/alone", RoutingOptions())])
+            disks[0]._write_database.remove([disk_cache.cache_key("", f"{PAGE}/alone", RoutingOptions())])
             archives.asked.clear()
             clock.advance(DISK_RECHECK_SECONDS - 2)
             assert len((await other.find(PAGE)).mementos) == 1

@@ -13,20 +13,20 @@ from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator
 from tests.small_disk import small_files
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate import packing
-from unlost.aggregate.wish import RoutingOptions
+from unlost.aggregate import disk_cache
+from unlost.aggregate.models import RoutingOptions
 from unlost.errors import InputError
 
 
 @pytest.mark.parametrize("size", [0, 50])
 def test_damaged_entries_are_never_taken_for_whole_ones(size: int) -> None:
     """Whichever bit is wrong, and wherever it is cut."""
-    data = packing.serialize_result("", RoutingOptions(), an_answer(PAGE, size))
+    data = disk_cache.serialize_result("", RoutingOptions(), an_answer(PAGE, size))
     for place in range(len(data)):
         wrong = data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
         for each in (wrong, data[:place]):
             with pytest.raises(InputError):
-                packing.deserialize_result("", PAGE, RoutingOptions(), each, 1.0, 2.0)
+                disk_cache.deserialize_result("", PAGE, RoutingOptions(), each, 1.0, 2.0)
 
 
 def test_an_entry_that_is_damaged_is_removed_and_told(tmp_path: Path) -> None:

@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.aggregate.maps import archive, rated
-from unlost.aggregate.accuracy import RoutingAccuracy, HitShare
-from unlost.aggregate.experience import LearnedStats, read_recent_responses
-from unlost.aggregate.hit_rates import Evidence, HitRates
+from unlost.aggregate.hit_rates import (
+    Evidence,
+    HitRates,
+    HitShare,
+    LearnedStats,
+    RoutingAccuracy,
+    read_recent_responses,
+)
 from unlost.errors import InputError
-from unlost.formats.problems import Problems
-from unlost.formats.upstream import UpstreamLogEntry, format_log_entry
+from unlost.logs.upstream import UpstreamLogEntry, format_log_entry
+from unlost.problems import Problems
 
 ARCHIVES = [rated("a", 0.2), archive("b")]
 

@@ -20,11 +20,11 @@ from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.aggregator import MAX_LIMIT_WAIT, MementoAggregator, ConcurrencyLimits
-from unlost.aggregate.breaker import FAILURE_OUTCOMES
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.exchange import Timeouts
-from unlost.formats.mementos import MementoTuple, Mementos
+from unlost.aggregate.aggregator import MAX_LIMIT_WAIT, ConcurrencyLimits, MementoAggregator
+from unlost.http.circuit_breaker import FAILURE_OUTCOMES
+from unlost.http.exchange import Timeouts
+from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.registry.models import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 NOWHERE = "http://example.com/nowhere"
@@ -72,7 +72,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Arc
 @pytest.fixture(autouse=True)
 def _smaller_timemaps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let endless bodies reach the limit before the deadline."""
-    monkeypatch.setattr("unlost.archives.clients.timemaps.MAX_PAGE_BYTES", 1 << 26)
+    monkeypatch.setattr("unlost.archives.timemap.MAX_PAGE_BYTES", 1 << 26)
 
 
 @dataclass

@@ -88,7 +88,7 @@ def test_what_is_broken_leaves_the_old_one_in_place(broken: bytes | None, said: 
 
 def test_a_map_that_changes_while_it_is_read_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a map looks like a whole one, and denies the other half."""
-    from unlost.aggregate.known_file import HoldingsReader
+    from unlost.aggregate.holdings_store import HoldingsReader
 
     file = tmp_path / "a.ukvs"
     file.write_text(ROWS)
@@ -163,7 +163,7 @@ def test_the_age_of_filters_is_set(tmp_path: Path) -> None:
 
 def test_parts_of_other_rules_wait_for_each_other(tmp_path: Path) -> None:
     """A new map that does not fit the filter is used when a filter comes that fits it; until then the old ones are."""
-    from unlost.holdings import FilterOptions, build_filter
+    from unlost.mementomap import FilterOptions, build_filter
 
     file, pages_, urls = tmp_path / "m.ukvs", tmp_path / "p.filter", tmp_path / "urls"
     file.write_text(ROWS)

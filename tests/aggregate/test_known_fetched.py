@@ -13,9 +13,9 @@ from tests.archives.stubs import Answers, reply
 from tests.neighbours.listening import listening
 from tests.neighbours.nginx import serving
 from tests.virtual_clock import VirtualClock
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.clock import SystemClock
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
 
 
 def fetching(

@@ -10,10 +10,10 @@ import pytest
 from tests.aggregate.maps import Knowing, archive, rated, rows
 from tests.aggregate.routers import PAGE, asked, router
 from unlost.aggregate.hit_rates import Evidence
-from unlost.aggregate.wish import RoutingOptions
+from unlost.aggregate.models import RoutingOptions
 from unlost.errors import UsageError
-from unlost.formats.upstream import UpstreamLogEntry, UpstreamOutcome, RoutingReason
-from unlost.holdings import ArchiveHoldings
+from unlost.logs.upstream import RoutingReason, UpstreamLogEntry, UpstreamOutcome
+from unlost.mementomap import ArchiveHoldings
 
 
 def test_the_likeliest_are_asked(tmp_path: Path) -> None:

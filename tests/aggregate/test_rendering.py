@@ -10,12 +10,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.aggregate.finds import EXAMPLE, PLACES, found_of
-from unlost.aggregate.forms import LINKED_FORMATS, MEDIA_TYPES, TimeMapFormat
-from unlost.aggregate.places import ServiceUrls, DateSpan, ascii_url
-from unlost.aggregate.rendering import TIMEMAP_PAGE_SIZE, split_pages, serialize_timemap
-from unlost.aggregate.summary import summary_json, summary_text
-from unlost.formats.linkformat import LinkFormatTimeMap, read_timemap
-from unlost.formats.problems import Problems
+from unlost.aggregate.serializers import (
+    LINKED_FORMATS,
+    MEDIA_TYPES,
+    TIMEMAP_PAGE_SIZE,
+    TimeMapFormat,
+    serialize_timemap,
+    split_pages,
+    summary_json,
+    summary_text,
+)
+from unlost.aggregate.urls import DateSpan, ServiceUrls, ascii_url
+from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
+from unlost.problems import Problems
 
 FILES = Path(__file__).parent / "files"
 HOSTILE = 'http://a.com/é"}>\r\n<http://evil/>; rel="original", \\\x00\x1b\u2028\udcff'

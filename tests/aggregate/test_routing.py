@@ -12,10 +12,10 @@ from tests.aggregate.maps import DAY, Knowing, archive, made_up_index, pages, ra
 from tests.aggregate.routers import PAGE, asked, router
 from tests.holdings.strategies import url as url_of
 from unlost.aggregate.hit_rates import Evidence
-from unlost.aggregate.route import RouteTarget
-from unlost.aggregate.wish import RoutingOptions
+from unlost.aggregate.models import RoutingOptions
+from unlost.aggregate.router import RouteTarget
 from unlost.errors import UriError, UsageError
-from unlost.holdings import Filter, FilterOptions, ArchiveHoldings, Map, MapOptions, build_filter, build_map
+from unlost.mementomap import ArchiveHoldings, Filter, FilterOptions, Map, MapOptions, build_filter, build_map
 from unlost.uri import key, spellings
 
 

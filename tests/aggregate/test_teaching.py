@@ -8,20 +8,18 @@ from tests.aggregate.maps import Knowing
 from tests.aggregate.stubs import Archives, an_archive, timemap
 from tests.cli.run import unlost
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.accuracy import RoutingAccuracy
 from unlost.aggregate.aggregator import MementoAggregator
-from unlost.aggregate.experience import LearnedStats, read_recent_responses
-from unlost.aggregate.routing import ArchiveRouter
-from unlost.aggregate.teaching import UpstreamLogListener, HitRateListener
-from unlost.aggregate.upstream_log import UpstreamLog
-from unlost.archives.archive import Archive
-from unlost.archives.asking.question import HttpRequest
-from unlost.archives.registry.registry import Registry
+from unlost.aggregate.hit_rates import LearnedStats, RoutingAccuracy, read_recent_responses
+from unlost.aggregate.listeners import HitRateListener, UpstreamLog, UpstreamLogListener
+from unlost.aggregate.router import ArchiveRouter
 from unlost.errors import ExcludedError, FailedError, NotNowError
-from unlost.formats.problems import Problems
+from unlost.http.models import HttpRequest
+from unlost.problems import Problems
+from unlost.registry.loader import Registry
+from unlost.registry.models import Archive
 
 if TYPE_CHECKING:
-    from unlost.aggregate.listener import UpstreamListener
+    from unlost.aggregate.listeners import UpstreamListener
 
 ARCHIVE = an_archive("a")
 MORE = b'<http://b.example/2>; rel="timemap"; from="Mon, 10 Feb 2014 00:00:01 GMT"'  # where it may not be asked for

@@ -12,14 +12,13 @@ from tests.archives.collected import a_courier
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.aggregate.aggregator import MementoAggregator, ConcurrencyLimits
-from unlost.aggregate.describing import memento_link_header
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.places import ServiceUrls
-from unlost.aggregate.wish import LAST_MEMENTO, CacheControl, RoutingOptions
+from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
+from unlost.aggregate.models import LAST_MEMENTO, AggregateResult, CacheControl, RoutingOptions
+from unlost.aggregate.serializers import memento_link_header
+from unlost.aggregate.urls import ServiceUrls
 from unlost.errors import NotKeptError
-from unlost.formats.linkformat import LinkFormatTimeMap, read_timemap
-from unlost.formats.problems import Problems
+from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
+from unlost.problems import Problems
 
 PAGE = "http://example.com/page"
 FIRST, OLD, NEW = "20100210000001", "20140210000001", "20160210000001"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.upstream_log import UpstreamLog
-from unlost.formats.problems import Problems
-from unlost.formats.upstream import UpstreamLogEntry, format_log_entry, read_upstream_log
+from unlost.aggregate.listeners import UpstreamLog
+from unlost.logs.upstream import UpstreamLogEntry, format_log_entry, read_upstream_log
+from unlost.problems import Problems
 
 
 def answers(count: int, first: int = 0) -> list[UpstreamLogEntry]:

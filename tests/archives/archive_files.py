@@ -10,10 +10,10 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.archives import collected
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.local.files import ArchiveFiles
-from unlost.archives.repository import FetchedCapture
-from unlost.formats.capture import Capture
+from unlost.archives.base import FetchedCapture
+from unlost.archives.warc_files import ArchiveFiles
+from unlost.capture import Capture
+from unlost.registry.models import Archive, ArchiveKind
 
 T = TypeVar("T")
 

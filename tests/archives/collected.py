@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.capture import Capture
 from unlost.clock import Clock
 from unlost.errors import ArchiveError
-from unlost.formats.capture import Capture
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
 
 Listed = TypeVar("Listed")
 

@@ -2,9 +2,9 @@
 
 import io
 
-from unlost.archives.archive import Archive
-from unlost.archives.asking.question import HttpRequest, HttpResponse
 from unlost.errors import FailedError
+from unlost.http.models import HttpRequest, HttpResponse
+from unlost.registry.models import Archive
 
 
 def reply(url: str, body: bytes = b"", status: int = 200, **headers: str) -> HttpResponse:

@@ -12,11 +12,11 @@ from tests.archives.archive_files import files, page, write
 from tests.archives.collected import a_courier
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from unlost import dates
-from unlost.archives import closeness
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.opening import create_client
-from unlost.archives.repository import ArchiveClient
+from unlost.archives import datetime_negotiation
+from unlost.archives.base import ArchiveClient
+from unlost.archives.factory import create_client
 from unlost.errors import DateError
+from unlost.registry.models import Archive, ArchiveKind
 
 HELD = {
     "http://example.com/": ["20130101000000", "20140615120000", "20141224180000", "20160301000000"],
@@ -28,7 +28,7 @@ ASKED = [None, "2", "19", "2014", "201412", "2015", "20141224", "2014122418", "2
 
 def distance(moment: str, date: str | None) -> float:
     """Say how far a moment is from a date, slowly; without one, from the end of time."""
-    first, last = (dates.to_datetime(each) for each in closeness.date_span(date))
+    first, last = (dates.to_datetime(each) for each in datetime_negotiation.date_span(date))
     when = dates.to_datetime(moment)
     return max((first - when).total_seconds(), (when - last).total_seconds(), 0.0)
 
@@ -83,12 +83,12 @@ def test_what_is_closest_to_the_middle_of_a_span_is_closest_to_the_span(
     """To half a second, which 14 digits cannot say."""
     date = date[:digits]
     try:
-        middle = dates.to_datetime(closeness.target_datetime(date))
+        middle = dates.to_datetime(datetime_negotiation.target_datetime(date))
     except DateError:
         return
     chosen = min(held, key=lambda each: abs(dates.to_datetime(each) - middle))
     assert distance(chosen, date) <= min(distance(each, date) for each in held) + 1
-    first, last = closeness.date_span(date)
-    assert distance(min(held, key=lambda each: closeness.distance_rank(each, first, last)), date) == min(
+    first, last = datetime_negotiation.date_span(date)
+    assert distance(min(held, key=lambda each: datetime_negotiation.distance_rank(each, first, last)), date) == min(
         distance(each, date) for each in held
     )

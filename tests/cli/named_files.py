@@ -21,7 +21,7 @@ import click
 from scripts.cli_reference import commands
 
 from unlost.cli.main import app, run
-from unlost.cli.readable import ReadablePath
+from unlost.cli.types import ReadablePath
 
 WORDS = {
     "archives list": "",

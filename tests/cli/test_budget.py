@@ -9,9 +9,9 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.cli.test_progress import Terminal
-from unlost.holdings.budget import compressed_size
-from unlost.holdings.build import MapOptions, build_map
-from unlost.holdings.filter import Filter
+from unlost.mementomap.budget import compressed_size
+from unlost.mementomap.builder import MapOptions, build_map
+from unlost.mementomap.filter import Filter
 
 
 @pytest.fixture

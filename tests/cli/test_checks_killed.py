@@ -23,7 +23,7 @@ from tests.neighbours.listening import listening
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from tests.recover.aside import aside
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, ArchiveKind
+from unlost.registry.models import Archive, ArchiveKind
 
 ROUNDS, POINTS = 10, 5
 """Fifty points for each command."""
@@ -105,7 +105,7 @@ def running(killing: Killing) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
     """Be ready to start commands."""
-    with commands("unlost.cli.checkrun", "unlost.cli.watchrun", "unlost.archives.clients.memento") as ready:
+    with commands("unlost.cli.check_run", "unlost.cli.watch_run", "unlost.archives.memento") as ready:
         yield ready
 
 

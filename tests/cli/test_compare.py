@@ -17,11 +17,11 @@ from tests.formats.warcs import record
 from tests.measure.made_sites import MadeSite, resource
 from tests.recover.export.made import Copy, recovered
 from tests.waiting import wait_until
-from unlost.cli import comparerun
+from unlost.cli import compare_run
 from unlost.cli.main import run
 from unlost.errors import InputError
-from unlost.formats.problems import Problem
-from unlost.recover.export.manifest import MANIFEST_NAME
+from unlost.export.manifest import MANIFEST_NAME
+from unlost.problems import Problem
 
 BASE = "http://a.example/"
 WORDS = " ".join(f"word{number}" for number in range(100))
@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
 
 def fake(monkeypatch: pytest.MonkeyPatch, original: MadeSite, recovered: MadeSite) -> None:
     """Have these sites read, whatever is there."""
-    monkeypatch.setattr(comparerun, "open_site", lambda path, **_: original if path.name == "original" else recovered)
+    monkeypatch.setattr(compare_run, "open_site", lambda path, **_: original if path.name == "original" else recovered)
 
 
 def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -304,7 +304,7 @@ def test_whoever_is_not_needed_stops(
             on_read(1)
         raise AssertionError("it was read to its end")
 
-    monkeypatch.setattr(comparerun, "open_site", opened)
+    monkeypatch.setattr(compare_run, "open_site", opened)
     assert run(["compare", "original", "recovered"]) == 3
     assert capsysbinary.readouterr().err == b"unlost: original: no site at all\n"
     assert time.monotonic() - began[0] < 10

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
 from unlost.errors import InputError
-from unlost.holdings import build_filter, build_map
+from unlost.mementomap import build_filter, build_map
 
 LINES = b"".join(
     b'com,a)/%06d 20140102030405 {"url": "http://a.com/%06d", "mime": "text/html"}\n' % (n, n) for n in range(9000)

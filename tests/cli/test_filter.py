@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA
-from unlost.holdings import Filter, FilterOptions, build_filter
+from unlost.mementomap import Filter, FilterOptions, build_filter
 
 FILES = Path(__file__).parents[1] / "holdings" / "files"
 PAGES = FILES / "pages.cdxj"

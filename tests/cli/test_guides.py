@@ -15,7 +15,7 @@ from tests.measure.factors.planted import plant
 from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock
 from unlost.cli.watch import command
-from unlost.cli.watchrun import WatchRun
+from unlost.cli.watch_run import WatchRun
 
 __all__ = ["home"]
 DOCS = Path(__file__).parents[2] / "docs"

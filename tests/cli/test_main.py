@@ -15,7 +15,7 @@ from scripts.cli_reference import commands
 
 from tests.cli.run import UNLOST, unlost
 from unlost.cli.commands import COMMANDS
-from unlost.cli.logs import _StderrHandler
+from unlost.cli.job_options import _StderrHandler
 from unlost.cli.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert "Commands:" in done.stdout
     assert set(done.stderr.split()) == {
         "unlost", "unlost.errors", "unlost.cli", "unlost.cli.main", "unlost.cli.commands", "unlost.cli.config",
-        "unlost.cli.messages", "unlost.home",
+        "unlost.cli.messages", "unlost.paths",
     }  # fmt: skip
 
 

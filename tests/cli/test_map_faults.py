@@ -13,9 +13,9 @@ import pytest
 from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
 from unlost.errors import InputError
-from unlost.formats.problems import Problems
-from unlost.holdings.build import build_map
-from unlost.holdings.merging import diff_maps
+from unlost.mementomap.builder import build_map
+from unlost.mementomap.merge import diff_maps
+from unlost.problems import Problems
 
 
 @pytest.mark.parametrize(

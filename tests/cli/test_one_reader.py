@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from unlost.formats.index import read_index_rows
-from unlost.formats.problems import Problems
-from unlost.holdings.build import MapOptions, build_map
+from unlost.index.reader import read_index_rows
+from unlost.mementomap.builder import MapOptions, build_map
+from unlost.problems import Problems
 
 HEADER = " CDX N b a m s k r M S V g"
 CDXJ = [f'com,a)/{n:02} 20140102030405 {{"url": "http://a.com/{n:02}", "mime": "text/html"}}' for n in range(20)]

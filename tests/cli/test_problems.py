@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unlost.cli.problem_words import PROBLEM_DESCRIPTIONS
-from unlost.cli.problems import format_problem
-from unlost.formats.problems import Problem
+from unlost.cli.problems import PROBLEM_DESCRIPTIONS, format_problem
+from unlost.problems import Problem
 
 ROOT = Path(__file__).parents[2]
 COUNTED = {"Problem", "RowError", "UriError", "_lost", "_problem", "_report"}

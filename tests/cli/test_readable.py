@@ -9,12 +9,12 @@ from scripts.cli_reference import commands
 
 from tests.cli.run import unlost
 from unlost.cli.main import app, run
-from unlost.cli.readable import (
+from unlost.cli.types import (
+    FILE_OR_FOLDER,
+    FILE_OR_STDIN,
     LOCAL_OR_REMOTE,
     READABLE_FILE,
     READABLE_FOLDER,
-    FILE_OR_STDIN,
-    FILE_OR_FOLDER,
     RECOVERY_FOLDER,
     AnyPath,
     ReadablePath,

@@ -177,13 +177,13 @@ def test_what_cannot_be_read_in_an_archive_is_told(tmp_path: Path) -> None:
 
 
 def test_recover_does_not_load_the_availability_check(tmp_path: Path) -> None:
-    """A whole run, also one with a list of further URLs, imports no module of `unlost.measure`."""
+    """A whole run, also one with a list of further URLs, imports no module of `unlost.comparison`."""
     (tmp_path / "urls.txt").write_text(f"{SITE}roses.html\n")
     code = (
         "import sys\n"
         "from unlost.cli.main import run\n"
         "run(sys.argv[1:])\n"
-        "print([name for name in sys.modules if name.startswith('unlost.measure')])"
+        "print([name for name in sys.modules if name.startswith('unlost.comparison')])"
     )
     words = ("recover", SITE, "--archives", str(ARCHIVES), "--urls", "urls.txt")
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, timeout=60)

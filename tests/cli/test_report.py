@@ -11,10 +11,10 @@ import pytest
 from tests.cli.run import unlost
 from tests.recover.report.states import NOW, SITE, Made, make
 from tests.shown.looking import EVIL, HIDDEN
-from unlost.pages.link import LinkKind
-from unlost.recover.state.file import SCHEMA_VERSION
-from unlost.recover.state.state import RecoveryState
-from unlost.state_file import STATE_FILE_NAME
+from unlost.html.links import LinkKind
+from unlost.recover.state.schema import SCHEMA_VERSION
+from unlost.recover.state.store import RecoveryState
+from unlost.sqlite import STATE_FILE_NAME
 
 ROOT = Path(__file__).parents[2]
 MADE = [

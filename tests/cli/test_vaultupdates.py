@@ -13,7 +13,7 @@ from tests.neighbours import file_servers
 from tests.neighbours.pywb import serving_warcs
 from tests.vault.keepers import entry
 from tests.vault.made import listing, server_files, static_site
-from unlost.vault.site_pages import iter_html_files
+from unlost.vault.pages import iter_html_files
 
 # warcio leaves temporary files to be collected.
 pytestmark = [

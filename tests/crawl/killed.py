@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.archives.sampling.killed import ROOT, Commands
-from unlost.crawl.crawling import crawl
-from unlost.crawl.plan import CrawlConfig
+from unlost.crawl.engine import crawl
+from unlost.crawl.models import CrawlConfig
 
 
 class Crawls(Commands):

@@ -9,13 +9,12 @@ from typing import Any
 
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.archives.asking.addresses import AddressInfo, HostPort, literal_address_info
-from unlost.archives.asking.exchange import Timeouts
-from unlost.crawl.crawling import crawl
-from unlost.crawl.plan import CrawlConfig
-from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import LiveResource
-from unlost.crawl.result import CrawlResult
+from unlost.crawl.engine import crawl
+from unlost.crawl.models import CrawlConfig, CrawlResult, LiveResource
+from unlost.crawl.state import read_resources
+from unlost.http.exchange import Timeouts
+from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.url import HostPort
 
 HASTY = Timeouts(connect=2.0, first_byte=0.5, idle=0.5, total=1.5)
 """Real seconds, for servers that hang."""

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import SMALL, AllHere, Page, by_path, html, living, moved, text, visited
-from unlost.crawl.plan import ScopeType
-from unlost.crawl.reading import read_links, read_resources
-from unlost.crawl.resource import LiveResource, CrawlOutcome
-from unlost.pages.link import LinkKind
+from unlost.crawl.models import CrawlOutcome, LiveResource, ScopeType
+from unlost.crawl.state import read_links, read_resources
+from unlost.html.links import LinkKind
 
 
 def test_a_small_site_is_known_whole(tmp_path: Path) -> None:

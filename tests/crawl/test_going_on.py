@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import SMALL, living, visited
-from unlost.crawl.reading import read_resources
+from unlost.crawl.state import read_resources
 from unlost.errors import InputError, UriError, UsageError
 
 
@@ -62,7 +62,7 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
 
 def test_the_state_of_something_else_is_refused(tmp_path: Path) -> None:
     """A recovery's file of the same name, or a folder without any, is no crawl."""
-    from unlost.recover.state.state import RecoveryState
+    from unlost.recover.state.store import RecoveryState
 
     with RecoveryState(tmp_path) as state:
         state.set_fact("a", "b")

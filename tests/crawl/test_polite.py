@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, html, living, text
-from unlost.crawl.plan import CrawlConfig
-from unlost.crawl.polite import PoliteFetcher
-from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import CrawlOutcome
+from unlost.crawl.fetcher import Fetcher, FetchRequest
+from unlost.crawl.models import CrawlConfig, CrawlOutcome
+from unlost.crawl.politeness import PoliteFetcher
 from unlost.crawl.robots import MAX_DELAY_SECONDS, MemoryRobotsStore
-from unlost.crawl.visitor import FetchRequest, Fetcher
+from unlost.crawl.state import read_resources
 from unlost.errors import RobotsError
 
 MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html() for number in range(8)}}
@@ -127,7 +126,7 @@ def test_hosts_are_visited_at_once_each_by_one_request(tmp_path: Path) -> None:
 
         from tests.crawl.site import AllHere
         from tests.virtual_clock import VirtualClock
-        from unlost.crawl.crawling import crawl
+        from unlost.crawl.engine import crawl
 
         async with faulty(answering) as server, asyncio.timeout(20):
             uris = (f"http://one.example:{server.port}/1", f"http://two.example:{server.port}/2")

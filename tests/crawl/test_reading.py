@@ -10,8 +10,8 @@ import pytest
 
 from tests.crawl.site import Page, html, living, visited
 from tests.recover.aside import aside
-from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import CrawlOutcome
+from unlost.crawl.models import CrawlOutcome
+from unlost.crawl.state import read_resources
 from unlost.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -55,8 +55,8 @@ def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
 
     async def run() -> None:
         from tests.neighbours.faults import Talk, faulty
-        from unlost.crawl.crawling import crawl
-        from unlost.crawl.plan import CrawlConfig
+        from unlost.crawl.engine import crawl
+        from unlost.crawl.models import CrawlConfig
 
         async def answering(talk: Talk) -> None:
             head = "".join(f"{name}: {value}\r\n" for name, value in strange.headers.items())

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, by_path, html, moved, visited
-from unlost.crawl.following import MAX_REDIRECT_CHAIN
-from unlost.crawl.resource import CrawlOutcome
+from unlost.crawl.frontier import MAX_REDIRECT_CHAIN
+from unlost.crawl.models import CrawlOutcome
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from tests.crawl.site import Living, Page, html, living, moved, text
-from unlost.archives.asking.agent import PRODUCT_TOKEN
+from unlost.crawl.fetcher import Fetcher
 from unlost.crawl.robots import (
-    TTL_SECONDS,
-    MAX_ROBOTS_BYTES,
     MAX_DELAY_SECONDS,
     MAX_REDIRECTS,
+    MAX_ROBOTS_BYTES,
     RETRY_SECONDS,
-    RobotsResponse,
+    TTL_SECONDS,
     MemoryRobotsStore,
     RobotsClient,
+    RobotsResponse,
     RobotsRules,
     merge_foreign_agents,
 )
-from unlost.crawl.visitor import Fetcher
+from unlost.http.user_agent import PRODUCT_TOKEN
 
 ORIGIN = "http://example.com"
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from unlost.crawl.plan import CrawlConfig, ScopeType
+from unlost.crawl.models import CrawlConfig, ScopeType
 from unlost.crawl.scope import CrawlScope
 from unlost.errors import UriError
-from unlost.pages.link import LinkKind
-from unlost.uri.naming import page_name
+from unlost.html.links import LinkKind
+from unlost.uri.names import page_name
 
 START = "http://www.example.com/a/b.html"
 CASES = [

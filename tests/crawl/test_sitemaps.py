@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.site import Page, html, living, moved, sitemap, text, visited
-from unlost.crawl import following
-from unlost.crawl.reading import read_resources
-from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.crawl import frontier
+from unlost.crawl.models import CrawlOutcome, LiveResource
+from unlost.crawl.state import read_resources
 
 
 def test_sitemaps_are_read(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index of sitemaps with 50,000 entries each, up to a million: so many are remembered, the rest is counted."""
-    monkeypatch.setattr(following, "MAX_SITEMAP_URLS", 3_000)
+    monkeypatch.setattr(frontier, "MAX_SITEMAP_URLS", 3_000)
     lists = [f"/s{number}.xml" for number in range(count)]
 
     def page(path: str) -> Page | None:

@@ -3,8 +3,8 @@
 import struct
 import zlib
 
-from unlost.demo.making import build_body, build_pdf, build_png
-from unlost.pages.documents import DocumentKind, DocumentReader
+from unlost.demo.site import build_body, build_pdf, build_png
+from unlost.documents import DocumentKind, DocumentReader
 
 
 def pixels(picture: bytes) -> list[list[bytes]]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from unlost.demo.routing import measure_routing
+from unlost.demo.story import measure_routing
 from unlost.testing import FakeArchive, Fault
 
 A, B, BOTH, NONE = (f"http://lost.example/{name}" for name in ("a", "b", "both", "none"))

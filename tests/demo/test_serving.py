@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from unlost.demo.serving import DemoServer
-from unlost.service.server import listen
+from unlost.demo.server import DemoServer
+from unlost.web.server import listen
 
 
 @pytest.fixture

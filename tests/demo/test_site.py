@@ -3,8 +3,8 @@
 from urllib.parse import urlsplit
 
 from unlost.demo.site import LostSite, lost_site
-from unlost.pages.links import extract_links
-from unlost.pages.verdicts import PageResponse, classify_page
+from unlost.html.links import extract_links
+from unlost.quality import PageResponse, classify_page
 
 SITE = lost_site()
 

@@ -4,12 +4,11 @@ import os
 from pathlib import Path
 
 from tests.demo.conftest import Told
-from unlost.api.recovered import Recovery
-from unlost.demo.objects import story_json
-from unlost.demo.page import render_demo_page
-from unlost.demo.site import SiteResponse, DemoResource
+from unlost.api.recovery import Recovery
+from unlost.demo.page import render_demo_page, story_json
+from unlost.demo.site import DemoResource, SiteResponse
 from unlost.demo.story import DemoStory, run_story
-from unlost.recover.export.manifest import MANIFEST_NAME
+from unlost.export.manifest import MANIFEST_NAME
 
 BAD = ("for sale", "Page not found", "casino")
 

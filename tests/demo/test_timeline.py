@@ -3,7 +3,7 @@
 import re
 from math import isclose
 
-from unlost.demo.timeline import CrawlVisit, render_crawl_timeline, crawl_visits
+from unlost.demo.page import CrawlVisit, crawl_visits, render_crawl_timeline
 
 EARLY, LATE, END = "20080210000000", "20140901000000", "20131231000000"
 

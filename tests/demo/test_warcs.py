@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from unlost.demo.holding import build_maps, write_holdings
+from unlost.demo.archives import build_maps, write_holdings
 from unlost.demo.site import lost_site
-from unlost.formats.index import read_index_captures
-from unlost.formats.problems import Problems
-from unlost.holdings.map import Map
+from unlost.index.reader import read_index_captures
+from unlost.mementomap.map import Map
+from unlost.problems import Problems
 
 SITE = lost_site()
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from scripts import http_reference
 
-from unlost.service.asked import ENDPOINT_PATTERNS
-from unlost.service.others import _PLAIN_PATHS
+from unlost.aggregate.request import ENDPOINT_PATTERNS
+from unlost.web.routes import _PLAIN_PATHS
 
 PAGE = Path(__file__).parents[2] / "docs" / "http.md"
 

@@ -3,9 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from unlost.formats import Problems
-from unlost.formats.chromium_cache import open_chromium_content, read_chromium_responses
-from unlost.formats.kept import CachedResponse
+from unlost.archives.browser_cache import CachedResponse
+from unlost.archives.chromium_cache import open_chromium_content, read_chromium_responses
+from unlost.problems import Problems
 
 
 def read(folder: Path) -> tuple[list[CachedResponse], Problems, Counter[str]]:

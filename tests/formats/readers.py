@@ -11,7 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 
-from unlost.formats import Problems, accesslog, index, linkformat, ukvs, upstream, urllist
+from unlost import text_lines
+from unlost.index import reader, ukvs
+from unlost.logs import access, upstream
+from unlost.memento import timemap
+from unlost.problems import Problems
 
 Reader = Callable[[str | PathLike[str], Problems], int]
 
@@ -37,15 +41,15 @@ class Example:
 
 
 def _captures(path: str | PathLike[str], problems: Problems) -> int:
-    return sum(1 for _ in index.read_index_captures(path, problems))
+    return sum(1 for _ in reader.read_index_captures(path, problems))
 
 
 def _mementos(path: str | PathLike[str], problems: Problems) -> int:
-    return len(linkformat.read_timemap_file(path, problems).mementos)
+    return len(timemap.read_timemap_file(path, problems).mementos)
 
 
 def _hits(path: str | PathLike[str], problems: Problems) -> int:
-    return sum(1 for _ in accesslog.read_access_log(path, problems, host="a.com"))
+    return sum(1 for _ in access.read_access_log(path, problems, host="a.com"))
 
 
 _CDX = b"com,a)/%b 20140210000001 http://a.com/ text/html 200 X - 7 a.warc\n"
@@ -67,7 +71,7 @@ EXAMPLES = {
         {"bad-row": 2},
     ),
     "url list": Example(
-        lambda path, problems: sum(1 for _ in urllist.read_urls(path, problems)),
+        lambda path, problems: sum(1 for _ in text_lines.read_urls(path, problems)),
         b"http://a.com/\n",
         b"http://b.com/\n",
         b"http://a.com/\0\n",

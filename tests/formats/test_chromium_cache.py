@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from tests.formats.browser_caches import HEAD, RESPONSE_DATE, chromium_head, simple_entry, write_simple
 from tests.formats.chromium_caches import body, read
+from unlost.archives.browser_cache import CachedResponse
+from unlost.archives.chromium_cache import chromium_data_folder, open_chromium_content, parse_chromium_key
 from unlost.errors import ArchiveFileError
-from unlost.formats import Problems
-from unlost.formats.chromium_cache import chromium_data_folder, open_chromium_content
-from unlost.formats.chromium_entry import parse_chromium_key
-from unlost.formats.kept import CachedResponse
+from unlost.problems import Problems
 
 ENDLESS = """
     CREATE VIEW resources AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n FROM r)

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.formats.contentcoding import (
+from unlost.http.content_encoding import (
     MAX_CODINGS,
     ContentDecoder,
     UndecodableError,
-    parse_content_encoding,
     decode_chunks,
+    parse_content_encoding,
 )
 
 Pack = Callable[[bytes], bytes]

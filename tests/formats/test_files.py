@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.formats.output import atomic_file
-from unlost.formats.sorting import sort_lines
+from unlost.atomic import atomic_file
+from unlost.index.external_sort import sort_lines
 
 
 def test_a_file_gets_its_name_at_the_end(tmp_path: Path) -> None:

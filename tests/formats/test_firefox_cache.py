@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.browser_caches import firefox_entry, write_firefox
-from unlost.errors import ArchiveFileError
-from unlost.formats import Problems
-from unlost.formats.firefox_cache import (
+from unlost.archives.browser_cache import CachedResponse
+from unlost.archives.firefox_cache import (
     firefox_data_folder,
     open_firefox_content,
     parse_firefox_key,
     read_firefox_responses,
 )
-from unlost.formats.kept import CachedResponse
+from unlost.errors import ArchiveFileError
+from unlost.problems import Problems
 
 KEY = "O^partitionKey=%28https%2Ca.com%29,:https://a.com/page"
 

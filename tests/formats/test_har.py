@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.browser_caches import har_entry, har_text
+from unlost.archives import har
+from unlost.archives.browser_cache import CachedResponse
+from unlost.archives.har import find_entry_spans
 from unlost.errors import ArchiveFileError
-from unlost.formats import Problems, har
-from unlost.formats.harspans import find_entry_spans
-from unlost.formats.kept import CachedResponse
+from unlost.problems import Problems
 
 
 def read(place: Path) -> tuple[list[CachedResponse], Problems, Counter[str]]:

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from tests.formats import strategies
 from tests.real_data import DATA
 from unlost.errors import InputError
-from unlost.formats import Problems, cdx, cdxj
-from unlost.formats.index import read_index_captures, read_index_rows
-from unlost.formats.row import IndexRow
+from unlost.index import cdx
+from unlost.index import cdx as index_cdx
+from unlost.index.cdx import IndexRow
+from unlost.index.reader import read_index_captures, read_index_rows
+from unlost.problems import Problems
 
 SAMPLE = b'com,a)/ 20140210000001 {"url": "http://a.com/", "status": "200", "offset": "7", "filename": "a.warc.gz"}\n'
 
@@ -35,7 +37,7 @@ TMP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_cdxj_reads_back(tmp_path: Path, rows: list[IndexRow]) -> None:
     """What is written as CDXJ is read again, field for field."""
     file = tmp_path / "a.cdxj"
-    file.write_bytes(b"".join(cdxj.write_cdxj(rows)))
+    file.write_bytes(b"".join(index_cdx.write_cdxj(rows)))
     assert read(file) == (rows, {})
 
 
@@ -165,7 +167,7 @@ def test_bytes_that_are_no_text_are_escaped_in_captures(tmp_path: Path) -> None:
     file.write_bytes(b" CDX a b r\nhttp://a.com/\xfc 2014 http://b.com/\xfd\n")
     (row,), _ = read(file)
     assert (row.to_capture().uri, row.to_capture().redirect) == ("http://a.com/%FC", "http://b.com/%FD")
-    assert next(cdxj.write_cdxj([row])).startswith(b"com,a)/%fc 2014 {")
+    assert next(index_cdx.write_cdxj([row])).startswith(b"com,a)/%fc 2014 {")
 
 
 @pytest.mark.parametrize("escape", [b"\\ud800", b"\\uDFFF", b"\\udc00"])
@@ -192,7 +194,7 @@ def test_nobody_can_write_rows_of_their_own(tmp_path: Path) -> None:
     source.write_bytes(b"\tCDX\tN\tb\ta\tm\ncom,a)/x y\t2014\thttp://a.com/x y\t\x0btext\n")
     (row,), _ = read(source)
     evil = IndexRow(row.key, "2014\n1", {**row.fields, "digest": "X\ncom,evil)/ 2014 - - - - - - - - -\r"})
-    for lines in (cdxj.write_cdxj([evil]), cdx.write_cdx([evil]), cdx.write_cdx([evil], cdx.CDX9)):
+    for lines in (index_cdx.write_cdxj([evil]), cdx.write_cdx([evil]), cdx.write_cdx([evil], cdx.CDX9)):
         target.write_bytes(b"".join(lines))
         (found,), problems = read(target)
         assert (found.key, found.timestamp, problems) == ("com,a)/x%20y", "2014%0A1", {})
@@ -203,7 +205,7 @@ def test_rows_without_a_key_are_written_with_one(tmp_path: Path) -> None:
     source, target = tmp_path / "a.cdx", tmp_path / "b"
     source.write_bytes(b" CDX a b m\nhttp://www.A.com/b 2014 text/html\ndns:a.com 2014 text/dns\n")
     rows, _ = read(source)
-    for lines in (cdxj.write_cdxj(rows), cdx.write_cdx(rows)):
+    for lines in (index_cdx.write_cdxj(rows), cdx.write_cdx(rows)):
         target.write_bytes(b"".join(lines))
         assert [row.key for row in read(target)[0]] == ["com,a)/b", "dns:a.com"]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.models import index as model
 from unlost import _core
-from unlost.formats import Problems
-from unlost.formats.lines import read_stream_lines
+from unlost.problems import Problems
+from unlost.text_lines import read_stream_lines
 
 CORPUS = sorted((Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "lines").iterdir())
 

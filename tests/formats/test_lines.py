@@ -3,8 +3,8 @@
 from io import BytesIO
 
 from tests.formats.endless import long_line
-from unlost.formats import Problems
-from unlost.formats.lines import MAX_LINE_BYTES, read_stream_lines
+from unlost.problems import Problems
+from unlost.text_lines import MAX_LINE_BYTES, read_stream_lines
 
 
 def test_a_line_of_100_megabytes_is_one_problem_in_bounded_memory() -> None:

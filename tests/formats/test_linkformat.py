@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from tests.models import linkformat as model
 from unlost import _core
-from unlost.formats import Problems
-from unlost.formats.linkformat import (
+from unlost.memento.timemap import (
     TIMEMAP_PROBLEM_KINDS,
-    TimeMapLink,
-    TimeMapEntry,
     LinkFormatTimeMap,
-    read_timemap,
+    TimeMapEntry,
+    TimeMapLink,
     format_timemap,
+    read_timemap,
 )
+from unlost.problems import Problems
 
 CORPUS = Path(__file__).parents[2] / "rust" / "fuzz" / "corpus" / "linkformat"
 GMT = "Mon, 10 Feb 2014 00:00:01 GMT"

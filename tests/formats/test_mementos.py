@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from tests.models import mementos as model
 from unlost import _core
-from unlost.archives.clients.urims import join_url
+from unlost.archives.memento_urls import join_url
 from unlost.errors import DateError, InputError, UsageError
-from unlost.formats.linkformat import read_timemap
-from unlost.formats.mementos import MementoTuple, Mementos, SeenMementos, read_archive_timemap
-from unlost.formats.problems import Problems
+from unlost.memento.timemap import Mementos, MementoTuple, SeenMementos, read_archive_timemap, read_timemap
+from unlost.problems import Problems
 
 DATES = st.one_of(
     st.sampled_from(["20140210000001", "20140210000002", "20140210000003", "00010101000000", "99991231235959"]),

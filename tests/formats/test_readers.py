@@ -10,7 +10,7 @@ import pytest
 
 from tests.formats.readers import EXAMPLES, Example
 from unlost.errors import InputError
-from unlost.formats import Problems
+from unlost.problems import Problems
 
 ROOT = Path(__file__).parents[2]
 MOST_KIB = 64 << 10

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.formats.endless import long_line
 from tests.formats.test_frequency import FREQUENCIES
 from unlost.errors import InputError
-from unlost.formats import Problems
-from unlost.formats.frequency import Frequency
-from unlost.formats.ukvs import UKVS_PROBLEM_KINDS, UkvsHeader, UkvsRow, UkvsReader, write_ukvs
+from unlost.index.ukvs import UKVS_PROBLEM_KINDS, Frequency, UkvsHeader, UkvsReader, UkvsRow, write_ukvs
+from unlost.problems import Problems
 
 SAMPLE = Path(__file__).with_name("files") / "sample.ukvs"
 

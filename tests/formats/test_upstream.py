@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from tests.formats.endless import long_line
 from unlost.errors import InputError
-from unlost.formats import Problems
-from unlost.formats.upstream import (
+from unlost.logs.upstream import (
     UPSTREAM_LOG_PROBLEM_KINDS,
-    UpstreamLogEntry,
-    UpstreamEndpoint,
-    UpstreamOutcome,
     RoutingReason,
+    UpstreamEndpoint,
+    UpstreamLogEntry,
+    UpstreamOutcome,
     format_log_entry,
     read_upstream_log,
     write_upstream_log,
 )
+from unlost.problems import Problems
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 ANSWER = UpstreamLogEntry(

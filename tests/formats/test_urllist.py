@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.formats.endless import long_line
 from tests.real_data import DATA, urls
-from unlost.formats import Problems
-from unlost.formats.urllist import URL_LIST_PROBLEM_KINDS, read_urls
+from unlost.problems import Problems
+from unlost.text_lines import URL_LIST_PROBLEM_KINDS, read_urls
 
 
 def read(body: bytes, column: int | None = None) -> tuple[list[bytes], dict[str, int]]:

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from tests.formats.wacz_files import wacz
 from tests.formats.warcs import member, pages, record
 from tests.real_data import DATA
+from unlost.capture import Capture
 from unlost.errors import ArchiveFileError
-from unlost.formats import Capture, Problems
-from unlost.formats.wacz import open_wacz_record, read_wacz_captures
-from unlost.formats.warc import open_warc_record as open_warc
-from unlost.formats.warc import read_warc_captures as read_warc
+from unlost.problems import Problems
+from unlost.warc.reader import open_warc_record as open_warc
+from unlost.warc.reader import read_warc_captures as read_warc
+from unlost.warc.wacz import open_wacz_record, read_wacz_captures
 
 WARC = b"".join(member(record(number=number)) for number in range(3))
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.formats.test_contentcoding import raw_deflate, zstd
 from tests.formats.warcs import member, record
 from unlost._core import WarcBody, WarcRecord, WarcScanner
-from unlost.archives.bodies.record_body import decode_payload
-from unlost.formats.contentcoding import UndecodableError
+from unlost.archives.warc_capture import decode_payload
+from unlost.http.content_encoding import UndecodableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

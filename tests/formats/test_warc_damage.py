@@ -194,8 +194,8 @@ def test_a_dictionary_that_is_none(tmp_path: Path) -> None:
 BIG = """
 import gzip, resource, sys
 from pathlib import Path
-from unlost.formats import Problems
-from unlost.formats.warc import read_captures
+from unlost.problems import Problems
+from unlost.warc.reader import read_captures
 path, kind = Path(sys.argv[1]), sys.argv[2]
 sound = Path(sys.argv[3]).read_bytes()
 with (gzip.open if kind == "gzip" else open)(path, "wb") as file:
@@ -224,9 +224,9 @@ def test_memory_is_bounded(kind: str, tmp_path: Path) -> None:
 
 MANY = """
 import resource, sys
-from unlost.formats import Problems
-from unlost.formats.index import read_rows
-from unlost.formats.warc import read_captures
+from unlost.problems import Problems
+from unlost.index.reader import read_rows
+from unlost.warc.reader import read_captures
 read = {"warc": read_captures, "index": read_rows}[sys.argv[2]]
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 problems = Problems()
@@ -249,8 +249,8 @@ def test_many_long_headers_or_lines_are_not_held_at_once(kind: str, tmp_path: Pa
 
 INTERRUPTED = """
 import signal, sys
-from unlost.formats import Problems
-from unlost.formats.warc import read_captures
+from unlost.problems import Problems
+from unlost.warc.reader import read_captures
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.1)
 try:

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 
 from tests.formats import strategies
 from unlost.errors import InputError
-from unlost.formats import Problems, cdxj, zipnum
-from unlost.formats.index import find_index_captures, read_index_rows
-from unlost.formats.row import IndexRow
-from unlost.formats.zipnum import ZipNumBlock, ZipNumIndex, write_zipnum
+from unlost.index import cdx, zipnum
+from unlost.index.cdx import IndexRow
+from unlost.index.reader import find_index_captures, read_index_rows
+from unlost.index.zipnum import ZipNumBlock, ZipNumIndex, write_zipnum
+from unlost.problems import Problems
 
 
 def lines_of(rows: list[IndexRow]) -> list[bytes]:
     """Return the rows as sorted lines."""
-    return sorted(cdxj.write_cdxj(rows))
+    return sorted(cdx.write_cdxj(rows))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -214,7 +215,7 @@ def test_of_a_damaged_block_the_lines_before_the_damage_are_kept(tmp_path: Path)
     (tmp_path / "a.idx").write_bytes(b"com,a)/0 2014\ta.cdx.gz\t0\t%d\t1\n" % len(block))
     problems = Problems()
     rows = list(read_index_rows(tmp_path / "a.idx", problems))
-    assert list(cdxj.write_cdxj(rows)) == lines[: len(rows)]
+    assert list(cdx.write_cdxj(rows)) == lines[: len(rows)]
     assert len(rows) > 1000
     assert problems.counts == {"bad-block": 1}
 

@@ -1,1 +1,1 @@
-"""Tests of `unlost.holdings`."""
+"""Tests of `unlost.mementomap`."""

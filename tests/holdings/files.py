@@ -8,10 +8,9 @@ from pathlib import Path
 from tests.holdings.strategies import Row
 from tests.models import holdings as model
 from tests.models.holdings import Lines
-from unlost.formats import Problems
-from unlost.formats.frequency import Frequency
-from unlost.formats.ukvs import UkvsHeader, UkvsReader, write_ukvs
-from unlost.formats.ukvs import UkvsRow as MapRow
+from unlost.index.ukvs import Frequency, UkvsHeader, UkvsReader, write_ukvs
+from unlost.index.ukvs import UkvsRow as MapRow
+from unlost.problems import Problems
 
 
 def _plain(parts: list[bytes]) -> bytes:

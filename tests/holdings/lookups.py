@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unlost.holdings import Map
+from unlost.mementomap import Map
 
 FORMS = pytest.mark.parametrize("form", [Map.open, Map.load], ids=["file", "memory"])
 Form = Callable[[Path], Map]

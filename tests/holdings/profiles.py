@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.holdings.strategies import url
 from unlost import uri
-from unlost.formats.problems import Problems
-from unlost.holdings.profile import ProfileHeader, build_profiles
+from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.problems import Problems
 
 SUFFIXES = {"com", "uk", "co.uk", "io", "github.io"}
 RULES = "\n".join(["// ===BEGIN ICANN DOMAINS===", *sorted(SUFFIXES), "// ===END ICANN DOMAINS===", ""])

@@ -18,9 +18,16 @@ from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost import _core
 from unlost.errors import InputError, UsageError
-from unlost.holdings import Compaction, Filter, Map, MapOptions, build_map, compact_map, merge_maps
-from unlost.holdings.budget import MapBudget, BudgetOptions, MissPrior, compact_to_budget, compressed_size
-from unlost.holdings.division import choose_filter_bits, estimate_filter_bytes
+from unlost.mementomap import Compaction, Filter, Map, MapOptions, build_map, compact_map, merge_maps
+from unlost.mementomap.budget import (
+    BudgetOptions,
+    MapBudget,
+    MissPrior,
+    choose_filter_bits,
+    compact_to_budget,
+    compressed_size,
+    estimate_filter_bytes,
+)
 
 FEWER = settings(max_examples=settings().max_examples // 4)
 ALL_MAPS = st.one_of(strategies.MAPS, strategies.YEARLY_MAPS)
@@ -329,7 +336,7 @@ def test_a_filter_that_leaves_too_little_is_made_smaller(tmp_path: Path, monkeyp
     """How small a map can be is estimated when bytes are divided; where that was wrong, the filter gives way."""
     source = a_map(tmp_path, [f"http://a{host}.com/{n}" for host in range(20) for n in range(10)])
     output, beside = tmp_path / "b.ukvs", tmp_path / "a.filter"
-    monkeypatch.setattr("unlost.holdings.budget.choose_filter_bits", lambda *_: 16)
+    monkeypatch.setattr("unlost.mementomap.budget.choose_filter_bits", lambda *_: 16)
     report = compact_to_budget(source, output, MapBudget(700, "bytes"), BudgetOptions(with_filter=beside))
     assert 0 < report.filter_bits < 16
     assert report.filter_bytes == beside.stat().st_size

@@ -9,9 +9,9 @@ from tests.cli.run import unlost
 from tests.neighbours import surt as neighbour
 from tests.uri import hostile
 from tests.uri.test_agreement import HOSTILE_KINDS, KINDS, LOST
-from unlost.aggregate.grounds import HoldingsLookup
 from unlost.aggregate.hit_rates import Evidence
-from unlost.holdings import Filter, FilterOptions, ArchiveHoldings, Map, MapOptions, build_filter, build_map
+from unlost.aggregate.router import HoldingsLookup
+from unlost.mementomap import ArchiveHoldings, Filter, FilterOptions, Map, MapOptions, build_filter, build_map
 
 ROWS = [
     ("com,a):8080/x", "http://a.com:8080/x"),

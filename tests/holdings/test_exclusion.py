@@ -16,8 +16,8 @@ from tests.holdings.strategies import Row, captures
 from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UsageError
-from unlost.formats.upstream import UpstreamLogEntry, write_upstream_log
-from unlost.holdings import (
+from unlost.logs.upstream import UpstreamLogEntry, write_upstream_log
+from unlost.mementomap import (
     Compaction,
     ExclusionOptions,
     ExclusionReport,

@@ -20,8 +20,8 @@ from tests.holdings.strategies import Row, captures
 from tests.models import filter as model
 from unlost import uri
 from unlost.errors import UriError
-from unlost.holdings import Filter, FilterOptions, add_to_filter, build_filter, build_map, compact_filter
-from unlost.holdings.filter import FilterKeyKind
+from unlost.mementomap import Filter, FilterOptions, add_to_filter, build_filter, build_map, compact_filter
+from unlost.mementomap.filter import FilterKeyKind
 
 FEWER = settings(max_examples=settings().max_examples // 4)
 TINY_MEMORY = 256  # bytes: sixteen hashes

@@ -7,7 +7,7 @@ import pytest
 
 from tests.models.filter import xxh64
 from unlost.errors import InputError, UsageError
-from unlost.holdings import Filter, FilterOptions, add_to_filter, build_filter
+from unlost.mementomap import Filter, FilterOptions, add_to_filter, build_filter
 
 PAGES = Path(__file__).parent / "files" / "pages.cdxj"
 GOLDEN = (Path(__file__).parent / "files" / "pages.filter").read_bytes()

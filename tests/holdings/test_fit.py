@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.holdings.build import build_map
-from unlost.holdings.compaction import Compaction
-from unlost.holdings.fit import fit_compaction, fit_decay_curve
+from unlost.mementomap.builder import build_map, fit_compaction, fit_decay_curve
+from unlost.mementomap.compact import Compaction
 
 HOST_MEANS = [8.53, 8.95, 7.77, 6.28, 3.42, 4.55, 1.00]
 """The second paper's Table 8, mean children at H3 to H9."""

@@ -17,7 +17,7 @@ from tests.holdings.strategies import Row, captures
 from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UriError
-from unlost.holdings import Compaction, Map, MapOptions, build_map, compact_map, merge_maps
+from unlost.mementomap import Compaction, Map, MapOptions, build_map, compact_map, merge_maps
 
 # Some properties build a dozen maps for each example.
 FEWER = settings(max_examples=settings().max_examples // 4)

@@ -15,8 +15,8 @@ from tests.holdings.lookups import FORMS, Form, map_of
 from unlost import uri
 from unlost._core import MapSource
 from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
-from unlost.formats.frequency import Frequency
-from unlost.holdings import Answer, Map
+from unlost.index.ukvs import Frequency
+from unlost.mementomap import Answer, Map
 
 SAMPLE = Path(__file__).parents[1] / "formats" / "files" / "sample.ukvs"
 

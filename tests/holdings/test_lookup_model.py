@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.holdings.lookups import map_of
 from tests.models import lookup as model
 from unlost import uri
-from unlost.formats.frequency import Frequency
-from unlost.holdings import Answer, Map
+from unlost.index.ukvs import Frequency
+from unlost.mementomap import Answer, Map
 
 KEYS = [
     "com,a)/", "com,a)/a", "com,a)/a-b", "com,a)/a.html", "com,a)/a/b", "com,a)/a/b/c", "com,a)/%2a", "com,a)/!",

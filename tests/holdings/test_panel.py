@@ -14,8 +14,8 @@ from tests.models import lookup
 from tests.models import panel as model
 from tests.models.holdings import Lines
 from unlost.errors import InputError, UsageError
-from unlost.holdings import Filter, FilterOptions, ArchiveHoldings, Map, RoutingReason, build_filter
-from unlost.holdings.panel import HoldingsMatch, MultiLookup
+from unlost.mementomap import ArchiveHoldings, Filter, FilterOptions, Map, RoutingReason, build_filter
+from unlost.mementomap.lookup import HoldingsMatch, MultiLookup
 from unlost.uri import key
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)

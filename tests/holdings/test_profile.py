@@ -14,16 +14,16 @@ from tests.holdings.profiles import EXAMPLES, HOSTS, LISTS, PAPER, PATHS, SUFFIX
 from tests.models import profile as model
 from unlost import _core, uri
 from unlost.errors import InputError, UriError
-from unlost.formats.problems import Problems
-from unlost.holdings.profile import (
+from unlost.mementomap.profile_builder import (
+    ProfileHeader,
     ProfileLookupResult,
     UriKeyProfile,
-    ProfileHeader,
     build_profiles,
     check_profile,
     create_profile_counter,
     write_profiles,
 )
+from unlost.problems import Problems
 
 
 def test_the_keys_of_the_tests_are_normal() -> None:

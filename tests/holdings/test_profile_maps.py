@@ -11,10 +11,10 @@ from tests.holdings.profiles import EXAMPLES, LISTS, build, read
 from tests.models import profile as model
 from unlost import _core, uri
 from unlost.errors import InputError
-from unlost.formats.lines import MAX_LINE_BYTES
-from unlost.formats.problems import Problems
-from unlost.formats.ukvs import UkvsReader
-from unlost.holdings.profile import ProfileHeader, create_profile_counter, profiles_to_map, write_profiles
+from unlost.index.ukvs import UkvsReader
+from unlost.mementomap.profile_builder import ProfileHeader, create_profile_counter, profiles_to_map, write_profiles
+from unlost.problems import Problems
+from unlost.text_lines import MAX_LINE_BYTES
 
 
 @given(LISTS, st.lists(st.sampled_from([*uri.POLICIES, "H2Px", "H1P1"]), min_size=1, max_size=3, unique=True))

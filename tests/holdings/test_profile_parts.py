@@ -9,18 +9,19 @@ import pytest
 from tests.cli.run import unlost
 from unlost import uri
 from unlost.errors import InputError, UsageError
-from unlost.formats.media_types import group_of
-from unlost.formats.problems import Problems
-from unlost.holdings.profile import (
-    UriKeyProfile,
+from unlost.media_types import group_of
+from unlost.mementomap.profile_builder import (
+    PartField,
     ProfileHeader,
+    UriKeyProfile,
     build_profiles,
+    build_profiles_by_part,
     check_profile,
     merge_profiles,
     profiles_to_map,
 )
-from unlost.holdings.profile_parts import PartField, build_profiles_by_part
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.problems import Problems
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.neighbours import mementomap
-from unlost.formats.problems import Problems
-from unlost.formats.ukvs import UkvsReader
-from unlost.holdings import (
+from unlost.index.ukvs import UkvsReader
+from unlost.mementomap import (
     Compaction,
     Filter,
     FilterOptions,
@@ -23,9 +22,10 @@ from unlost.holdings import (
     build_filter,
     build_map,
     compact_map,
+    map_file,
     merge_maps,
-    provenance,
 )
+from unlost.problems import Problems
 
 ROW = 'com,a)/{n} {date} {{"url": "http://a.com/{n}", "mime": "text/html", "status": "{status}"}}\n'
 DAY = "20240203040506"
@@ -87,21 +87,21 @@ def test_a_header_of_another_length_than_expected_spoils_no_row(tmp_path: Path) 
 
 def test_digests_cover_the_ends_of_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a small file all of it; the order of files does not matter; many files have one digest."""
-    monkeypatch.setattr(provenance, "DIGEST_END_BYTES", 8)
+    monkeypatch.setattr(map_file, "DIGEST_END_BYTES", 8)
     small, large = tmp_path / "small", tmp_path / "large"
     small.write_bytes(b"x" * 16)
     large.write_bytes(b"begins- and this is not read -ends-at")
     of_small = {"bytes": 16, "sha256": hashlib.sha256(b"x" * 16).hexdigest()}
     of_large = {"bytes": 37, "sha256_of_ends": hashlib.sha256(b"begins- " + b"-ends-at").hexdigest()}
-    found = provenance.input_digests([small, large, "/dev/null", tmp_path / "none"])
+    found = map_file.input_digests([small, large, "/dev/null", tmp_path / "none"])
     assert isinstance(found, list)
     assert sorted(map(json.dumps, found)) == sorted(map(json.dumps, [of_small, of_large]))
-    assert provenance.input_digests([large, small]) == found
-    monkeypatch.setattr(provenance, "MAX_INPUT_DIGESTS", 1)
-    many = provenance.input_digests([small, large])
+    assert map_file.input_digests([large, small]) == found
+    monkeypatch.setattr(map_file, "MAX_INPUT_DIGESTS", 1)
+    many = map_file.input_digests([small, large])
     assert isinstance(many, dict)
     assert (many["files"], many["bytes"], len(str(many["sha256_of_digests"]))) == (2, 53, 64)
-    assert provenance.input_digests([large, small]) == many
+    assert map_file.input_digests([large, small]) == many
 
 
 def test_merging_takes_the_oldest_date_and_all_captures(tmp_path: Path) -> None:

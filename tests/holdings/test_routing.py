@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from tests.holdings.strategies import KEYS, url
 from unlost.errors import InputError, UriError, UsageError
-from unlost.holdings import (
+from unlost.mementomap import (
+    ArchiveHoldings,
     Filter,
     FilterOptions,
-    ArchiveHoldings,
     Map,
     MapOptions,
-    RoutingReason,
     RoutingDecision,
+    RoutingReason,
     build_filter,
     build_map,
 )

@@ -20,9 +20,9 @@ from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA, urls
 from unlost import dates, uri
 from unlost.errors import InputError, UsageError
-from unlost.formats.problems import Problems
-from unlost.formats.textfile import read_lines
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
+from unlost.problems import Problems
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index, write_synthetic_index_to
+from unlost.text_lines import read_lines
 
 SHAPE = 300_000  # lines: enough for the shape of paths, few for that of hosts
 

@@ -7,9 +7,14 @@ import pytest
 from tests.cli.run import unlost
 from unlost import uri
 from unlost.errors import InputError, UsageError
-from unlost.formats.problems import Problems
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
-from unlost.holdings.synth_queries import SynthQueryCounts, SynthQueryOptions, write_synthetic_queries
+from unlost.problems import Problems
+from unlost.research.synth import (
+    SynthIndexOptions,
+    SynthQueryCounts,
+    SynthQueryOptions,
+    write_synthetic_index,
+    write_synthetic_queries,
+)
 
 
 @pytest.fixture

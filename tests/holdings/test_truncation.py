@@ -11,15 +11,15 @@ import pytest
 
 from tests.cli.run import unlost
 from unlost.errors import InputError
-from unlost.formats.problems import Problems
-from unlost.holdings.budget import MapBudget, compact_to_budget
-from unlost.holdings.build import MapOptions, build_map
-from unlost.holdings.checking import check_map
-from unlost.holdings.compaction import Compaction, compact_map
-from unlost.holdings.exclusion import ExclusionOptions, exclude_map
-from unlost.holdings.filtering import FilterOptions, build_filter
-from unlost.holdings.map import Map
-from unlost.holdings.merging import diff_maps, merge_maps
+from unlost.mementomap.budget import MapBudget, compact_to_budget
+from unlost.mementomap.builder import MapOptions, build_map
+from unlost.mementomap.check import check_map
+from unlost.mementomap.compact import Compaction, compact_map
+from unlost.mementomap.exclude import ExclusionOptions, exclude_map
+from unlost.mementomap.filter_builder import FilterOptions, build_filter
+from unlost.mementomap.map import Map
+from unlost.mementomap.merge import diff_maps, merge_maps
+from unlost.problems import Problems
 
 PAGES = Path(__file__).parent / "files" / "pages.cdxj"
 

@@ -3,10 +3,10 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
+from unlost.comparison.compare import ComparedResource, Comparison, ComparisonOutcome, TextSimilarity
+from unlost.comparison.site import NO_DATE, ResourceBody, ResourceColumns, SiteResource, SiteResources
 from unlost.errors import InputError
-from unlost.formats.problems import Problems
-from unlost.measure.comparison import ComparedResource, Comparison, TextSimilarity, ComparisonOutcome
-from unlost.measure.resource import NO_DATE, ResourceBody, ResourceColumns, SiteResource, SiteResources
+from unlost.problems import Problems
 
 
 def resource(

@@ -4,9 +4,9 @@ import pytest
 
 from tests.measure.dissertation import TABLE_16, Site
 from tests.measure.made_sites import MadeSite, resource
-from unlost.measure.breakdown import BreakdownRow, breakdowns
-from unlost.measure.comparison import Comparison, TextSimilarity, compare_sites
-from unlost.measure.resource import SiteResource
+from unlost.comparison.breakdown import BreakdownRow, breakdowns
+from unlost.comparison.compare import Comparison, TextSimilarity, compare_sites
+from unlost.comparison.site import SiteResource
 
 TYPES = {"HTML": "text/html", "images": "image/gif", "other": "application/pdf"}
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.measure.made_sites import MadeSite, resource
-from unlost.measure.comparison import Comparison, TextSimilarity, ComparisonOutcome, compare_sites
-from unlost.measure.penalty_rules import PenaltyRules
-from unlost.measure.resource import SiteResource
+from unlost.comparison.compare import Comparison, ComparisonOutcome, TextSimilarity, compare_sites
+from unlost.comparison.difference import PenaltyRules
+from unlost.comparison.site import SiteResource
 
 NAMES = st.sampled_from([f"a.example/{letter}" for letter in "ABCDEFG"])
 CONTENTS = st.dictionaries(NAMES, st.sampled_from([b"one", b"two", b"three"]))

@@ -8,10 +8,10 @@ from playwright.sync_api import Browser, Page
 
 from tests.measure.made_sites import MadeSite, made_comparison, resource
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance, ratio
-from unlost.measure import comparison_page as renderer
-from unlost.measure.comparison import Comparison, TextSimilarity, compare_sites
-from unlost.measure.comparison_page import render_comparison_page
-from unlost.measure.penalty_rules import PenaltyRules
+from unlost.comparison import report as renderer
+from unlost.comparison.compare import Comparison, TextSimilarity, compare_sites
+from unlost.comparison.difference import PenaltyRules
+from unlost.comparison.report import render_comparison_page
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.measure.dissertation import TABLE_16, TABLE_19_ADDED, TABLE_19_RECOVERED, TABLE_24, TABLES_17_18, Site
+from unlost.comparison.difference import Penalties, ResourceCounts, SiteDifference, success_levels, weigh_difference
 from unlost.errors import UsageError
-from unlost.measure.difference import ResourceCounts, SiteDifference, Penalties, success_levels, weigh_difference
 
 COUNT = st.integers(0, 10_000)
 WEIGHT = st.floats(0, 1)

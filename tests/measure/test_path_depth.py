@@ -8,10 +8,10 @@ from tests.measure.availability.made import NOW, standing
 from tests.measure.factors.planted import write_state
 from tests.measure.made_sites import resource
 from tests.measure.test_breakdown import tables
-from unlost.measure.availability.figures import compute_check_stats
-from unlost.measure.factors.reading import FACTOR_COLUMNS, ExternalFactorData, read_factor_rows
-from unlost.measure.factors.rows import ColumnFile
-from unlost.uri.naming import page_name
+from unlost.check.summary import compute_check_stats
+from unlost.research.factors import FACTOR_COLUMNS, ExternalFactorData, read_factor_rows
+from unlost.research.regression import ColumnFile
+from unlost.uri.names import page_name
 
 
 @pytest.mark.parametrize(

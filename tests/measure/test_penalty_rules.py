@@ -2,9 +2,8 @@
 
 import pytest
 
+from unlost.comparison.difference import Penalties, PenaltyRules
 from unlost.errors import UsageError
-from unlost.measure.difference import Penalties
-from unlost.measure.penalty_rules import PenaltyRules
 
 
 def test_the_last_rule_that_matches_counts() -> None:

@@ -11,12 +11,12 @@ from tests.cli.run import unlost
 from tests.cli.test_overlap import overlap, place
 from tests.measure.factors.planted import plant
 from tests.neighbours import chromium
+from unlost.check.availability import AvailabilityState
+from unlost.check.history import FinishedVisit
 from unlost.errors import UsageError
-from unlost.measure.availability.states import AvailabilityState
-from unlost.measure.plots import validate_plot_path, plot_watch
-from unlost.measure.visits.history import FinishedVisit
-from unlost.measure.watching.page import WatchedSite
-from unlost.measure.watching.survey import SiteSurvey
+from unlost.research.plots import plot_watch, validate_plot_path
+from unlost.watch.lifetimes import SiteSurvey
+from unlost.watch.report import WatchedSite
 
 __all__ = ["place"]
 STARTS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
@@ -81,7 +81,7 @@ def test_what_cannot_be_drawn_is_refused_before_any_work(tmp_path: Path, monkeyp
     """Another format, and a machine without matplotlib: the message says what to install."""
     with pytest.raises(UsageError, match=r"\.png, \.pdf or \.svg"):
         validate_plot_path(tmp_path / "x.gif")
-    monkeypatch.setattr("unlost.measure.plots.find_spec", lambda _: None)
+    monkeypatch.setattr("unlost.research.plots.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"unlost\[plots\]"):
         validate_plot_path(tmp_path / "x.png")
     validate_plot_path(None)
@@ -89,5 +89,5 @@ def test_what_cannot_be_drawn_is_refused_before_any_work(tmp_path: Path, monkeyp
 
 def test_matplotlib_is_imported_by_plots_only() -> None:
     """Nobody else waits for it, or needs it."""
-    code = "import sys; import unlost.cli.overlaprun, unlost.cli.watchrun; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys; import unlost.cli.overlap_run, unlost.cli.watch_run; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

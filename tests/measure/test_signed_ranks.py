@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.measure import signed_ranks as module
-from unlost.measure.signed_ranks import MAX_EXACT_PAIRS, wilcoxon_signed_rank
+from unlost import statistics as module
+from unlost.statistics import MAX_EXACT_PAIRS, wilcoxon_signed_rank
 
 # The largest smaller sum at which the test for both sides says 0.05, and 0.01; as tables in textbooks print it.
 CRITICAL = [

@@ -4,10 +4,9 @@ import pytest
 from study.lost import bodies
 
 from tests.measure.made_sites import MadeSite, resource
-from unlost.measure import texts as glue
-from unlost.measure.comparison import TextSimilarity, compare_sites
-from unlost.measure.resource import ResourceBody, SiteResource
-from unlost.measure.texts import TextComparer
+from unlost.comparison import compare as glue
+from unlost.comparison.compare import TextComparer, TextSimilarity, compare_sites
+from unlost.comparison.site import ResourceBody, SiteResource
 
 WORDS = " ".join(f"word{number}" for number in range(100))
 OTHER = " ".join(f"other{number}" for number in range(100))

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.measure.made_sites import made_comparison
-from unlost.measure.difference import ResourceCounts
-from unlost.measure.wording import LEVEL_TEXTS, comparison_headline, comparison_remarks
-from unlost.shown.words import escape_unprintable, format_share
+from unlost.comparison.difference import ResourceCounts
+from unlost.comparison.report import LEVEL_TEXTS, comparison_headline, comparison_remarks
+from unlost.report.format import escape_unprintable, format_share
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.holdings`: dictionaries and trees in memory, nothing from `unlost`.
+"""The slow, obvious model of `unlost.mementomap`: dictionaries and trees in memory, nothing from `unlost`.
 
 It takes normal keys only, as `tests.models.uri` makes them: no trailing slash but the root's, no empty segments, `*`
 only as a wildcard.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unlost.measure.watching.lifetimes import Observation
+from unlost.check.history import Observation
 
 
 def slow_life(sights: Sequence[Observation]) -> dict[str, float | bool | None]:

@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.formats.linkformat`: cut the text into entries, then match each with a pattern."""
+"""The slow, obvious model of `unlost.memento.timemap`: cut the text into entries, then match each with a pattern."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.formats.mementos`: a sorted list of tuples."""
+"""The slow, obvious model of `unlost.memento.timemap`: a sorted list of tuples."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The slow, obvious models of `unlost.pages`: lists of candidates, CSS, refreshes, and pages that are well formed."""
+"""The slow, obvious models of `unlost.html`: lists of candidates, CSS, refreshes, and pages that are well formed."""
 
 import re
 from html.parser import HTMLParser

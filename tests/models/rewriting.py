@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.pages.rewriting`: pages that are made of links with known places."""
+"""The slow, obvious model of `unlost.html.rewrite`: pages that are made of links with known places."""
 
 import re
 from collections.abc import Callable

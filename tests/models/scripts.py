@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.pages.scripts`: URLs in strings of scripts, by patterns."""
+"""The slow, obvious model of `unlost.html.links`: URLs in strings of scripts, by patterns."""
 
 import re
 from urllib.parse import urljoin

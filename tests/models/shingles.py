@@ -1,4 +1,4 @@
-"""The slow, obvious model of `unlost.pages.shingles`: sets of tuples of words.
+"""The slow, obvious model of `unlost.html.text`: sets of tuples of words.
 
 Marks that are written above or below letters are not in it: some of them count as letters, and Python's tables do not
 say which.

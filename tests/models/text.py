@@ -1,4 +1,4 @@
-"""The slow, obvious models of `unlost.pages.text`: Python's own parsers, for pages and XML that are well formed.
+"""The slow, obvious models of `unlost.html.text`: Python's own parsers, for pages and XML that are well formed.
 
 Of pages they know only what Python's parser and browsers read alike: every tag is whole and spelled in letters, every
 element that hides something is closed and nested as it should be, comments end with `-->`, and there are no tags in

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from tests.neighbours.faults import Faults, Talk, faulty
-from unlost.archives.archive import Archive
 from unlost.clock import Clock
+from unlost.registry.models import Archive
 
 RUBBISH = bytes(range(256)) * (5 << 12)  # 5 MB
 _BOMB = gzip.compress(bytes(1 << 20), 9)

@@ -12,8 +12,8 @@ from aiohttp import web
 
 from tests.neighbours.listening import listening
 from unlost import dates, uri
-from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, RateLimit, PrefixListing, RequestKind
 from unlost.clock import Clock, SystemClock
+from unlost.registry.models import Archive, ArchiveKind, PrefixListing, RateLimit, RequestKind, SourcedNumber
 
 FIELDS = ("urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length")
 _REPLAY = re.compile(r"/web/(\d{1,14})(?:[a-z]{2}_)?/(.+)", re.DOTALL)
@@ -80,7 +80,8 @@ class FakeWayback:
             timegate=f"{self.base}/web/",
             cdx=f"{self.base}/cdx/search/cdx",
             replay=f"{self.base}/web/{{datetime}}id_/{{uri}}",
-            lister=PrefixListing(matches, SourcedNumber(rows_per_page, source), SourcedNumber(cap, source) if cap else None),
+            lister=PrefixListing(matches, SourcedNumber(rows_per_page, source), SourcedNumber(cap,
+            source) if cap else None),
             limits=tuple(RateLimit(number, 60, (work,), source) for work, number in self.minute.items()),
         )  # fmt: skip
 

@@ -1,1 +1,1 @@
-"""Tests of `unlost.pages`."""
+"""Tests of `unlost.html`."""

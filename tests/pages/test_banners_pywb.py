@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.recover.kept import capture, copy, opened
-from unlost.pages.banners import remove_archive_toolbar
-from unlost.pages.links import extract_links
+from unlost.html.archive_toolbar import remove_archive_toolbar
+from unlost.html.links import extract_links
 
 PAGE = (
     b'<!DOCTYPE html>\n<html><head>\n<meta charset="utf-8"><title>The mill</title>\n'

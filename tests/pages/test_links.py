@@ -4,8 +4,7 @@ import gzip
 
 import pytest
 
-from unlost.pages.link import Link, LinkKind
-from unlost.pages.links import extract_links
+from unlost.html.links import Link, LinkKind, extract_links
 
 BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.real_data import DATA
-from unlost.pages.redirect_stub import redirect_stub_target
-from unlost.pages.verdicts import PageResponse, classify_page
+from unlost.html.redirect_stub import redirect_stub_target
+from unlost.quality import PageResponse, classify_page
 
 OLD, NEW = "http://lost.example/old/page.html", "http://lost.example/new/"
 PROSE = "<p>The mill grinds on Sundays, and the miller shows the stones, the wheel and the pond to visitors.</p>"

@@ -7,8 +7,8 @@ import pytest
 
 from tests.pages.dropping import Dropping
 from unlost.errors import UsageError
-from unlost.pages.link import LinkKind
-from unlost.pages.rewriting import RewriteResult, rewrite_links, find_urls_in_script
+from unlost.html.links import LinkKind, find_urls_in_script
+from unlost.html.rewrite import RewriteResult, rewrite_links
 
 BASE = "http://h.example/d/p.html"
 FOLDER = "http://h.example/d/"

@@ -5,8 +5,8 @@ from urllib.parse import urljoin
 import pytest
 from playwright.sync_api import Browser, Route
 
-from unlost.pages.link import LinkKind
-from unlost.pages.rewriting import rewrite_links
+from unlost.html.links import LinkKind
+from unlost.html.rewrite import rewrite_links
 
 pytestmark = pytest.mark.browser
 

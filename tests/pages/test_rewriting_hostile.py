@@ -7,8 +7,8 @@ import pytest
 from tests.pages.dropping import Dropping
 from tests.pages.traps import TRAPS
 from unlost import _core
-from unlost.pages.links import scan_links
-from unlost.pages.rewriting import rewrite_links, find_urls_in_script
+from unlost.html.links import find_urls_in_script, scan_links
+from unlost.html.rewrite import rewrite_links
 
 BASE = "http://h.example/d/p.html"
 MB = 1 << 20

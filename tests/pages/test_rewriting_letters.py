@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from unlost.pages.link import LinkKind
-from unlost.pages.links import extract_links
-from unlost.pages.rewriting import RewriteResult, rewrite_links
+from unlost.html.links import LinkKind, extract_links
+from unlost.html.rewrite import RewriteResult, rewrite_links
 
 BASE = "http://h.example/d/p.html"
 

@@ -10,10 +10,8 @@ from tests.models import pages as pages_model
 from tests.models import rewriting as model
 from tests.models import scripts as scripts_model
 from tests.pages.dropping import Dropping
-from unlost.pages.link import Link, LinkKind
-from unlost.pages.links import scan_links, extract_links
-from unlost.pages.rewriting import RewriteResult, rewrite_links, find_urls_in_script
-from unlost.pages.scripts import find_script_urls
+from unlost.html.links import Link, LinkKind, extract_links, find_script_urls, find_urls_in_script, scan_links
+from unlost.html.rewrite import RewriteResult, rewrite_links
 
 BASE = "http://h.example/d/p.html"
 MIMES = st.sampled_from([None, "text/html", "text/css", "image/svg+xml", "application/xhtml+xml", "text/xml"])

@@ -5,9 +5,8 @@ import random
 import pytest
 
 from tests.pages.crawled import FILES, WARCS, bodies
-from unlost.pages.link import Link, LinkKind
-from unlost.pages.links import extract_links
-from unlost.pages.rewriting import rewrite_links
+from unlost.html.links import Link, LinkKind, extract_links
+from unlost.html.rewrite import rewrite_links
 
 # warcio leaves its temporary files to the garbage collector.
 pytestmark = [

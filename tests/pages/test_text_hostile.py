@@ -7,8 +7,7 @@ import pytest
 
 from tests.pages.traps import MB, TRAPS
 from unlost import _core
-from unlost.pages.shingles import text_resemblance
-from unlost.pages.text import extract_text
+from unlost.html.text import extract_text, text_resemblance
 
 BASE = "http://h.example/d/p.html"
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.archives.repository import FetchedCapture
-from unlost.formats.capture import Capture
-from unlost.recover.record import RecoveryRecord
-from unlost.recover.warcs import WarcStore
+from unlost.archives.base import FetchedCapture
+from unlost.capture import Capture
+from unlost.recover.warc_records import RecoveryRecord
+from unlost.recover.warc_store import WarcStore
 
 DATE = "20140210000001"
 

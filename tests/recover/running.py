@@ -6,12 +6,11 @@ from typing import Any
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.recover.plan import RecoverOptions, RecoverPolicy
-from unlost.recover.recovery import RecoverySession
-from unlost.recover.result import RecoveryRunResult
-from unlost.recover.state.state import RecoveryState
-from unlost.recover.summary import summary_rows
-from unlost.recover.warcs import WarcStore
+from unlost.recover.options import RecoverOptions, RecoverPolicy
+from unlost.recover.session import RecoveryRunResult, RecoverySession
+from unlost.recover.state.store import RecoveryState
+from unlost.recover.warc_store import WarcStore
+from unlost.report.recovery.serializers import summary_rows
 
 SITE = "http://lost.example/"
 _PATIENCE_SECONDS = 60  # of real time: nothing hangs

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 
 from unlost import uri as addresses
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.prefix import PrefixQuery
-from unlost.archives.repository import FetchedCapture
+from unlost.archives.base import FetchedCapture
+from unlost.archives.prefix_query import PrefixQuery
+from unlost.capture import Capture
 from unlost.errors import ArchiveError, UnsupportedError
-from unlost.formats.capture import Capture
+from unlost.registry.models import Archive, ArchiveKind
 
 
 @dataclass(frozen=True)

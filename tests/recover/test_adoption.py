@@ -10,8 +10,8 @@ import pytest
 
 from tests.recover.kept import capture, copy, opened, text_of
 from unlost.errors import InputError
-from unlost.recover.record import RecoveryRecord
-from unlost.recover.warcs import WarcStore
+from unlost.recover.warc_records import RecoveryRecord
+from unlost.recover.warc_store import WarcStore
 
 FIRST = "unlost-00001.warc.gz"
 

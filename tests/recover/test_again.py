@@ -9,11 +9,11 @@ import pytest
 
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
+from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UsageError
-from unlost.formats.capture import Capture
-from unlost.recover import recovery
-from unlost.recover.plan import RecoverPolicy
-from unlost.recover.state.state import RecoveryState
+from unlost.recover import session
+from unlost.recover.options import RecoverPolicy
+from unlost.recover.state.store import RecoveryState
 
 
 def test_a_list_that_was_put_off_is_waited_for(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
     seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An endless list ends with the run, or when somebody stops it; the next one asks for it again."""
-    monkeypatch.setattr(recovery, "_POLL_SECONDS", 0.05)
+    monkeypatch.setattr(session, "_POLL_SECONDS", 0.05)
     asked: list[str] = []
 
     class Endless(Stub):
@@ -111,7 +111,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
             await asyncio.Event().wait()
             yield self._capture(self.held[0])
 
-    monkeypatch.setattr(recovery.RecoverySession._query_listings, "__defaults__", (seconds,))
+    monkeypatch.setattr(session.RecoverySession._query_listings, "__defaults__", (seconds,))
     run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
     result = run(should_stop=lambda: seconds > 1 and bool(asked))
     assert result.is_stopped is (seconds > 1)

@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost import dates
+from unlost.capture import Capture
 from unlost.errors import DateError
-from unlost.formats.capture import Capture
-from unlost.recover.choice import (
+from unlost.recover.options import RecoverOptions
+from unlost.recover.ranking import (
     CapturePreference,
     CaptureQuality,
+    distinct_versions,
+    has_same_payload,
+    listed_quality,
     rank_captures,
     resolve_revisits,
-    has_same_payload,
-    distinct_versions,
-    listed_quality,
     stored_quality,
 )
-from unlost.recover.plan import RecoverOptions
 from unlost.recover.scope import RecoveryScope
 
 PAGE = "http://www.lost.example/a/page.html"

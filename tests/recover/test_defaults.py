@@ -6,13 +6,13 @@ import pytest
 
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.archives.repository import FetchedCapture
+from unlost.archives.base import FetchedCapture
+from unlost.capture import Capture
 from unlost.errors import ArchiveError, ListCutError
-from unlost.formats.capture import Capture
-from unlost.recover import recovery
-from unlost.recover.listing_filter import CALENDAR, DUPLICATE, NO_CONTENT, NOT_LINKED, OUT_OF_SCOPE, TRAP
-from unlost.recover.plan import CONFIRMATION_THRESHOLD, RecoverOptions, RecoverPolicy
-from unlost.recover.state.reading import StateReader
+from unlost.recover import session
+from unlost.recover.listings import CALENDAR, DUPLICATE, NO_CONTENT, NOT_LINKED, OUT_OF_SCOPE, TRAP
+from unlost.recover.options import CONFIRMATION_THRESHOLD, RecoverOptions, RecoverPolicy
+from unlost.recover.state.reader import StateReader
 from unlost.recover.state.resources import ResourceStatus
 
 DAY = "20140101000000"
@@ -233,8 +233,8 @@ def test_a_large_listing_that_comes_late_is_confirmed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool
 ) -> None:
     """Whoever has agreed in advance gets it in the same run; others with the next."""
-    monkeypatch.setattr(recovery, "CONFIRMATION_THRESHOLD", 3)
-    monkeypatch.setattr(recovery, "LISTING_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(session, "CONFIRMATION_THRESHOLD", 3)
+    monkeypatch.setattr(session, "LISTING_TIMEOUT_SECONDS", 0.0)
     asked = []
 
     def confirm(count: int, _costs: object, is_begun: bool) -> bool:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import RateLimit, RequestKind
 from unlost.recover.estimate import ArchiveCost
-from unlost.recover.plan import RecoverOptions
-from unlost.recover.recovery import RecoverySession
-from unlost.recover.state.state import RecoveryState
-from unlost.recover.warcs import WarcStore
+from unlost.recover.options import RecoverOptions
+from unlost.recover.session import RecoverySession
+from unlost.recover.state.store import RecoveryState
+from unlost.recover.warc_store import WarcStore
+from unlost.registry.models import RateLimit, RequestKind
 
 SITE = "http://lost.example/"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Stub
+from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError
-from unlost.formats.capture import Capture
 from unlost.recover.state.resources import ResourceStatus
 
 

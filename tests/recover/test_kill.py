@@ -35,7 +35,7 @@ def lost() -> Iterator[Village]:
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
     """Be ready to start commands."""
-    with commands("unlost.cli.recover", "unlost.archives.clients.wayback") as ready:
+    with commands("unlost.cli.recover", "unlost.archives.cdx_client") as ready:
         yield ready
 
 

@@ -8,14 +8,13 @@ import pytest
 
 from tests.archives.collected import a_courier, collected, listed
 from tests.crawl.site import Living, Page, Pages, html, living, moved, text
-from unlost.archives.archive import RequestKind
-from unlost.crawl.polite import PoliteFetcher
+from unlost.crawl.fetcher import Fetcher
+from unlost.crawl.politeness import PoliteFetcher
 from unlost.crawl.robots import MemoryRobotsStore
-from unlost.crawl.visitor import Fetcher
 from unlost.errors import ExcludedError, FailedError, NotNowError, UnsupportedError
-from unlost.recover.live_site import _MAX_CACHED_RESPONSES, LIVE_ARCHIVE, LiveSiteClient
-from unlost.recover.plan import RecoverOptions
-from unlost.recover.sources import open_sources
+from unlost.recover.options import RecoverOptions
+from unlost.recover.sources import _MAX_CACHED_RESPONSES, LIVE_ARCHIVE, LiveSiteClient, open_sources
+from unlost.registry.models import RequestKind
 
 
 def with_site(pages: Pages, talk: Callable[[Living, LiveSiteClient], Awaitable[None]], delay: float = 0.0) -> None:

@@ -15,9 +15,9 @@ from tests.real_data import DATA
 from tests.recover.command import Command
 from tests.recover.reading import kept, summary
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, ArchiveKind
 from unlost.errors import UriError
-from unlost.uri.naming import page_name
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.uri.names import page_name
 
 SITES = {
     "http://www.archive.org/": ["archive-org-2008.warc.gz"],

@@ -9,7 +9,7 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError
-from unlost.recover.plan import RecoverPolicy
+from unlost.recover.options import RecoverPolicy
 from unlost.recover.state.resources import ResourceStatus
 
 

@@ -11,11 +11,11 @@ from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.pages.verdicts.judged import is_labelled_bad, real_pages
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.recover.judging import SiteContext
-from unlost.recover.state.file import SCHEMA_VERSION
-from unlost.recover.state.reading import StateReader
-from unlost.recover.state.state import RecoveryState
-from unlost.state_file import STATE_FILE_NAME
+from unlost.recover.quality_gate import SiteContext
+from unlost.recover.state.reader import StateReader
+from unlost.recover.state.schema import SCHEMA_VERSION
+from unlost.recover.state.store import RecoveryState
+from unlost.sqlite import STATE_FILE_NAME
 
 PARKED = "<title>lost.example</title><p>This domain is for sale</p><a href='/spam'>Related searches</a>"
 GONE = "<title>Page not found</title><h1>Page not found</h1><p>Sorry, the page does not exist.</p>"

@@ -7,7 +7,7 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError, ListCutError
-from unlost.recover.plan import RecoverPolicy
+from unlost.recover.options import RecoverPolicy
 from unlost.recover.state.resources import ResourceStatus
 
 DAY = "20140101000000"
@@ -118,7 +118,7 @@ def test_without_lists_some_guesses_are_asked_for_and_last(tmp_path: Path, *, is
 
 def test_guesses_that_pages_make_up_have_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many pages name others, so many are asked for in all."""
-    monkeypatch.setattr("unlost.recover.following._MAX_GUESSES", 30)
+    monkeypatch.setattr("unlost.recover.frontier._MAX_GUESSES", 30)
     names = [f"p{number}" for number in range(10)]
     held = [page("", *names)] + [scripted(name, *(f"/{name}/never-{i}.gif" for i in range(10))) for name in names]
     stub = Stub("a", held)

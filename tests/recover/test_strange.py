@@ -8,8 +8,8 @@ import pytest
 
 from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.formats.capture import Capture
-from unlost.recover.summary import SummaryRow
+from unlost.capture import Capture
+from unlost.report.recovery.serializers import SummaryRow
 
 
 class Changed(Stub):

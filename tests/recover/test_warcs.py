@@ -15,14 +15,14 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.recover.kept import body_of, capture, captures, copies, copy, kept_headers, opened, text_of
 from tests.virtual_clock import VirtualClock
-from unlost.archives.bodies.body import new_body
-from unlost.archives.repository import FetchedCapture
+from unlost.archives.base import FetchedCapture
+from unlost.capture import Capture
 from unlost.errors import ArchiveFileError, DateError, InputError, UriError
-from unlost.formats import Problems
-from unlost.formats.capture import Capture
-from unlost.formats.warc import read_warc_captures
-from unlost.recover.record import RecoveryRecord
-from unlost.recover.warcs import WarcStore
+from unlost.http.body import new_body
+from unlost.problems import Problems
+from unlost.recover.warc_records import RecoveryRecord
+from unlost.recover.warc_store import WarcStore
+from unlost.warc.reader import read_warc_captures
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from threading import Timer
 from tests.recover.kept import body_of, opened
 from tests.recover.test_warcs import checked
 from tests.waiting import said
-from unlost.recover.record import RecoveryRecord
+from unlost.recover.warc_records import RecoveryRecord
 
 ROOT = Path(__file__).parents[2]
 KILLS = 90

@@ -7,17 +7,14 @@ from random import Random
 import pytest
 
 from unlost.errors import InputError
-from unlost.refresh.cells import INDICATORS, format_cell
-from unlost.refresh.history import ChangeHistory
-from unlost.refresh.intervals import ClusteredShare, wilson_interval
-from unlost.refresh.learning import LearningOptions, learn_policy
-from unlost.refresh.liars import find_unreliable_hosts
-from unlost.refresh.policy import Policy, url_host, read_policy, write_policy
+from unlost.refresh.confidence import ClusteredShare, wilson_interval
+from unlost.refresh.decision_matrix import INDICATORS, format_cell
+from unlost.refresh.history import ChangeHistory, find_unreliable_hosts
+from unlost.refresh.policy import LearningOptions, Policy, learn_policy, read_policy, url_host, write_policy
 from unlost.refresh.schemes import NAMED_SCHEMES, score_scheme
-from unlost.refresh.simulation.mixtures import MIXTURES
-from unlost.refresh.simulation.scoring import build_history
-from unlost.refresh.simulation.web import simulate_visits
 from unlost.refresh.visit import Visit
+from unlost.research.refresh_simulation import build_history
+from unlost.research.simulated_web import MIXTURES, simulate_visits
 
 
 def frozen(host: str, visits: int, *, lies: bool) -> list[Visit]:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tests.models.refresh import cell, pairs
 from unlost._core import VisitPairing
-from unlost.refresh.cells import ALL_INDICATORS, indicator_bits, format_cell, compute_cell
+from unlost.refresh.decision_matrix import ALL_INDICATORS, compute_cell, format_cell, indicator_bits
 from unlost.refresh.history import ChangeHistory
 from unlost.refresh.visit import Visit
 

@@ -14,10 +14,9 @@ from tests.formats.warcs import member, record
 from tests.refresh.test_pairing import _visits
 from unlost._core import VisitPairing
 from unlost.errors import InputError
-from unlost.formats.problems import Problems
+from unlost.problems import Problems
 from unlost.refresh.history import ChangeHistory
-from unlost.refresh.parquet_log import add_parquet_log
-from unlost.refresh.reading import VisitLogReader
+from unlost.refresh.log_reader import VisitLogReader, add_parquet_log
 from unlost.refresh.visit import FIELDS, Visit, serialize_visit
 
 GOOD = [Visit("http://a.example/", f"d{time // 2}", etag=f'"{time // 2}"', time=time * 1000) for time in range(6)]

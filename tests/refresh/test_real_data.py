@@ -7,10 +7,10 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.real_data import DATA
-from unlost.formats.digests import normalize_digest
-from unlost.formats.problems import Problems
+from unlost.capture import normalize_digest
+from unlost.problems import Problems
 from unlost.refresh.history import ChangeHistory
-from unlost.refresh.reading import VisitLogReader
+from unlost.refresh.log_reader import VisitLogReader
 
 WARCS = DATA / "warc"
 

@@ -1,8 +1,7 @@
 """When to look again, on a web whose changes are known."""
 
-from unlost.refresh.simulation.mixtures import MIXTURES
-from unlost.refresh.simulation.schedule import simulate_schedules
-from unlost.refresh.simulation.web import simulate_visits
+from unlost.research.refresh_simulation import simulate_schedules
+from unlost.research.simulated_web import MIXTURES, simulate_visits
 
 
 def test_a_schedule_finds_more_with_as_many_visits() -> None:

@@ -3,21 +3,20 @@
 import pytest
 
 from unlost.errors import UsageError
-from unlost.refresh.intervals import wilson_interval
-from unlost.refresh.matrix import DecisionMatrix
+from unlost.refresh.confidence import wilson_interval
+from unlost.refresh.decision_matrix import DecisionMatrix, measure_indicator, restrict_to_both_present
 from unlost.refresh.schemes import (
     NAMED_SCHEMES,
     OBVIOUS_SCHEMES,
     choose_scheme,
-    find_dominators,
-    pareto_front,
-    score_scheme,
-    score_all_schemes,
-    scheme_name,
     distinct_scores,
     filter_scores,
+    find_dominators,
+    pareto_front,
+    scheme_name,
+    score_all_schemes,
+    score_scheme,
 )  # fmt: skip
-from unlost.refresh.tables import restrict_to_both_present, measure_indicator
 
 STUDY = DecisionMatrix.parse(
     """| date changed | 165,594 / 84,440 | 246 / 16,909 | 430,623 / 1,558,517 |

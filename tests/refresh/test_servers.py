@@ -9,7 +9,7 @@ import pytest
 
 from tests.neighbours.file_servers import asked, serving
 from unlost.dates import from_epoch, to_http
-from unlost.refresh.cells import format_cell, compute_cell
+from unlost.refresh.decision_matrix import compute_cell, format_cell
 from unlost.refresh.visit import visit_from_headers
 
 CHANGED = 1_600_000_000  # seconds since 1970

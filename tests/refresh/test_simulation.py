@@ -3,18 +3,17 @@
 import pytest
 
 from unlost.errors import UsageError
-from unlost.refresh.learning import LearningOptions
+from unlost.refresh.policy import LearningOptions
 from unlost.refresh.schemes import NAMED_SCHEMES
-from unlost.refresh.simulation.mixtures import MIXTURES, TRAITS, ServerMixture, get_mixture
-from unlost.refresh.simulation.scoring import (
-    SchemeMethod,
+from unlost.research.refresh_simulation import (
     ConditionalMethod,
+    SchemeMethod,
     SimulationScore,
     build_history,
     run_methods,
     run_trial,
 )
-from unlost.refresh.simulation.web import SimulatedVisit, simulate_visits
+from unlost.research.simulated_web import MIXTURES, TRAITS, ServerMixture, SimulatedVisit, get_mixture, simulate_visits
 
 
 def web_of(trait: str) -> list[list[list[SimulatedVisit]]]:

@@ -13,25 +13,22 @@ from typing import TYPE_CHECKING, cast
 import uvloop
 
 from unlost import uri as addresses
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
-from unlost.aggregate.wish import CacheControl, RoutingOptions
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.repository import FetchedCapture
+from unlost.aggregate.archive_status import ArchiveStatus
+from unlost.aggregate.models import AggregateResult, ArchiveReport, CacheControl, RoutingOptions
+from unlost.archives.base import FetchedCapture
+from unlost.capture import Capture
 from unlost.clock import SystemClock
 from unlost.errors import BusyError, FailedError, NotKeptError, NotNowError, UsageError
-from unlost.formats.capture import Capture
-from unlost.formats.mementos import MementoTuple, Mementos
-from unlost.service import connection, server
-from unlost.service.metrics import Metrics
-from unlost.service.monitor import EventStream
-from unlost.service.parts import ServiceContext
-from unlost.service.reload import ReloadableApplication
-from unlost.service.standing import ArchiveStatus
-from unlost.service.telling import MetricsListener
+from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.web import server
+from unlost.web import server as web_server
+from unlost.web.factory import ServiceContext
+from unlost.web.monitoring import EventStream, Metrics, MetricsListener
+from unlost.web.server import ReloadableApplication
 
 if TYPE_CHECKING:
-    from unlost.service.copies import ReplaySource
+    from unlost.web.proxy import ReplaySource
 
 EVIL_NAME = "<img src=x onerror=\"document.title='owned'\">"
 ARCHIVES = (
@@ -115,8 +112,11 @@ class Prepared:
         return None if found is None else replace(found, from_cache=True)
 
     async def find(
-        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
-    ) -> AggregateResult:  # noqa: B008
+        self,
+        uri: str,
+        wish: RoutingOptions = RoutingOptions(),  # noqa: B008
+        freshness: CacheControl = CacheControl(),  # noqa: B008
+    ) -> AggregateResult:
         """Return what is prepared, in the archives that are wished for."""
         addresses.key(uri)
         if unknown := (wish.archives or frozenset()) - {each.id for each in ARCHIVES}:
@@ -196,8 +196,8 @@ for _name in ("nocopy", "notnow", "broke", "moved"):
 
 async def main(port: int, published: Path | None) -> None:
     """Serve until a signal comes."""
-    connection._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
-    connection._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
+    web_server._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
+    web_server._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
     metrics, monitor = Metrics(), EventStream(heartbeat=0.2)
     finds = Prepared(MetricsListener(metrics, monitor))
     parts = ServiceContext(

@@ -13,16 +13,14 @@ from starlette.requests import Request
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError
-from unlost.service.clients import ClientIdentifier
-from unlost.service.jobs import states
-from unlost.service.jobs.admins import AdminStore
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.job import JobState
-from unlost.service.jobs.keys import LinkSigner
-from unlost.service.jobs.letters import MailOutbox
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs_desk import JobService
+from unlost.jobs import states
+from unlost.jobs.auth import AdminStore, LinkSigner
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.folders import JobFolders
+from unlost.jobs.models import JobState
+from unlost.jobs.outbox import MailOutbox
+from unlost.jobs.service import ClientIdentifier, JobService
+from unlost.jobs.store import JobStore
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 """Lists that were rendered and are kept: in bounded memory, whatever they consist of."""
 
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
-from unlost.aggregate.wish import RoutingOptions
-from unlost.formats.mementos import Mementos
-from unlost.service.answers import Header
-from unlost.service.kept_answers import ResponseCache
+from unlost.aggregate.models import AggregateResult, ArchiveReport, RoutingOptions
+from unlost.memento.timemap import Mementos
+from unlost.web.responses import Header
+from unlost.web.timemap_views import ResponseCache
 
 CAPACITY = 1 << 20
 FOUND = AggregateResult("http://example.com/", Mementos(), (), (), 1.0, 2.0)

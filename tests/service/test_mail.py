@@ -25,19 +25,17 @@ from tests.service.pages.visits import Visitor
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
 from unlost.errors import UsageError
-from unlost.service.jobs import states
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, JobProgress, JobState
-from unlost.service.jobs.keys import LinkSigner, load_secret
-from unlost.service.jobs.letters import PendingMail, MailOutbox
-from unlost.service.jobs.order import _MAIL, parse_order
-from unlost.service.jobs.retention import MailKind, RetentionPolicy
-from unlost.service.jobs.rules import OrderLimits
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs_api import _download_name
-from unlost.service.letter_texts import MailRenderer
-from unlost.service.mail import SmtpConnectionPool, MailError, MailServer, parse_mail_server
-from unlost.service.post import MailSender
+from unlost.jobs import states
+from unlost.jobs.auth import LinkSigner, load_secret
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.limits import OrderLimits
+from unlost.jobs.models import _MAIL, Job, JobProgress, JobState, parse_order
+from unlost.jobs.outbox import MailOutbox, PendingMail
+from unlost.jobs.states import MailKind, RetentionPolicy
+from unlost.jobs.store import JobStore
+from unlost.mail.sender import MailRenderer, MailSender
+from unlost.mail.smtp import MailError, MailServer, SmtpConnectionPool, parse_mail_server
+from unlost.web.jobs_api import _download_name
 
 
 def letter(to: str = "me@example.org") -> EmailMessage:

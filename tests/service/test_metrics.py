@@ -3,10 +3,9 @@
 import re
 
 from tests.service.client import Client
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
-from unlost.formats.mementos import Mementos
-from unlost.service.metrics import Metrics
+from unlost.aggregate.models import AggregateResult, ArchiveReport
+from unlost.memento.timemap import Mementos
+from unlost.web.monitoring import Metrics
 
 _SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[0-9.e+-]+|\+Inf|NaN)')
 

@@ -14,8 +14,8 @@ import pytest
 
 from tests.service.client import Answer, Client, prepared
 from tests.service.prepared import NOISY
-from unlost.service.answers import Message
-from unlost.service.monitor import EventStream
+from unlost.web.monitoring import EventStream
+from unlost.web.responses import Message
 
 REQUEST = b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n"
 

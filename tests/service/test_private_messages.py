@@ -11,22 +11,20 @@ import pytest
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, ArchiveKind
+from unlost.aggregate.archive_status import ArchiveStatus, describe_archives
 from unlost.errors import ArchiveFileError, DateError, FailedError, InputError, UriError
-from unlost.service.about import describe_archives
-from unlost.service.answers import Message
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.job import JobState
-from unlost.service.jobs.keys import LinkSigner
-from unlost.service.jobs.letters import MailOutbox
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs.work import WorkerContext, JobRunner
-from unlost.service.jobs_api import JobsApi
-from unlost.service.jobs_desk import JobService
-from unlost.service.proxy import ReplayProxy
-from unlost.service.refusals import error_response
-from unlost.service.standing import ArchiveStatus
+from unlost.jobs.auth import LinkSigner
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.folders import JobFolders
+from unlost.jobs.models import JobState
+from unlost.jobs.outbox import MailOutbox
+from unlost.jobs.service import JobService
+from unlost.jobs.store import JobStore
+from unlost.jobs.worker import JobRunner, WorkerContext
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.web.jobs_api import JobsApi
+from unlost.web.proxy import ReplayProxy
+from unlost.web.responses import Message, error_response
 
 
 @pytest.fixture

@@ -5,16 +5,14 @@ from typing import Any, cast
 
 import pytest
 
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.places import ServiceUrls
-from unlost.aggregate.wish import CacheControl, RoutingOptions
+from unlost.aggregate.archive_status import ArchiveStatus
+from unlost.aggregate.models import AggregateResult, CacheControl, RoutingOptions
+from unlost.aggregate.request import MementoRequest, RequestHeaders
+from unlost.aggregate.urls import ServiceUrls
 from unlost.clock import SystemClock
-from unlost.formats.mementos import MementoTuple, Mementos
-from unlost.service.application import Application
-from unlost.service.asked import MementoRequest, RequestHeaders
-from unlost.service.parts import ServiceContext
-from unlost.service.requisites import referring_page, route_by_referer
-from unlost.service.standing import ArchiveStatus
+from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.web.app import Application, referring_page, route_by_referer
+from unlost.web.factory import ServiceContext
 
 ROOT = "http://us.example"
 PAGE = "http://a.example/page"
@@ -44,8 +42,11 @@ class Finder:
         return self._found(uri, wish) if uri == PAGE else None
 
     async def find(
-        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
-    ) -> AggregateResult:  # noqa: ARG002, B008
+        self,
+        uri: str,
+        wish: RoutingOptions = RoutingOptions(),  # noqa: B008
+        freshness: CacheControl = CacheControl(),  # noqa: ARG002, B008
+    ) -> AggregateResult:
         """Return what those have who are preferred."""
         self.wishes.append((uri, wish.preferred))
         return self._found(uri, wish)

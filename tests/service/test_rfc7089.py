@@ -5,8 +5,8 @@ import pytest
 from tests.service.client import Client
 from tests.service.prepared import DATES, PAGE, copies
 from unlost.dates import to_http
-from unlost.formats.linkformat import LinkFormatTimeMap, read_timemap
-from unlost.formats.problems import Problems
+from unlost.memento.timemap import LinkFormatTimeMap, read_timemap
+from unlost.problems import Problems
 
 GATE = f"/timegate/{PAGE}"
 URIMS = [each.uri for each in copies(PAGE)]

@@ -18,7 +18,8 @@ from tests.service.client import ROOT, Client, is_ready
 from tests.service.prepared import PAGE
 from tests.service.servers import listening_at, started
 from tests.waiting import wait_until
-from unlost.service import page, server
+from unlost.web import server
+from unlost.webui import templating
 
 REGISTRY = """
 [[archive]]
@@ -60,12 +61,12 @@ import gc, os, signal, uvloop
 from contextlib import nullcontext
 from tests.service import prepared
 from unlost.clock import SystemClock
-from unlost.service import page, server
-from unlost.service.metrics import Metrics
-from unlost.service.monitor import Monitor
-from unlost.service.parts import Parts
-from unlost.service.reload import ReloadableApplication
-from unlost.service.telling import Telling
+from unlost.web import page, server
+from unlost.web.monitoring import Metrics
+from unlost.web.monitoring import Monitor
+from unlost.web.factory import Parts
+from unlost.web.server import ReloadableApplication
+from unlost.web.monitoring import Telling
 
 def ready():
     print(gc.get_freeze_count(), len(gc.get_objects()), flush=True)
@@ -273,7 +274,7 @@ def test_all_urls_of_pages_have_the_path_of_the_root(tmp_path: Path) -> None:
 
 def test_no_template_has_a_url_without_the_prefix() -> None:
     """Paths in templates of pages begin with `base`."""
-    folder = Path(page.__file__).parent / "templates"
+    folder = Path(templating.__file__).parent / "templates"
     for file in folder.rglob("*.html"):
         if file.parent.name == "letters":
             continue

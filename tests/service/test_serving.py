@@ -13,8 +13,8 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
 from tests.service.servers import listening_at, started
-from unlost.formats.problems import Problems
-from unlost.formats.upstream import read_upstream_log
+from unlost.logs.upstream import read_upstream_log
+from unlost.problems import Problems
 
 HELD = {
     "a": {"http://one.example/": ["20100101000000"], "http://all.example/": ["20110101000000", "20150101000000"]},

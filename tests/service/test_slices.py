@@ -7,14 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.rendering import MEMENTOS_PER_PIECE
-from unlost.aggregate.wish import CacheControl, RoutingOptions
+from unlost.aggregate.archive_status import ArchiveStatus
+from unlost.aggregate.models import AggregateResult, CacheControl, RoutingOptions
+from unlost.aggregate.serializers import MEMENTOS_PER_PIECE
 from unlost.clock import SystemClock
-from unlost.formats.mementos import MementoTuple, Mementos
-from unlost.service.application import Application
-from unlost.service.parts import ServiceContext
-from unlost.service.standing import ArchiveStatus
+from unlost.memento.timemap import Mementos, MementoTuple
+from unlost.web.app import Application
+from unlost.web.factory import ServiceContext
 
 PAGE = "http://a.example/"
 SLICES = 5
@@ -30,8 +29,11 @@ class Long:
         self._found = AggregateResult(PAGE, Mementos(rows), (), (), 1.7e9, 1.7e9)
 
     async def find(
-        self, uri: str, wish: RoutingOptions = RoutingOptions(), freshness: CacheControl = CacheControl()
-    ) -> AggregateResult:  # noqa: ARG002, B008
+        self,
+        uri: str,  # noqa: ARG002
+        wish: RoutingOptions = RoutingOptions(),  # noqa: ARG002, B008
+        freshness: CacheControl = CacheControl(),  # noqa: ARG002, B008
+    ) -> AggregateResult:
         """Return it."""
         return self._found
 

@@ -13,8 +13,8 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
 from tests.service.servers import listening_at, started
-from unlost.formats.problems import Problems
-from unlost.formats.upstream import read_upstream_log
+from unlost.logs.upstream import read_upstream_log
+from unlost.problems import Problems
 
 PAGE = "http://example.com/page"
 TIMEMAP = b'<http://b/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"'

@@ -8,8 +8,8 @@ import pytest
 from tests.service.client import Answer, Client
 from tests.service.prepared import DATES, PAGE, copies
 from unlost import dates
-from unlost.formats.linkformat import TimeMapEntry, LinkFormatTimeMap, read_timemap
-from unlost.formats.problems import Problems
+from unlost.memento.timemap import LinkFormatTimeMap, TimeMapEntry, read_timemap
+from unlost.problems import Problems
 
 GATE = f"/timegate/{PAGE}"
 MAP = f"/timemap/link/{PAGE}"

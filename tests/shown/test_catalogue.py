@@ -7,10 +7,10 @@ from importlib.resources import files
 import pytest
 from markupsafe import Markup
 
-from unlost.shown.catalogue import EMPTY, Translations, load_texts
-from unlost.shown.language import LANGUAGES, negotiate_language
+from unlost.report.format import LANGUAGES
+from unlost.report.i18n import EMPTY, Translations, load_texts, negotiate_language
 
-PACKAGES = ("unlost.shown", "unlost.recover.report", "unlost.service.pages")
+PACKAGES = ("unlost.report", "unlost.report.recovery", "unlost.webui")
 
 
 def values_in(text: str) -> set[str]:
@@ -64,7 +64,7 @@ def test_plurals() -> None:
         "en": ("1 copy", "0 copies", "1,000 copies"),
         "de": ("1 Kopie", "0 Kopien", "1.000 Kopien"),
     }.items():
-        t = Translations.load(language, "unlost.recover.report")
+        t = Translations.load(language, "unlost.report.recovery")
         assert tuple(t("time.copies", count) for count in (1, 0, 1_000)) == said
 
 

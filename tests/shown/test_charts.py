@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from unlost.shown.charts import ChartAxis, ChartSeries, line_chart
+from unlost.report.charts import ChartAxis, ChartSeries, line_chart
 
 
 def places(svg: str) -> list[tuple[int, int, str]]:

@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.run import unlost
 from unlost.errors import DateError, UriError, UsageError
-from unlost.formats.linkformat import read_timemap
-from unlost.formats.problems import Problems
+from unlost.memento.timemap import read_timemap
+from unlost.problems import Problems
 from unlost.testing import Copy, FakeArchive, Fault, Held, write_registry
 
 PAGE = "http://lost.example/page"

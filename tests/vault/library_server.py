@@ -5,10 +5,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unlost.vault.middleware import carrying
+from unlost.vault.middleware import page_blocks
 from unlost.vault.middleware.wsgi import VaultMiddleware
 
-carrying._RELOAD_CHECK_SECONDS = 0.0  # weeks pass faster here than the vault is looked at
+page_blocks._RELOAD_CHECK_SECONDS = 0.0  # weeks pass faster here than the vault is looked at
 
 
 def load(root: Path) -> Any:  # noqa: ANN401  a WSGI application

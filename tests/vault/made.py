@@ -4,11 +4,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-from unlost.vault.choosing import select_files
-from unlost.vault.making import PackResult, PackOptions, pack_vault
-from unlost.vault.sealing import EncryptionOptions
-from unlost.vault.site_pages import read_site_folder
-from unlost.vault.state import STATE_NAME, VaultSettings, Vault, open_vault
+from unlost.vault.encryption import EncryptionOptions
+from unlost.vault.pack import PackOptions, PackResult, pack_vault
+from unlost.vault.pages import read_site_folder
+from unlost.vault.server_files import select_files
+from unlost.vault.state import STATE_NAME, Vault, VaultSettings, open_vault
 
 LIMIT = 214 << 10
 

@@ -8,9 +8,9 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 
 from tests.vault.made import packed, server_files, static_site
-from unlost.vault.making import finish_update
-from unlost.vault.middleware import carrying
+from unlost.vault.middleware import page_blocks
 from unlost.vault.middleware.wsgi import VaultMiddleware
+from unlost.vault.pack import finish_update
 from unlost.vault.state import BLOCKS_FOLDER, STATE_NAME, Vault
 
 PAGE = b"<html><body>hello</body></html>"
@@ -19,7 +19,7 @@ PAGE = b"<html><body>hello</body></html>"
 @pytest.fixture
 def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """Return a vault while it is updated; middleware looks at it before every answer."""
-    monkeypatch.setattr(carrying, "_RELOAD_CHECK_SECONDS", -1.0)
+    monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", -1.0)
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     packed(tmp_path / "v", server, site)
     (server / "app.py").write_text("print('other')\n")
@@ -61,7 +61,7 @@ def test_an_update_shows_at_the_next_look(vault: Vault) -> None:
 
 def test_blocks_that_went_since_the_last_look_are_no_error(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks the old blocks may go: the page is made of what is there now."""
-    monkeypatch.setattr(carrying, "_RELOAD_CHECK_SECONDS", 1e9)
+    monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", 1e9)
     ask = asker(vault)
     finish_update(vault, "20260301000000")
     assert ask("/sub/p9.html").count(b"BEGIN_FILE_RECOVERY") == 1

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from unlost._core import decode_rows, encode_rows
 from unlost.errors import InputError
-from unlost.vault import coding, slow_decoder
-from unlost.vault.shape import MAX_BLOCKS, CodeShape, count_needed_blocks, smallest_shape
+from unlost.vault import erasure_code, slow_decoder
+from unlost.vault.erasure_code import MAX_BLOCKS, CodeShape, count_needed_blocks, smallest_shape
 
 VECTORS = Path(slow_decoder.__file__).with_name("vectors.json")
 
@@ -24,9 +24,9 @@ def coded(content: bytes, shape: CodeShape) -> list[bytes]:
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
         source.write(content)
         source.flush()
-        coding.encode_blocks(source, shape, target)
-        assert coding.read_content(target, shape) == content
-        return [coding.read_block(target, shape, index) for index in range(shape.count)]
+        erasure_code.encode_blocks(source, shape, target)
+        assert erasure_code.read_content(target, shape) == content
+        return [erasure_code.read_block(target, shape, index) for index in range(shape.count)]
 
 
 def decoded(blocks: dict[int, bytes], shape: CodeShape) -> bytes:
@@ -37,7 +37,7 @@ def decoded(blocks: dict[int, bytes], shape: CodeShape) -> bytes:
             places[index] = source.tell()
             source.write(block)
         source.flush()
-        coding.decode_blocks(source, places, shape, target)
+        erasure_code.decode_blocks(source, places, shape, target)
         target.seek(0)
         return target.read()
 
@@ -69,8 +69,8 @@ def test_stripes_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     content = random.Random(5).randbytes(9_999)  # noqa: S311
     shape = smallest_shape(len(content), 3, 8)
     whole = coded(content, shape)
-    monkeypatch.setattr(coding, "STRIPE_BYTES", 8 * 64)
-    monkeypatch.setattr(coding, "_DECODE_STRIPE_BYTES", 8 * 64)
+    monkeypatch.setattr(erasure_code, "STRIPE_BYTES", 8 * 64)
+    monkeypatch.setattr(erasure_code, "_DECODE_STRIPE_BYTES", 8 * 64)
     assert coded(content, shape) == whole
     assert decoded({index: whole[index] for index in (1, 5, 7)}, shape) == content
 

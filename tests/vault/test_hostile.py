@@ -18,17 +18,24 @@ from tests.vault.test_coding import coded
 from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.vault import slow_decoder
-from unlost.vault.block import BEGIN_MARKER, END_MARKER, KIND_FILES, VaultBlock, BlockHeader, serialize_block
-from unlost.vault.carriers import Carrier, wrap_in_carrier
-from unlost.vault.finding import find_blocks
-from unlost.vault.gathering import BlockCollector, collect_blocks
-from unlost.vault.injecting import inject_blocks
-from unlost.vault.manifest import parse_manifest
-from unlost.vault.page_text import strip_blocks
-from unlost.vault.recovering import is_complete, recover_files
-from unlost.vault.sealing import DecryptionKeys
-from unlost.vault.shape import smallest_shape
-from unlost.vault.site_pages import iter_html_files
+from unlost.vault.block import (
+    BEGIN_MARKER,
+    END_MARKER,
+    KIND_FILES,
+    BlockHeader,
+    Carrier,
+    VaultBlock,
+    find_blocks,
+    serialize_block,
+    wrap_in_carrier,
+)
+from unlost.vault.collector import BlockCollector, collect_blocks
+from unlost.vault.encryption import DecryptionKeys
+from unlost.vault.erasure_code import smallest_shape
+from unlost.vault.injector import inject_blocks
+from unlost.vault.pages import iter_html_files, strip_blocks
+from unlost.vault.recovery import is_complete, recover_files
+from unlost.vault.state import parse_manifest
 
 
 def blocks_of(content: bytes, needed: int = 1, count: int = 2, wrap: str = "tar.gz") -> list[VaultBlock]:

@@ -10,10 +10,10 @@ import pytest
 from tests.vault.killing import DONE, INTERRUPTED, KILLED, ended, steps_of
 from tests.vault.made import listing, packed, server_files, static_site
 from unlost.errors import InputError
-from unlost.vault.gathering import BlockCollector, collect_blocks
-from unlost.vault.injecting import inject_blocks, remove_blocks
-from unlost.vault.recovering import recover_files
-from unlost.vault.sealing import DecryptionKeys
+from unlost.vault.collector import BlockCollector, collect_blocks
+from unlost.vault.encryption import DecryptionKeys
+from unlost.vault.injector import inject_blocks, remove_blocks
+from unlost.vault.recovery import recover_files
 from unlost.vault.state import BLOCKS_FOLDER, STATE_NAME, lock_vault, open_vault
 
 POINTS = {KILLED: 50, INTERRUPTED: 15}

@@ -9,10 +9,10 @@ from tests.crawl.site import Page as Answer
 from tests.crawl.site import html, living, text
 from tests.vault.made import packed, server_files, static_site
 from unlost.errors import InputError, UsageError
-from unlost.vault.gathering import BlockCollector
-from unlost.vault.injecting import inject_blocks
-from unlost.vault.live import SiteCrawl
-from unlost.vault.planning import CarrierPage
+from unlost.vault.collector import BlockCollector
+from unlost.vault.injector import inject_blocks
+from unlost.vault.plan import CarrierPage
+from unlost.vault.site_crawl import SiteCrawl
 
 SITE = {
     "/": html(

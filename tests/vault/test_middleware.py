@@ -10,9 +10,9 @@ import pytest
 
 from tests.neighbours.process import is_open, running
 from tests.vault.made import listing, packed, server_files, static_site
-from unlost.vault.gathering import BlockCollector
-from unlost.vault.recovering import is_complete, recover_files
-from unlost.vault.sealing import DecryptionKeys
+from unlost.vault.collector import BlockCollector
+from unlost.vault.encryption import DecryptionKeys
+from unlost.vault.recovery import is_complete, recover_files
 
 APPS = Path(__file__).with_name("apps.py")
 BIN = Path(sys.executable).parent
@@ -30,7 +30,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vault")
     pages = folder / "pages.txt"
     pages.write_text("".join(f"{path}\t500\n" for path in ["/", "/stream", *(f"/page/{n}" for n in range(30))]))
-    from unlost.vault.site_pages import read_page_list
+    from unlost.vault.pages import read_page_list
 
     server = server_files(folder)
     packed(folder / "v", server, static_site(folder, 1), extra_pages=2, wish={"pages": read_page_list(pages)})

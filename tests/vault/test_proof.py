@@ -21,11 +21,10 @@ from tests.vault.keepers import Habits, Keeper, registry, serve, time_of
 from tests.vault.library import change, make_library
 from tests.vault.made import listing
 from unlost import dates
-from unlost.vault.finding import find_blocks
-from unlost.vault.gathering import BlockCollector, collect_blocks
-from unlost.vault.staging import segment_holdings
+from unlost.vault.block import find_blocks
+from unlost.vault.collector import BlockCollector, block_indices, collect_blocks
+from unlost.vault.pack import segment_holdings
 from unlost.vault.state import open_vault
-from unlost.vault.watching import block_indices
 
 # warcio leaves temporary files to be collected.
 pytestmark = [

@@ -9,14 +9,12 @@ import pytest
 
 from tests.vault.made import listing, packed, server_files, static_site
 from unlost.errors import UsageError
-from unlost.vault.gathering import BlockCollector, collect_blocks
-from unlost.vault.injecting import inject_blocks
-from unlost.vault.making import finish_update
-from unlost.vault.recovering import is_complete, recover_files
-from unlost.vault.sealing import DecryptionKeys
-from unlost.vault.site_pages import iter_html_files
-from unlost.vault.staging import segment_holdings
-from unlost.vault.watching import block_indices
+from unlost.vault.collector import BlockCollector, block_indices, collect_blocks
+from unlost.vault.encryption import DecryptionKeys
+from unlost.vault.injector import inject_blocks
+from unlost.vault.pack import finish_update, segment_holdings
+from unlost.vault.pages import iter_html_files
+from unlost.vault.recovery import is_complete, recover_files
 
 
 def refresh(archive: Path, site: Path, share: float, rng: random.Random) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from tests.vault.made import LIMIT, listing, packed, server_files, static_site
 from unlost.errors import InputError, UsageError
-from unlost.vault.carriers import Carrier
-from unlost.vault.gathering import BlockCollector, collect_blocks
-from unlost.vault.injecting import inject_blocks, remove_blocks
-from unlost.vault.planning import plan_blocks
-from unlost.vault.recovering import VaultRecovery, is_complete, recover_files
-from unlost.vault.sealing import DecryptionKeys, EncryptionOptions
-from unlost.vault.site_pages import iter_html_files, read_site_folder
+from unlost.vault.block import Carrier
+from unlost.vault.collector import BlockCollector, collect_blocks
+from unlost.vault.encryption import DecryptionKeys, EncryptionOptions
+from unlost.vault.injector import inject_blocks, remove_blocks
+from unlost.vault.pages import iter_html_files, read_site_folder
+from unlost.vault.plan import plan_blocks
+from unlost.vault.recovery import VaultRecovery, is_complete, recover_files
 
 PHRASE = "käfer 7"
 KEY = pyrage.x25519.Identity.generate()

@@ -16,7 +16,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rewrite_links, module)?)
 }
 
-/// The fields of `unlost.pages.rewriting.Rewritten`.
+/// The fields of `unlost.html.rewrite.Rewritten`.
 type Rewritten = (
     Py<PyBytes>,
     usize,

@@ -1,36 +1,113 @@
-"""Finds the copies of a page in all archives that may have it: routes, asks at once, merges, keeps, shares."""
+"""The aggregator: routes, fans out, merges, caches, and coalesces equal requests."""
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from unlost import uri as addresses
-from unlost.aggregate.asking import UpstreamClient
-from unlost.aggregate.breaker import BreakerRegistry
 from unlost.aggregate.cache import CacheLifetimes, MemoryCache
-from unlost.aggregate.coalescing import RequestCoalescer, CoalescedTask
 from unlost.aggregate.disk_cache import DiskCache
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.listener import UpstreamListener, ListenerGroup
-from unlost.aggregate.rounds import FanOut
-from unlost.aggregate.route import RouteProvider
-from unlost.aggregate.wish import CacheControl, RoutingOptions
-from unlost.archives.asking.question import HttpClient
+from unlost.aggregate.fanout import FanOut
+from unlost.aggregate.listeners import ListenerGroup, UpstreamListener
+from unlost.aggregate.models import AggregateResult, CacheControl, RoutingOptions
+from unlost.aggregate.router import RouteProvider
+from unlost.aggregate.upstream import UpstreamClient
 from unlost.clock import Clock
 from unlost.errors import BusyError, NotKeptError
+from unlost.http.circuit_breaker import BreakerRegistry
+from unlost.http.models import HttpClient
+
+T = TypeVar("T")
+
+
+class CoalescedTask(Generic[T]):
+    """Work that somebody waits for, or did.
+
+    is_begun: whether it has got so far that it is finished though nobody waits; the work itself says so.
+    """
+
+    def __init__(self) -> None:
+        self.is_begun = False
+        self.waiters = 0
+        self.task: asyncio.Task[T] | None = None
+
+
+class RequestCoalescer(Generic[T]):
+    """The work that is going on, by what it is for.
+
+    Who gives up does not end the work of others. If all give up, work that has begun is finished all the same: its
+    questions are on their way and have cost the archives what they cost, it takes no longer than its deadline, and who
+    gave up mostly asks again. What has not begun is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: dict[Hashable, CoalescedTask[T]] = {}
+
+    def __len__(self) -> int:
+        """Return how much work is going on."""
+        return len(self._tasks)
+
+    def __contains__(self, key: Hashable) -> bool:
+        """Return whether work is going on for something."""
+        return key in self._tasks
+
+    async def run(self, key: Hashable, work: Callable[[CoalescedTask[T]], Awaitable[T]]) -> T:
+        """Return what the work for something comes to, which is begun unless it is going on. Raises what it raises."""
+        run = self._tasks.get(key)
+        if run is None:
+            run = self._tasks[key] = CoalescedTask()
+            run.task = asyncio.create_task(self._run(key, run, work))
+            run.task.add_done_callback(_retrieve_exception)
+        assert run.task is not None  # noqa: S101  for types
+        run.waiters += 1
+        try:
+            return await asyncio.shield(run.task)
+        except asyncio.CancelledError:
+            this = asyncio.current_task()
+            if run.task.cancelled() and (this is None or not this.cancelling()):
+                raise BusyError("closing: nothing is looked for any more", 1.0) from None
+            raise
+        finally:
+            run.waiters -= 1
+            if not run.waiters and not run.is_begun and not run.task.done():
+                run.task.cancel()
+                self._forget(key, run)
+
+    async def close(self) -> None:
+        """End all work, and wait for its end."""
+        tasks = [run.task for run in self._tasks.values() if run.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _run(self, key: Hashable, run: CoalescedTask[T], work: Callable[[CoalescedTask[T]], Awaitable[T]]) -> T:
+        try:
+            return await work(run)
+        finally:
+            self._forget(key, run)
+
+    def _forget(self, key: Hashable, run: CoalescedTask[T]) -> None:
+        if self._tasks.get(key) is run:
+            del self._tasks[key]
+
+
+def _retrieve_exception(task: asyncio.Task[T]) -> None:
+    """Look at what was raised: if nobody waits any more, nobody else does."""
+    if not task.cancelled():
+        task.exception()
+
 
 MAX_LIMIT_WAIT = 2.0
 """How many seconds the courier of an aggregator should wait for limits: less than any deadline, so that an archive that
 may not be asked now is told from one that is slow."""
-
 _RESPONSE_SHARE = (
     0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
 )
 _MIN_DISK_LIFETIME = 300.0  # seconds; what is kept for less is not worth writing
 _MAX_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
-
 DISK_RECHECK_SECONDS = 60.0
 """Seconds for which an answer in memory is given before it is looked whether another process left a newer one on disk:
 somebody may have had archives asked anew there."""
@@ -113,8 +190,11 @@ class MementoAggregator:
         return self.memory.get(uri, options.for_all_mementos, unseen) or self.memory.get(uri, options)
 
     async def find(
-        self, uri: str, options: RoutingOptions = RoutingOptions(), cache_control: CacheControl = CacheControl()
-    ) -> AggregateResult:  # noqa: B008
+        self,
+        uri: str,
+        options: RoutingOptions = RoutingOptions(),  # noqa: B008
+        cache_control: CacheControl = CacheControl(),  # noqa: B008
+    ) -> AggregateResult:
         """Return the copies of a page, and what came of every archive, within the deadline.
 
         Raises UriError, NotKeptError, UsageError as `Finds` has it, and BusyError if too much is looked for already.

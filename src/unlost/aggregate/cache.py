@@ -6,11 +6,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
-from unlost.aggregate.wish import RoutingOptions
+from unlost.aggregate.models import AggregateResult, ArchiveReport, RoutingOptions
 from unlost.clock import Clock
-from unlost.formats.mementos import Mementos
+from unlost.memento.timemap import Mementos
 
 DEFAULT_MEMORY_BYTES = 1 << 24
 """How much is kept in memory, unless somebody says otherwise: some 30,000 pages that no archive has."""

@@ -1,24 +1,98 @@
-"""Who has a page, and when: all archives asked at once, for Python programs with and without `async`."""
+"""TimeMaps of pages from all archives, for Python programs with and without `async`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
+from datetime import datetime
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, overload
 
-from unlost import home
-from unlost.aggregate.wish import CacheControl, RoutingOptions
-from unlost.api.choosing import ArchiveSelection, select_archives
+from unlost import dates, paths
+from unlost.aggregate.models import AggregateResult, CacheControl, RoutingOptions
+from unlost.aggregate.request import parse_typed_url
+from unlost.aggregate.serializers import serialize_timemap
+from unlost.aggregate.urls import ServiceUrls
+from unlost.api.arguments import ArchiveSelection, DateLike, log_info, parse_date, select_archives
 from unlost.api.loop_thread import LoopThread
-from unlost.api.messages import log_info
-from unlost.api.moments import DateLike
-from unlost.api.timemap import Memento, TimeMap
 from unlost.errors import UsageError
-from unlost.service.address import parse_typed_url
-from unlost.service.assembly import ServiceOptions, build_service
+from unlost.memento import timemap
+from unlost.web.factory import ServiceOptions, build_service
 
 if TYPE_CHECKING:
-    from unlost.aggregate.found import MementoFinder
+    from unlost.aggregate.models import MementoFinder
+
+
+_DEFAULT_BASE_URL = "http://localhost:1208"  # where `unlost serve` is by default
+
+
+class Memento(NamedTuple):
+    """One copy of a page. datetime: of its capture, in UTC. archive: who has it. uri: its address there (URI-M)."""
+
+    datetime: datetime
+    archive: str
+    uri: str
+
+
+class TimeMap(Sequence[Memento]):
+    """The copies of one page, by date, from all archives that were asked: a sequence.
+
+    uri: the page (URI-R).
+    failures: the archives that did not say all that they have, and what was wrong: there may be more copies.
+    asked: the ids of all archives that were to be asked. passed_over: of those that were not, since they are known to
+        have nothing.
+    """
+
+    def __init__(self, found: AggregateResult) -> None:
+        self._result = found
+        self.uri = found.uri
+        self.failures: Mapping[str, str] = {each.archive: each.message or each.outcome for each in found.failures}
+        self.asked = tuple(each.archive for each in found.reports)
+        self.passed_over = found.passed_over
+
+    def __repr__(self) -> str:
+        """Return the page and how many copies there are."""
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"<TimeMap of {self.uri}: {len(self)} copies{failed}>"
+
+    def __len__(self) -> int:
+        """Return how many copies there are."""
+        return len(self._result.mementos)
+
+    @overload
+    def __getitem__(self, place: int) -> Memento: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Memento]: ...
+    def __getitem__(self, place: int | slice) -> Memento | Sequence[Memento]:
+        """Return a copy, or some."""
+        if isinstance(place, slice):
+            return [_memento(each) for each in self._result.mementos[place]]
+        return _memento(self._result.mementos[place])
+
+    def __iter__(self) -> Iterator[Memento]:
+        """Yield all copies."""
+        return map(_memento, self._result.mementos)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every archive said all that it has to say."""
+        return not self.failures
+
+    def closest(self, when: DateLike | None = None) -> Memento | None:
+        """Return the copy that is closest to a moment, without one the last; None if there are no copies.
+
+        A copy dated in the future is returned only for a moment in the future, or if there are no others.
+        Raises DateError.
+        """
+        place = self._result.closest_index(None if when is None else dates.pad(parse_date(when)))
+        return None if place is None else self[place]
+
+    def rendered(self, form: Literal["link", "json", "cdxj", "text"] = "link", base: str = _DEFAULT_BASE_URL) -> bytes:
+        """Return it as others read it. base: the address of the aggregator that it says it is from."""
+        return serialize_timemap(self._result, ServiceUrls(base), form)
+
+
+def _memento(copy: timemap.MementoTuple) -> Memento:
+    return Memento(dates.to_datetime(copy.datetime), copy.archive, copy.uri)
 
 
 class AsyncAggregator:
@@ -60,7 +134,7 @@ class AsyncAggregator:
         found = tuple(select_archives(archives, only, maps).values())
         self._routing = RoutingOptions(None, broadcast, top_k)
         self._options = ServiceOptions(
-            found, home.state_folder(), home.cache_folder(), log_info, deadline, contact=contact, stays=False
+            found, paths.state_folder(), paths.cache_folder(), log_info, deadline, contact=contact, stays=False
         )
         self._stack = AsyncExitStack()
         self._finder: MementoFinder | None = None

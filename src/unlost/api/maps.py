@@ -4,13 +4,12 @@ from collections.abc import Collection, Sequence
 from os import PathLike
 
 from unlost.errors import UsageError
-from unlost.holdings.build import MapOptions
-from unlost.holdings.build import build_map as build
-from unlost.holdings.compaction import NO_LIMIT, Compaction
-from unlost.holdings.compaction import compact_map as compact
-from unlost.holdings.provenance import build_time
-from unlost.holdings.report import InputReport
-from unlost.holdings.work import ProgressCallback
+from unlost.mementomap.builder import MapOptions
+from unlost.mementomap.builder import build_map as build
+from unlost.mementomap.compact import NO_LIMIT, Compaction
+from unlost.mementomap.compact import compact_map as compact
+from unlost.mementomap.map_file import build_time
+from unlost.mementomap.readers import InputReport, ProgressCallback
 
 
 def build_map(

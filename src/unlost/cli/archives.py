@@ -1,30 +1,36 @@
-"""`unlost archives`: which web archives there are, what is known about each, and whether they answer."""
+"""`unlost archives`.
 
+Lists web archives, shows what is known about each, tests whether they respond, and resets their blocks.
+"""
+
+import asyncio
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from unlost import dates
-from unlost.archives.archive import Archive, SourcedNumber, RateLimit
-from unlost.archives.manners import admission
-from unlost.archives.manners.admission import ArchiveBackoff
-from unlost.archives.manners.ledger import RateLimitState
-from unlost.cli.addresses import json_line, write_lines
-from unlost.cli.apart import lazy_group
-from unlost.cli.asking import open_limit_store
-from unlost.cli.messages import say
-from unlost.cli.registry_options import archives_option, only_option, read_registry
-from unlost.cli.table import print_table
+from unlost import uri as uris
+from unlost.archives.probe import ProbeResult, probe_archives
+from unlost.cli.archive_clients import open_http_client, open_limit_store, reset_hint
+from unlost.cli.archive_options import archives_option, contact_option, only_option, read_registry
+from unlost.cli.inputs import parse_argument
+from unlost.cli.messages import escape_untrusted, say
+from unlost.cli.output import json_line, print_table, write_lines
 from unlost.clock import SystemClock
-from unlost.errors import UsageError
+from unlost.errors import ArchiveError, UsageError
+from unlost.http import rate_limit
+from unlost.http.connectivity import Connectivity
+from unlost.http.rate_limit import ArchiveBackoff, RateLimitState
+from unlost.registry.models import Archive, RateLimit, SourcedNumber
 
 
-@click.group(name="archives", cls=lazy_group("archives", "test"))
+@click.group(name="archives")
 def command() -> None:
     """List web archives, show what is known about each, and test whether they answer.
 
@@ -103,7 +109,7 @@ def reset(ids: tuple[str, ...], all: bool, archives: Path | None) -> None:  # no
         if store.read(archive.id) != RateLimitState() and store.update(archive.id, _clear_blocks):
             is_changed = True
             say(f"{archive.id}: cleared", level="info", archive=archive.id)
-        left = admission.current_backoff(store.read(archive.id), archive, now)
+        left = rate_limit.current_backoff(store.read(archive.id), archive, now)
         if left is not None:
             say(f"{archive.id}: {_format_hold(left)}: quotas are not cleared", level="warning", archive=archive.id)
     if not is_changed:
@@ -112,13 +118,13 @@ def reset(ids: tuple[str, ...], all: bool, archives: Path | None) -> None:  # no
 
 def _clear_blocks(ledger: RateLimitState) -> tuple[RateLimitState, bool]:
     """Return an account without blocks and waits, and whether it had any."""
-    after = admission.clear_backoff(ledger)
+    after = rate_limit.clear_backoff(ledger)
     return after, after != ledger
 
 
 def _current_hold(archive: Archive) -> ArchiveBackoff | None:
     """Return what holds requests to an archive back at present; None if nothing does."""
-    return admission.current_backoff(open_limit_store().read(archive.id), archive, SystemClock().now())
+    return rate_limit.current_backoff(open_limit_store().read(archive.id), archive, SystemClock().now())
 
 
 def _state(archive: Archive) -> str:
@@ -181,3 +187,116 @@ def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
 
 def _format_request_kinds(limit: RateLimit) -> str:
     return ", ".join(limit.works)
+
+
+@command.command()
+@click.argument("ids", metavar="[ID...]", nargs=-1)
+@archives_option
+@only_option
+@click.option("--uri", default="http://example.com/", show_default=True, metavar="URL", help="The page to ask for.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, min_open=True, max=86_400),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for one archive.",
+)
+@contact_option
+@click.option("--json", is_flag=True, help="One JSON object a line.")
+@click.pass_context
+def test(
+    ctx: click.Context,
+    ids: tuple[str, ...],
+    archives: Path | None,
+    only: tuple[str, ...],
+    uri: str,
+    patience: float,
+    contact: str | None,
+    json: bool,
+) -> None:
+    """Ask archives for the TimeMap of a page, all at once, and say what came of it.
+
+    A line for each, as soon as it is there: its id, `answered` or how it failed, what it holds of the page, how long
+    it took, and where its MementoMap is if it publishes one (`rel=mementomap`, in headers or on its home page).
+    Without ids, all archives are asked that are on. The exit code is 4 if any did not answer. If none can be reached,
+    one message says so.
+    """
+    parse_argument(uri, uris.key, "--uri")  # refuses what is no address, before anybody is asked
+    if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:
+        raise UsageError("expected ids, or --only, found both")
+    chosen = read_registry(archives).only(ids or only)
+    silent = asyncio.run(_probe_archives(chosen, uri, patience, contact, json))
+    if silent:
+        say(f"{silent} of {len(chosen)} archives did not answer", level="warning")
+    ctx.exit(ArchiveError.exit_code if silent else 0)
+
+
+async def _probe_archives(
+    archives: Sequence[Archive], uri: str, patience: float, contact: str | None, json: bool
+) -> int:
+    """Print the result of each archive; return how many did not respond.
+
+    Lines are held back until one archive is reached. Raises OfflineError if none is.
+    """
+    silent = 0
+    network = Connectivity()
+    held: list[ProbeResult] = []
+    async with open_http_client(contact, patience, network=network) as courier:
+        async for probe in probe_archives(archives, courier, uri, SystemClock(), patience):
+            silent += not probe.has_answered
+            held.append(probe)
+            if json or probe.has_answered or not network.is_undecided:
+                _print_probes(held, json)
+    if silent == len(archives) and (error := network.offline_error()) is not None:
+        raise error
+    _print_probes(held, json)
+    return silent
+
+
+def _print_probes(probes: list[ProbeResult], json: bool) -> None:
+    """Print the results that were held back."""
+    for probe in probes:
+        write_lines([_probe_object(probe) if json else _probe_line(probe)])
+        if probe.outcome == "blocked":
+            say(f"{probe.archive.id}: {reset_hint(probe.archive.id)}", level="note")
+    probes.clear()
+
+
+def _probe_line(probe: ProbeResult) -> str:
+    maps = ", ".join(link.url for link in probe.maps)
+    cells = [
+        probe.archive.id,
+        probe.outcome,
+        _format_mementos(probe),
+        f"{probe.seconds:.2f} s",
+        f"map {maps}" if maps else "",
+    ]
+    return "\t".join(escape_untrusted(cell.encode("utf-8", "surrogateescape"), 500) for cell in cells).rstrip() + "\n"
+
+
+def _format_mementos(probe: ProbeResult) -> str:
+    if probe.message:
+        return probe.message.removeprefix(f"{probe.archive.id}: ")
+    if not probe.capture_count:
+        return "a list too long to count" if probe.has_more else "no copy"
+    noun = "copies" if probe.capture_count > 1 or probe.has_more else "copy"
+    count = f"{'more than ' if probe.has_more else ''}{probe.capture_count} {noun}"
+    return f"{count}, {probe.first} to {probe.last}"
+
+
+def _probe_object(probe: ProbeResult) -> str:
+    return json_line(
+        id=probe.archive.id,
+        name=probe.archive.name,
+        outcome=probe.outcome,
+        answered=probe.has_answered,
+        message=probe.message,
+        seconds=round(probe.seconds, 3),
+        copies=probe.capture_count,
+        more=probe.has_more,
+        first=probe.first,
+        last=probe.last,
+        maps=[{"address": link.url, "found": link.source} for link in probe.maps],
+        problems=list(probe.problems),
+    )

@@ -5,13 +5,12 @@ from typing import Any
 
 import click
 
-from unlost.cli import readable
-from unlost.cli.asking import contact_option, delay_option
-from unlost.cli.registry_options import archives_option, only_option
-from unlost.cli.target import check_output_file
+from unlost.cli import types
+from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option
+from unlost.cli.output import check_output_file
 from unlost.errors import ArchiveError, UsageError
 
-_FILE = readable.AnyPath()
+_FILE = types.AnyPath()
 _COUNT = click.IntRange(min=1)
 
 DEPTH_OPTIONS = (
@@ -58,11 +57,11 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
 @click.argument("url", metavar="[URL]", required=False)
 @click.option(
     "--warc",
-    type=readable.FILE_OR_FOLDER,
+    type=types.FILE_OR_FOLDER,
     metavar="FILE",
     help="The site as it is in a WARC, a WACZ or a folder of them.",
 )
-@click.option("--urls", type=readable.READABLE_FILE, metavar="FILE", help="These addresses, one a line, and no others.")
+@click.option("--urls", type=types.READABLE_FILE, metavar="FILE", help="These addresses, one a line, and no others.")
 @click.option("--sitemap", is_flag=True, help="What the site's sitemap names, and no links.")
 @click.option(
     "--beside",
@@ -96,7 +95,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     endangered or unrecoverable; docs/check.md explains that, and the numbers. The exit code is 4 if archives did not
     answer: the same command goes on.
     """
-    from unlost.cli.checkrun import CheckRun  # noqa: PLC0415  start-up
+    from unlost.cli.check_run import CheckRun  # noqa: PLC0415  start-up
 
     named = [name for name in ("url", "warc", "urls") if given[name] is not None]
     if len(named) != 1:

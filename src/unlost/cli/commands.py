@@ -1,6 +1,12 @@
-"""The table of commands. A command's module is imported only when it is called, so that `--help` stays fast."""
+"""The table of commands, and click groups that import a command's module only when it is called.
 
+This keeps `unlost --help` fast: it imports this module, `main`, `config` and `messages`, and nothing else.
+"""
+
+from importlib import import_module
 from typing import NamedTuple
+
+import click
 
 
 class CommandEntry(NamedTuple):
@@ -86,3 +92,44 @@ COMMANDS = {
         "unlost.cli.worker", "Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted."
     ),
 }
+
+
+def lazy_group(**modules: str) -> type[click.Group]:
+    """Return a group class that imports each of these commands from its module in `unlost.cli` when it is used."""
+
+    class Group(click.Group):
+        def list_commands(self, ctx: click.Context) -> list[str]:
+            """Return the names in their order."""
+            return sorted([*super().list_commands(ctx), *modules])
+
+        def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+            """Import it if it is one of them."""
+            if cmd_name not in modules:
+                return super().get_command(ctx, cmd_name)
+            found: click.Command = getattr(import_module(f"unlost.cli.{modules[cmd_name]}"), cmd_name)
+            return found
+
+    return Group
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and summaries without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module and return its `command`."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name].module).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table alone."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])

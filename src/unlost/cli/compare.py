@@ -5,23 +5,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlost.cli import readable
+from unlost.cli import types as cli_types
+from unlost.cli.output import check_output_file
 from unlost.cli.problems import EXIT_SKIPPED_INPUT
-from unlost.cli.target import check_output_file
 from unlost.errors import UsageError
 
 if TYPE_CHECKING:
-    from unlost.measure.penalty_rules import PenaltyRules
+    from unlost.comparison.difference import PenaltyRules
 
 NOTHING_IN_COMMON = 1
 """The exit code if no resource of the original is in the other site."""
 
-_FILE = readable.AnyPath()
+_FILE = cli_types.AnyPath()
 
 
 @click.command(name="compare")
-@click.argument("original", type=readable.FILE_OR_FOLDER)
-@click.argument("recovered", type=readable.FILE_OR_FOLDER)
+@click.argument("original", type=cli_types.FILE_OR_FOLDER)
+@click.argument("recovered", type=cli_types.FILE_OR_FOLDER)
 @click.option("--base", metavar="URL", help="The address of a folder of files, if there is none for each host in it.")
 @click.option("--original-base", metavar="URL", help="The same, for ORIGINAL alone.")
 @click.option("--recovered-base", metavar="URL", help="The same, for RECOVERED alone.")
@@ -73,14 +73,16 @@ def command(
     wrote: a folder, a zip or a tar file. The exit code is 1 if the two have nothing in common, 5 if something in them
     could not be read; the rest was compared. docs/compare.md explains the numbers.
     """
-    from unlost.cli.comparerun import (  # noqa: PLC0415  start-up
-        resolve_bases,
+    from unlost.cli.compare_run import (  # noqa: PLC0415  start-up  # noqa: PLC0415
         compare_paths,
+        print_json,
+        print_list,
+        print_report,
+        resolve_bases,
         say_next_step,
         say_unread,
         write_page,
     )
-    from unlost.cli.compareshown import print_json, print_list, print_report  # noqa: PLC0415
 
     rules = _penalty_rules(penalties, type_penalties, uri_penalties)
     if list and json:
@@ -110,8 +112,10 @@ def _penalty_rules(penalties: str | None, types: tuple[str, ...], uris: tuple[st
     """Return the penalties to weigh by; None if none were given. Raises UsageError."""
     if penalties is None and not types and not uris:
         return None
-    from unlost.measure.difference import Penalties  # noqa: PLC0415  start-up
-    from unlost.measure.penalty_rules import PenaltyRules  # noqa: PLC0415
+    from unlost.comparison.difference import (  # noqa: PLC0415
+        Penalties,
+        PenaltyRules,
+    )
 
     rules = PenaltyRules(Penalties.parse(penalties) if penalties is not None else Penalties())
     for text in types:
@@ -133,8 +137,8 @@ def _check_paths(original: Path, recovered: Path, html: Path | None) -> None:
 
 def _is_part_of(page: Path, site: Path) -> bool:
     """Return whether a page would take the place of a part of a site, or become one; beside a recovery's it may be."""
-    from unlost.measure.sites.kinds import SiteKind, detect_site_kind  # noqa: PLC0415  start-up
-    from unlost.state_file import STATE_FILE_NAME  # noqa: PLC0415
+    from unlost.comparison.site import SiteKind, detect_site_kind  # noqa: PLC0415  start-up
+    from unlost.sqlite import STATE_FILE_NAME  # noqa: PLC0415
 
     place, top = page.resolve(), site.resolve()
     if place == top or (page.exists() and page.samefile(site)):

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from unlost.errors import InputError
-from unlost.home import cache_folder, state_folder
+from unlost.paths import cache_folder, state_folder
 
 __all__ = ["COMMON", "cache_folder", "check", "load", "path", "state_folder"]
 
@@ -42,7 +42,7 @@ def load() -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        from unlost.formats.unread import unreadable_error  # noqa: PLC0415  start-up
+        from unlost.problems import unreadable_error  # noqa: PLC0415  start-up
 
         raise unreadable_error(file, error) from error
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlost.cli.readable import AnyPath, ReadablePath
+from unlost.cli.types import AnyPath, ReadablePath
 
 if TYPE_CHECKING:
     from unlost.demo.story import DemoStory
@@ -42,11 +42,15 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
     Nothing is asked outside of this machine. It ends with Ctrl-C: with exit code 0 while it waits, 130 before, and
     nothing is left behind.
     """
-    from unlost.demo.ending import interrupt_once, demo_folder, wait_until_interrupted  # noqa: PLC0415  start-up
     from unlost.demo.page import write_pages  # noqa: PLC0415
-    from unlost.demo.serving import DemoServer  # noqa: PLC0415
+    from unlost.demo.server import (  # noqa: PLC0415  start-up
+        DemoServer,
+        demo_folder,
+        interrupt_once,
+        wait_until_interrupted,
+    )
     from unlost.demo.story import run_story  # noqa: PLC0415
-    from unlost.service.server import listen  # noqa: PLC0415
+    from unlost.web.server import listen  # noqa: PLC0415
 
     waits = sys.stdin.isatty() if wait is None else wait
     program = None if pywb is None else pywb.absolute()
@@ -80,7 +84,7 @@ def _print_nothing(_: str) -> None:
 def _print_json(story: "DemoStory", pages: int, address: str | None, keep: Path | None) -> None:
     from json import dumps  # noqa: PLC0415  start-up
 
-    from unlost.demo.objects import story_json  # noqa: PLC0415
+    from unlost.demo.page import story_json  # noqa: PLC0415
 
     where = {"served_pages": pages, "page": address, "folder": None if keep is None else str(keep)}
     click.echo(dumps({**story_json(story), **where}))

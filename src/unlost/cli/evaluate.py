@@ -10,44 +10,40 @@ from typing import get_args
 
 import click
 
-from unlost.cli import readable
-from unlost.cli.engine_options import SparkConfig, columns_option, engine_options, parquet_columns, spark_config
+from unlost.cli import types
 from unlost.cli.messages import say
+from unlost.cli.options import SparkConfig, columns_option, engine_options, parquet_columns, spark_config
+from unlost.cli.output import format_columns, format_tables
 from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
-from unlost.cli.table import format_columns, format_tables
 from unlost.errors import UsageError
-from unlost.holdings.budget import MapBudget
-from unlost.holdings.compaction import NO_LIMIT
-from unlost.holdings.division import MAX_FILTER_BITS
-from unlost.holdings.queries import QueryLogOptions
-from unlost.holdings.query_kinds import QUERY_KINDS
-from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
-from unlost.measure.routing.evaluation import evaluate_archives
-from unlost.measure.routing.growth import IndexGrowth, measure_growth
-from unlost.measure.routing.page import (
+from unlost.mementomap.budget import MAX_FILTER_BITS, MapBudget
+from unlost.mementomap.compact import NO_LIMIT
+from unlost.mementomap.query_logs import QueryLogOptions
+from unlost.mementomap.readers import QUERY_KINDS
+from unlost.research.growth import IndexGrowth, measure_growth
+from unlost.research.routing_evaluation import LOCAL_BUILDERS, GroundTruth, IndexBuilders, evaluate_archives
+from unlost.research.routing_report import (
     RESULT_COLUMNS,
-    rows_to_csv,
     growth_table,
     result_cells,
     result_rows,
+    rows_to_csv,
     upstream_table,
     write_evaluation_report,
 )
-from unlost.measure.routing.questions import GroundTruth
-from unlost.measure.routing.results import ArchiveEvaluation, upstream_loads
-from unlost.measure.routing.trying import LOCAL_BUILDERS, IndexBuilders
+from unlost.research.routing_results import WEIGHT_PAIRS, ArchiveEvaluation, list_configurations, upstream_loads
 from unlost.uri import POLICIES, policy_name
 
-_FILE = readable.AnyPath()
+_FILE = types.AnyPath()
 _EXIT_FAILED_CHECK = 1
 _PROBABILITY = re.compile(r"\d?\.?\d{1,9}", re.ASCII)
 _TRUTHS: tuple[GroundTruth, ...] = get_args(GroundTruth)
 
 
 @click.command(name="evaluate")
-@click.option("--index", type=readable.LOCAL_OR_REMOTE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--index", type=types.LOCAL_OR_REMOTE, multiple=True, help="What the archive holds; may be repeated.")
 @click.option("--archive", multiple=True, metavar="NAME=FILE", help="In its place, the indexes of several archives.")
-@click.option("--queries", type=readable.READABLE_FILE, multiple=True, help="What is asked: a list, or a log.")
+@click.option("--queries", type=types.READABLE_FILE, multiple=True, help="What is asked: a list, or a log.")
 @click.option("--policies", metavar="P[,P]", help="Profiles by these URI-Key policies; `all` for the papers' 23.")
 @click.option(
     "--weights", metavar="H,P[;H,P]", help="Maps by these weights; `x` for no roll-up, `all` for the 36 pairs."
@@ -55,7 +51,7 @@ _TRUTHS: tuple[GroundTruth, ...] = get_args(GroundTruth)
 @click.option("--bits", metavar="B[,B]", help="Filters of so many bits a key beside a map of hosts: `1,4,8`.")
 @click.option("--budgets", metavar="S[,S]", help="Maps of these sizes, in lines or bytes: `100000,50MB`.")
 @click.option("--with-filter", is_flag=True, help="Divide the bytes of budgets between map and filter.")
-@click.option("--learn", type=readable.READABLE_FILE, multiple=True, help="Other questions, for budgets to learn from.")
+@click.option("--learn", type=types.READABLE_FILE, multiple=True, help="Other questions, for budgets to learn from.")
 @click.option(
     "--min-probability",
     metavar="P[,P]",
@@ -157,7 +153,7 @@ def _makers(cluster: SparkConfig | None, columns: Mapping[str, str] | None) -> I
     if cluster is None:
         yield LOCAL_BUILDERS
         return
-    from unlost.holdings.spark import maps, profiles  # noqa: PLC0415  start-up
+    from unlost.research.spark import maps, profiles  # noqa: PLC0415  start-up
 
     with cluster.engine() as there:
         yield IndexBuilders(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from unlost.cli.readable import RECOVERY_FOLDER, AnyPath
+from unlost.cli.types import RECOVERY_FOLDER, AnyPath
 from unlost.errors import UsageError
 
 _PATH = AnyPath()
@@ -52,9 +52,9 @@ def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noq
         _check_archive(name, given)
     elif given["no_rewrite"] and given["external"] != "keep":
         raise UsageError("--no-rewrite leaves all links as they are: leave out --external")
-    from unlost.cli.exportrun import export_archive, export_files  # noqa: PLC0415  start-up
-    from unlost.recover.export.exporting import ExportOptions  # noqa: PLC0415
-    from unlost.recover.export.external import ExternalLinks  # noqa: PLC0415
+    from unlost.cli.export_run import export_archive, export_files  # noqa: PLC0415  start-up
+    from unlost.export.links import ExternalLinks  # noqa: PLC0415
+    from unlost.export.site import ExportOptions  # noqa: PLC0415
 
     if name.endswith(_ARCHIVE_SUFFIXES):
         ctx.exit(export_archive(recovery, to, is_json=given["json"]))

@@ -1,4 +1,4 @@
-"""`unlost filter`: whether an archive holds a page, in about a byte for each that it does."""
+"""`unlost filter`: filters, which say whether an archive holds a page in about a byte for each page held."""
 
 from collections.abc import Callable
 from json import dumps
@@ -8,20 +8,28 @@ from typing import Any, TypeVar
 
 import click
 
-from unlost.cli import readable
-from unlost.cli.apart import lazy_group
-from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, spark_config
-from unlost.cli.input_options import allow_partial_option, force_option, max_bad_option
-from unlost.cli.mapresult import repaired_keys_note
-from unlost.cli.messages import say
-from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost import uri
+from unlost.cli import types
+from unlost.cli.inputs import InputLine, read_url_batches, report_uri_error, uri_error_line, url_arguments
+from unlost.cli.messages import escape_untrusted, say
+from unlost.cli.options import (
+    allow_partial_option,
+    columns_option,
+    engine_options,
+    force_option,
+    max_bad_option,
+    parquet_columns,
+    resolve_build_time,
+    spark_config,
+)
+from unlost.cli.output import is_standard_output, json_line, open_output, write_lines
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, repaired_keys_note, say_problems
 from unlost.cli.progress import progress, total_size
-from unlost.cli.target import is_standard_output, open_output
-from unlost.cli.today import resolve_build_time
-from unlost.errors import UsageError
-from unlost.holdings.build import EXCLUDABLE_PAGES
-from unlost.holdings.filter import FILTER_KEY_KINDS, Filter, FilterKeyKind, FilterLayer
-from unlost.holdings.filtering import (
+from unlost.cli.types import READABLE_FILE
+from unlost.errors import UriError, UsageError
+from unlost.mementomap.builder import EXCLUDABLE_PAGES
+from unlost.mementomap.filter import FILTER_KEY_KINDS, Filter, FilterKeyKind, FilterLayer
+from unlost.mementomap.filter_builder import (
     DEFAULT_BITS,
     MAX_BITS,
     MIN_BITS,
@@ -31,10 +39,11 @@ from unlost.holdings.filtering import (
     build_filter,
     compact_filter,
 )
-from unlost.holdings.inputs import INPUT_KINDS
+from unlost.mementomap.readers import INPUT_KINDS
+from unlost.problems import Problems
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-_FILE = readable.AnyPath()
+_FILE = types.AnyPath()
 _EXIT_FAILED_CHECK = 1
 _BITS = click.IntRange(MIN_BITS, MAX_BITS)
 _JSON = click.option("--json", is_flag=True, help="The result as JSON.")
@@ -68,7 +77,7 @@ def _reading_options(command: _Command) -> _Command:
     return command
 
 
-@click.group(name="filter", cls=lazy_group("filter", "lookup"))
+@click.group(name="filter")
 def command() -> None:
     """Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.
 
@@ -78,7 +87,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=types.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
 @_OUTPUT
 @click.option("--bits", type=_BITS, default=DEFAULT_BITS, show_default=True, help="Of a fingerprint.")
 @click.option(
@@ -139,17 +148,18 @@ def build(
         with open_output(output, paths, force=force) as target, progress("reading", total_size(paths)) as bar:
             report = build_filter(paths, target, options, bar.update)
     else:
-        from unlost.holdings.spark import counting, filters  # noqa: PLC0415  start-up
+        from unlost.research.spark import engine as spark_engine  # noqa: PLC0415  start-up
+        from unlost.research.spark import filters  # noqa: PLC0415
 
-        counting.refuse_partial(options)
+        spark_engine.refuse_partial(options)
         with open_output(output) as target, cluster.engine() as engine_there:
             report = filters.build_filter(engine_there, files, target, options, parquet)
     ctx.exit(_print_report(report, json))
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE, metavar="FILTER")
-@click.argument("files", type=readable.READABLE_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("file", type=types.READABLE_FILE, metavar="FILTER")
+@click.argument("files", type=types.READABLE_FILE, nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, help="The filter to write; in the place of the old one if not given.")
 @click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
 @_reading_options
@@ -181,10 +191,10 @@ def add(
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE, metavar="FILTER")
+@click.argument("file", type=types.READABLE_FILE, metavar="FILTER")
 @click.option(
     "--index",
-    type=readable.READABLE_FILE,
+    type=types.READABLE_FILE,
     multiple=True,
     required=True,
     help="What the archive holds, all of it; may be repeated.",
@@ -221,7 +231,7 @@ def compact(
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE, metavar="FILTER")
+@click.argument("file", type=types.READABLE_FILE, metavar="FILTER")
 @_JSON
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -310,3 +320,43 @@ def _print_report(report: FilterReport, json: bool, *, is_all: bool = True) -> i
         say("nothing was counted: this filter denies every page", level="warning")
     say_problems(report.problems)
     return EXIT_SKIPPED_INPUT if report.problems.total else 0
+
+
+@command.command()
+@click.argument("filter_file", type=READABLE_FILE, metavar="FILTER")
+@url_arguments
+@click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
+@click.pass_context
+def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], batch: Path | None, json: bool) -> None:
+    """Say whether the archive of a filter holds each page.
+
+    A line for each URL, or SURT in its place: the URL, and `yes` or `no`, between tabs. No is sure for the day on which
+    the filter was made; yes is wrong for one of 2^bits pages that are not held. What is no address is reported in one
+    line and the rest goes on (exit code 2 if it was an argument, 5 if it was read).
+    """
+    problems = Problems()
+    questions = read_url_batches(addresses, batch, problems)
+    opened = Filter.open(filter_file)
+    code = 0
+    for batched in questions:
+        out: list[str] = []
+        for line, answer in zip(batched, opened.lookup_many(text for _, text in batched), strict=True):
+            if isinstance(answer, UriError):
+                code = max(code, report_uri_error(line, answer))
+                if json:
+                    out.append(uri_error_line("uri", line, answer))
+            elif json:
+                out.append(json_line(uri=line.decode(), key=_lookup_key(line, opened), held=answer))
+            else:
+                out.append(f"{escape_untrusted(line.text, None)}\t{'yes' if answer else 'no'}\n")
+        write_lines(out)
+    for kind, problem in problems.first.items():
+        say(str(problem), kind=kind)
+        code = EXIT_SKIPPED_INPUT
+    ctx.exit(code)
+
+
+def _lookup_key(line: InputLine, opened: Filter) -> str:
+    """Return the key that was looked for."""
+    key = uri.key(line.text, opened.rules)
+    return key.partition("?")[0] if opened.key == "hxpx" else key

@@ -4,32 +4,30 @@ from typing import Any
 
 import click
 
-from unlost.cli import readable
-from unlost.cli.asking import contact_option, delay_option
-from unlost.cli.target import check_output_file
+from unlost.cli import types
+from unlost.cli.archive_options import contact_option, delay_option
+from unlost.cli.output import check_output_file
 from unlost.errors import UsageError
 
-_FILE = readable.AnyPath()
+_FILE = types.AnyPath()
 
 
 @click.command(name="harvest")
 @click.argument("url", nargs=-1)
+@click.option("--urls", type=types.FILE_OR_STDIN, metavar="FILE", help="These pages, too, one a line; - to read them.")
 @click.option(
-    "--urls", type=readable.FILE_OR_STDIN, metavar="FILE", help="These pages, too, one a line; - to read them."
-)
-@click.option(
-    "--scheme", type=readable.READABLE_FILE, metavar="FILE", help="By which to decide: of `unlost refresh learn`."
+    "--scheme", type=types.READABLE_FILE, metavar="FILE", help="By which to decide: of `unlost refresh learn`."
 )
 @click.option("-o", "--output", type=_FILE, required=True, metavar="DIR", help="Where history, log and WARCs are kept.")
 @click.option(
     "--history",
-    type=readable.READABLE_FILE,
+    type=types.READABLE_FILE,
     multiple=True,
     metavar="FILE",
     help="An index (CDXJ, CDX) whose last captures are the history; may be repeated.",
 )
 @click.option(
-    "--warcs", type=readable.READABLE_FOLDER, metavar="DIR", help="The WARCs that --history names: for tags and dates."
+    "--warcs", type=types.READABLE_FOLDER, metavar="DIR", help="The WARCs that --history names: for tags and dates."
 )
 @click.option("--cdxj", type=_FILE, metavar="FILE", help="Write what is held of each page there, as CDXJ.")
 @click.option(
@@ -62,7 +60,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     exit code is 4 if hosts are to be visited later: the same command goes on; 5 if a list or an index could not be read
     to its end. docs/harvest.md explains it.
     """
-    from unlost.cli.harvestrun import HarvestRun  # noqa: PLC0415  start-up
+    from unlost.cli.harvest_run import HarvestRun  # noqa: PLC0415  start-up
 
     if given["warcs"] is not None and not given["history"]:
         raise UsageError("--warcs are those that --history names: give that, too")

@@ -11,26 +11,27 @@ from typing import Any, TypeVar
 import click
 
 from unlost import uri
-from unlost.cli import readable
-from unlost.cli.addresses import parse_argument
-from unlost.cli.input_options import allow_partial_option, damage_options, force_option
-from unlost.cli.messages import say, escape_untrusted
+from unlost.atomic import atomic_file
+from unlost.capture import Capture
+from unlost.cli import types as cli_types
+from unlost.cli.inputs import parse_argument
+from unlost.cli.messages import escape_untrusted, say
+from unlost.cli.options import allow_partial_option, damage_options, force_option
+from unlost.cli.output import is_standard_output, open_output, reject_in_place
 from unlost.cli.problems import EXIT_SKIPPED_INPUT, format_problem, say_problems
 from unlost.cli.progress import ProgressBar, progress
-from unlost.cli.target import is_standard_output, reject_in_place, open_output
 from unlost.errors import InputError, UsageError
-from unlost.formats import cdx, cdxj, warcindex
-from unlost.formats.capture import Capture
-from unlost.formats.index import find_index_captures, read_index_captures, read_index_rows
-from unlost.formats.output import atomic_file
-from unlost.formats.problems import Problem, Problems
-from unlost.formats.row import IndexRow, RowError
-from unlost.formats.sorting import sort_lines
-from unlost.formats.zipnum import write_zipnum, zipnum_paths
-from unlost.holdings.report import InputReport
+from unlost.index import cdx, warc_index
+from unlost.index import cdx as index_cdx
+from unlost.index.cdx import IndexRow, RowError
+from unlost.index.external_sort import sort_lines
+from unlost.index.reader import find_index_captures, read_index_captures, read_index_rows
+from unlost.index.zipnum import write_zipnum, zipnum_paths
+from unlost.mementomap.readers import InputReport
+from unlost.problems import Problem, Problems
 
 _Item = TypeVar("_Item")
-_FILE = readable.AnyPath()
+_FILE = cli_types.AnyPath()
 _EXIT_FAILED_CHECK = 1
 _COMPRESSED = (".gz", ".zst")
 
@@ -45,7 +46,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="WARC...")
+@click.argument("files", type=cli_types.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="WARC...")
 @click.option(
     "-o",
     "--output",
@@ -77,7 +78,7 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
             say(str(error))
         ctx.exit(InputError.exit_code)
     with progress("building", sum(map(_size, paths))) as bar:
-        lines = cdxj.write_cdxj(bar.lines(_archive_rows(paths, problems, bar)))
+        lines = index_cdx.write_cdxj(bar.lines(_archive_rows(paths, problems, bar)))
         whole = _reject_damage(lines, problems, allow_partial=allow_partial)
         _write(sort_lines(whole), output, zipnum=output.suffix == ".idx")
     say_problems(problems)
@@ -85,7 +86,7 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE)
+@click.argument("file", type=cli_types.READABLE_FILE)
 @click.option("--filter", multiple=True, metavar="FIELD=VALUE", help="Only rows that have it; may be repeated.")
 @click.option("--url", help="Only captures of this page; in ZipNum found without reading the rest.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
@@ -119,7 +120,7 @@ def show(
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE)
+@click.argument("file", type=cli_types.READABLE_FILE)
 @click.option("--json", is_flag=True, help="The result as one JSON object.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -129,7 +130,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     is 1 if anything is wrong, or if there is nothing in the file.
     """
     problems = Problems()
-    check_file = _check_archive if warcindex.is_archive_file(file) else _check_index
+    check_file = _check_archive if warc_index.is_archive_file(file) else _check_index
     result = {"file": str(file), **check_file(file, problems)}
     if json:
         firsts = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
@@ -179,7 +180,7 @@ def _report_empty(file: Path, problems: Problems, *, is_empty: bool) -> None:
 def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
     tally: Counter[str] = Counter()
     captures, foreign = 0, 0
-    for capture in warcindex.read_archive_captures(file, problems, type_counts=tally):
+    for capture in warc_index.read_archive_captures(file, problems, type_counts=tally):
         captures += 1
         foreign += capture.key is None
     _report_empty(file, problems, is_empty=not tally)
@@ -187,7 +188,7 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE)
+@click.argument("file", type=cli_types.READABLE_FILE)
 @click.option(
     "-o",
     "--output",
@@ -224,7 +225,7 @@ def convert(
         raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
     if (form == "zipnum") != (output.suffix == ".idx"):
         raise UsageError(f"{output}: a ZipNum, and nothing else, has a name that ends in .idx")
-    read = warcindex.read_archive_rows if warcindex.is_archive_file(file) else read_index_rows
+    read = warc_index.read_archive_rows if warc_index.is_archive_file(file) else read_index_rows
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
     # The list of a ZipNum says nothing about how much there is to read.
     with progress("converting", None if file.suffix == ".idx" else _size(file) or None) as bar:
@@ -235,7 +236,7 @@ def convert(
             max_bad=max_bad,
             index=file if read is read_index_rows else None,
         )
-        lines = cdx.write_cdx(rows, layouts[form]) if form in layouts else cdxj.write_cdxj(rows)
+        lines = cdx.write_cdx(rows, layouts[form]) if form in layouts else index_cdx.write_cdxj(rows)
         lines = sort_lines(lines) if sort else lines
         _write(lines, output, zipnum=form == "zipnum")
     say_problems(problems)
@@ -244,15 +245,15 @@ def convert(
 
 def _captures(file: Path, url: str | None, problems: Problems) -> Iterator[Capture]:
     key = None if url is None else parse_argument(url, uri.key)
-    if warcindex.is_archive_file(file):
-        found = warcindex.read_archive_captures(file, problems)
+    if warc_index.is_archive_file(file):
+        found = warc_index.read_archive_captures(file, problems)
         return found if url is None else (capture for capture in found if capture.key == key)
     return read_index_captures(file, problems) if url is None else find_index_captures(file, url, problems)
 
 
 def _archive_rows(files: Iterable[Path], problems: Problems, bar: ProgressBar) -> Iterator[IndexRow]:
     for file in files:
-        yield from warcindex.read_archive_rows(file, problems, bar.update_bytes)
+        yield from warc_index.read_archive_rows(file, problems, bar.update_bytes)
         bar.finish_file(_size(file))
 
 
@@ -278,7 +279,7 @@ def _reject_damage(
 def _unreadable_error(file: Path) -> InputError | None:
     """Return why an archive file cannot be read at all; None if it can."""
     try:
-        warcindex.check_archive_readable(file)
+        warc_index.check_archive_readable(file)
     except InputError as error:
         return error
     return None

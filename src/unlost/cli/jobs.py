@@ -1,23 +1,84 @@
-"""`unlost jobs`: orders recoveries from a service, and looks after them."""
+"""`unlost jobs`: orders recoveries from a service over HTTP, and manages them, their tokens and the service's clock."""
 
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import click
 
-from unlost.cli.common import CommonOption
-from unlost.cli.jobs_options import database_option, jobs_option, open_database
+from unlost._core import VERSION
+from unlost.cli.archive_options import only_option
+from unlost.cli.job_options import database_option, jobs_option, open_database
 from unlost.cli.messages import say
-from unlost.cli.registry_options import only_option
-from unlost.errors import UsageError
-from unlost.recover.plan import RecoverPolicy
+from unlost.cli.types import CommonOption
+from unlost.errors import InputError, JobError, UsageError
+from unlost.recover.options import RecoverPolicy
 
-if TYPE_CHECKING:
-    from unlost.cli.jobsclient import JobServiceClient
+_TIMEOUT_SECONDS = 60.0
+_MAX_BYTES = 64 << 20
+
+
+class JobServiceClient:
+    """Asks one service. token: of an administrator, or nothing."""
+
+    def __init__(self, server: str, token: str | None) -> None:
+        parts = urlsplit(server)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError("--server: expected the address of a service, such as https://recover.example.org")
+        self._base = server.rstrip("/")
+        self._token = token
+
+    def request(
+        self,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        is_post: bool = False,
+        query: Mapping[str, object] | None = None,
+    ) -> dict[str, Any]:
+        """Return the object that comes back.
+
+        Raises JobError for what cannot be done with a job, UsageError for what the service says is wrong with the
+        request, and InputError where it does not answer.
+        """
+        url = f"{self._base}{path}"
+        if query:
+            url = f"{url}?{urlencode(query)}"
+        data = None if body is None and not is_post else json.dumps(body or {}).encode()
+        headers = {"User-Agent": f"unlost/{VERSION}", "Accept": "application/json", "Content-Type": "application/json"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        request = urllib.request.Request(url, data, headers)  # noqa: S310  its scheme was looked at
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310
+                found = json.loads(answer.read(_MAX_BYTES))
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _service_error(error.code, error.read(1 << 16)) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            raise InputError(f"{self._base}: no answer of a service with jobs: {reason}") from None
+        if not isinstance(found, dict):
+            raise InputError(f"{self._base}: no answer of a service with jobs")
+        return found
+
+
+def _service_error(status: int, body: bytes) -> UsageError | JobError | InputError:
+    try:
+        message = str(json.loads(body)["error"])[:500]
+    except (ValueError, KeyError, TypeError):
+        message = f"the service answered {status}: does it take orders (`unlost serve --jobs`)?"
+    if status in (409, 429):
+        return JobError(message)
+    return UsageError(message) if status in (400, 401, 404) else InputError(message)
+
 
 _STATES = ("pending", "queued", "processing", "complete", "failed", "cancelled", "removed")
-
 _server = click.option("--server", required=True, metavar="URL", help="The service.")
 _token = click.option(
     "--token",
@@ -100,7 +161,7 @@ def cancel(key: str, server: str, token: str | None, json: bool) -> None:
 @_json
 def list_(server: str, state: str | None, limit: int, token: str | None, json: bool) -> None:
     """List jobs, for administrators: those that are queued in their order."""
-    from unlost.cli.table import print_table  # noqa: PLC0415  start-up
+    from unlost.cli.output import print_table  # noqa: PLC0415  start-up
 
     query = {"limit": limit, **({} if state is None else {"state": state})}
     found = _client(server, token).request("/api/jobs", query=query)
@@ -121,7 +182,7 @@ def list_(server: str, state: str | None, limit: int, token: str | None, json: b
 @click.option("--revoke", is_flag=True, help="Make all tokens of that name worthless.")
 def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> None:
     """Make a token for an administrator and print it, where the jobs are kept. It cannot be shown again."""
-    from unlost.service.jobs.tokens import AdminTokens  # noqa: PLC0415  start-up
+    from unlost.jobs.auth import AdminTokens  # noqa: PLC0415  start-up
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
@@ -146,8 +207,8 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
     Ends with exit code 1 if it jumped and the time is not confirmed.
     """
     from unlost.dates import from_epoch, to_iso  # noqa: PLC0415  start-up
-    from unlost.service.jobs.clock_guard import ClockGuard  # noqa: PLC0415
-    from unlost.service.jobs.store import JobStore  # noqa: PLC0415
+    from unlost.jobs.service import ClockGuard  # noqa: PLC0415
+    from unlost.jobs.store import JobStore  # noqa: PLC0415
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
@@ -165,7 +226,6 @@ def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
 
 
 def _client(server: str, token: str | None) -> "JobServiceClient":
-    from unlost.cli.jobsclient import JobServiceClient  # noqa: PLC0415  start-up
 
     return JobServiceClient(server, token)
 

@@ -4,13 +4,12 @@ import errno
 import os
 import sys
 from contextlib import nullcontext
-from importlib import import_module
 from typing import Any
 
 import click
 
 from unlost.cli import config, messages
-from unlost.cli.commands import COMMANDS
+from unlost.cli.commands import LazyGroup
 from unlost.errors import UnlostError
 
 EXIT_CODES = {
@@ -23,29 +22,6 @@ EXIT_CODES = {
     130: "interrupted",
     141: "whoever read the output went away",
 }
-
-
-class LazyGroup(click.Group):
-    """A group that knows its commands' names and summaries without importing them."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of the table."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command's module and return its `command`."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(COMMANDS[cmd_name].module).command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table alone."""
-        del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, is_requested: bool) -> None:

@@ -51,7 +51,7 @@ def _strip_userinfo(text: str) -> str:
     """Remove user names and passwords from URLs. Few messages have any, and those do without the import."""
     if "@" not in text and "%40" not in text:
         return text
-    from unlost.shown.redaction import strip_userinfo  # noqa: PLC0415  start-up
+    from unlost.redaction import strip_userinfo  # noqa: PLC0415  start-up
 
     return strip_userinfo(text)
 

@@ -4,17 +4,16 @@ from pathlib import Path
 
 import click
 
-from unlost.cli import readable
-from unlost.cli.asking import contact_option, delay_option
-from unlost.cli.registry_options import archives_option, only_option
+from unlost.cli import types
+from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option
+from unlost.cli.output import check_output_file
 from unlost.cli.sampling import OUTPUT_FILE, concurrency_option, patience_option, restart_option, state_option
-from unlost.cli.target import check_output_file
 
 
 @click.command(name="overlap")
 @click.option(
     "--urls",
-    type=readable.FILE_OR_STDIN,
+    type=types.FILE_OR_STDIN,
     required=True,
     metavar="FILE",
     help="Addresses, one a line; `-` is standard input.",
@@ -70,8 +69,8 @@ def command(
     All archives are asked for every page, within their limits; what they answer is kept, and the same command goes on
     where the last one ended. The exit code is 4 if anything is left to ask. docs/overlap.md explains the numbers.
     """
-    from unlost.cli.overlaprun import OverlapOptions, run_overlap  # noqa: PLC0415  start-up
-    from unlost.measure.plots import validate_plot_path  # noqa: PLC0415  start-up
+    from unlost.cli.overlap_run import OverlapOptions, run_overlap  # noqa: PLC0415  start-up
+    from unlost.research.plots import validate_plot_path  # noqa: PLC0415  start-up
 
     validate_plot_path(plot)
     for file in (html, svg, plot):

@@ -9,26 +9,36 @@ from pathlib import Path
 import click
 
 from unlost import uri
-from unlost.cli import lines, readable
-from unlost.cli.addresses import uri_error_line, report_uri_error, write_lines
-from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, spark_config
-from unlost.cli.input_options import damage_options, force_option
+from unlost.cli import inputs as cli_inputs
+from unlost.cli import types
+from unlost.cli.inputs import report_uri_error, uri_error_line
 from unlost.cli.messages import escape_untrusted
-from unlost.cli.policies import psl_option, rules_option, load_suffix_list, suffixes_option
+from unlost.cli.options import (
+    columns_option,
+    damage_options,
+    engine_options,
+    force_option,
+    load_suffix_list,
+    parquet_columns,
+    psl_option,
+    rules_option,
+    spark_config,
+    suffixes_option,
+)
+from unlost.cli.output import is_standard_output, open_output, reject_in_place, write_lines
 from unlost.cli.problems import EXIT_SKIPPED_INPUT, format_problem, say_problems
 from unlost.cli.progress import progress, total_size
-from unlost.cli.target import is_standard_output, reject_in_place, open_output
 from unlost.errors import InputError, UriError, UsageError
-from unlost.formats.problems import Problems
-from unlost.holdings import profile
-from unlost.holdings.profile_parts import PART_FIELDS, PartField, build_profiles_by_part
+from unlost.mementomap import profile_builder
+from unlost.mementomap.profile_builder import PART_FIELDS, PartField, build_profiles_by_part
+from unlost.problems import Problems
 
-_FILE = readable.AnyPath()
+_FILE = types.AnyPath()
 _EXIT_FAILED_CHECK = 1
 
 _name = click.option("--name", help="What people call the archive.")
 _id = click.option("--id", help="The address by which programs know the archive.")
-_profiles = click.argument("profiles", type=readable.READABLE_FILE, nargs=-1, required=True, metavar="PROFILE...")
+_profiles = click.argument("profiles", type=types.READABLE_FILE, nargs=-1, required=True, metavar="PROFILE...")
 
 
 @click.group(name="profile")
@@ -41,7 +51,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("inputs", type=readable.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("inputs", type=types.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
 @click.option(
     "--policy",
     required=True,
@@ -109,7 +119,7 @@ def build(
     code is 3.
     """
     names = _policy_names(policy)
-    header = profile.ProfileHeader(names[0], name, id, rules, suffixes)
+    header = profile_builder.ProfileHeader(names[0], name, id, rules, suffixes)
     suffix = load_suffix_list(psl, suffixes)
     problems = Problems()
     if by and format == "json":
@@ -133,7 +143,7 @@ def build(
                 outputs = {names[0]: stack.enter_context(open_output(output, inputs, force=force))}
             most = None if memory is None else memory << 20
             if cluster is not None:
-                from unlost.holdings.spark.profiles import build_profiles  # noqa: PLC0415  start-up
+                from unlost.research.spark.profiles import build_profiles  # noqa: PLC0415  start-up
 
                 there = stack.enter_context(cluster.engine())
                 text = None if psl is None else psl.read_bytes()
@@ -154,7 +164,7 @@ def build(
             else:
                 paths = [Path(file) for file in inputs]
                 bar = stack.enter_context(progress("counting", total_size(paths)))
-                profile.build_profiles(
+                profile_builder.build_profiles(
                     paths,
                     outputs,
                     header,
@@ -194,11 +204,11 @@ def merge(
     Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
     """
     with open_output(output, profiles, force=force) as target, progress("merging", total_size(profiles)) as bar:
-        profile.merge_profiles(profiles, target, name=name, id=id, on_progress=bar.update)
+        profile_builder.merge_profiles(profiles, target, name=name, id=id, on_progress=bar.update)
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE, metavar="PROFILE")
+@click.argument("file", type=types.READABLE_FILE, metavar="PROFILE")
 @click.argument("addresses", nargs=-1, metavar="URL...")
 @click.option("--key", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
 @click.option("--year", metavar="YYYY", help="Only captures of that year; of a profile built `--by year`.")
@@ -228,12 +238,12 @@ def lookup(
     """
     if not addresses and not key:
         raise UsageError("expected a URL, or --key with the beginning of a key: --key uk,co,")
-    header = profile.ProfileHeader.read(file)
-    opened = profile.UriKeyProfile.open(file, load_suffix_list(psl, header.suffixes))
+    header = profile_builder.ProfileHeader.read(file)
+    opened = profile_builder.UriKeyProfile.open(file, load_suffix_list(psl, header.suffixes))
     for beginning in key:
         _print_holding(beginning, opened.lookup_key(beginning, year=year, mime=mime), json)
     code = 0
-    for batch in lines.read_batches(addresses):
+    for batch in cli_inputs.read_batches(addresses):
         for line in batch:
             try:
                 _print_holding(line.decode(), opened.lookup(line.text, year=year, mime=mime), json)
@@ -246,7 +256,7 @@ def lookup(
 
 
 @command.command()
-@click.argument("file", type=readable.READABLE_FILE, metavar="PROFILE")
+@click.argument("file", type=types.READABLE_FILE, metavar="PROFILE")
 @click.option("--json", is_flag=True, help="The result as one JSON object.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -255,7 +265,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     The exit code is 1 if anything is wrong with its lines, 3 if it is not a profile.
     """
     with progress("checking", total_size([file])) as bar:
-        found = profile.check_profile(file, bar.update)
+        found = profile_builder.check_profile(file, bar.update)
     problems = found.problems
     if json:
         kinds = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
@@ -301,7 +311,7 @@ def to_map(
     Keys that stand for more than one page become wildcards; what they hold is added.
     """
     with open_output(output, profiles, force=force) as target, progress("mapping", total_size(profiles)) as bar:
-        profile.profiles_to_map(profiles, target, name=name, id=id, on_progress=bar.update)
+        profile_builder.profiles_to_map(profiles, target, name=name, id=id, on_progress=bar.update)
 
 
 def _policy_names(text: str) -> list[str]:
@@ -326,7 +336,7 @@ def _check_folder(folder: Path, output: Path) -> None:
         raise InputError(f"{output}: cannot be written: {reason}")
 
 
-def _print_holding(asked: str, found: profile.ProfileLookupResult, json: bool) -> None:
+def _print_holding(asked: str, found: profile_builder.ProfileLookupResult, json: bool) -> None:
     if json:
         _write(dumps({"asked": asked, **asdict(found)}))
     else:

@@ -1,32 +1,123 @@
-"""`unlost recover`: crawls the archives for a lost site."""
+"""`unlost recover`: recovers a lost site from archives, local sources and the live site. Options and their checks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from unlost import dates
-from unlost.cli import readable
-from unlost.cli.addresses import parse_argument
-from unlost.cli.asking import contact_option
-from unlost.cli.messages import escape_untrusted
-from unlost.cli.recover_sources import source_options, select_sources
-from unlost.cli.registry_options import archives_option, only_option
-from unlost.cli.target import check_output_file
+from unlost.atomic import ensure_directory
+from unlost.cli import types
+from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option, select_archives
+from unlost.cli.inputs import parse_argument
+from unlost.cli.messages import escape_untrusted, say
+from unlost.cli.output import check_output_file
+from unlost.cli.types import FILE_OR_FOLDER, READABLE_FILE, READABLE_FOLDER
 from unlost.errors import DateError, InputError, UsageError
-from unlost.formats.folders import ensure_directory
-from unlost.recover.plan import (
-    SELECTABLE_POLICIES,
+from unlost.recover.options import (
     CONFIRMATION_THRESHOLD,
     MAX_REQUISITE_FILES,
+    SELECTABLE_POLICIES,
     RecoverOptions,
     RecoverPolicy,
 )
 
-_FILE = readable.AnyPath()
+if TYPE_CHECKING:
+    from unlost.registry.models import Archive
+
+
+_AUTO = "auto"  # `--browser-cache` without a value
+
+
+def _check_profiles(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str | Path, ...]:
+    """Check the folders of profiles. Raises InputError for one that is not there."""
+    checked: list[str | Path] = []
+    for value in values:
+        if value == _AUTO:
+            checked.append(value)
+            continue
+        if "://" in value:
+            raise click.BadParameter("expected a profile, found a URL: write --browser-cache after the URL")
+        try:
+            checked.append(READABLE_FOLDER.convert(Path(value).expanduser() if value else "", None, None))
+        except InputError as error:
+            # It may be a URL without a scheme, which an option with an optional value takes for its own.
+            raise InputError(f"{error}; to search for profiles, write --browser-cache after the URL") from None
+    return tuple(checked)
+
+
+source_options = (
+    click.option(
+        "--warc",
+        multiple=True,
+        type=FILE_OR_FOLDER,
+        metavar="PATH",
+        help="Also recover from this WARC, ARC or WACZ file, or a folder of them; may be repeated.",
+    ),
+    click.option(
+        "--har",
+        multiple=True,
+        type=READABLE_FILE,
+        metavar="FILE",
+        help="Also recover from this HAR file; may be repeated.",
+    ),
+    click.option(
+        "--browser-cache",
+        multiple=True,
+        is_flag=False,
+        flag_value=_AUTO,
+        type=click.UNPROCESSED,
+        callback=_check_profiles,
+        metavar="[PROFILE]",
+        help="Also recover from the cache of this browser profile; without a value, of all profiles of Chromium, "
+        "Chrome, Brave, Edge and Firefox that are found.",
+    ),
+    click.option(
+        "--live", is_flag=True, help="Also request from the live site what no archive lists a good capture of."
+    ),
+    delay_option,
+    click.option("--no-archives", is_flag=True, help="Query no archive: recover from the sources above alone."),
+)
+
+
+def select_sources(ctx: click.Context, given: Mapping[str, Any], plan: "RecoverOptions") -> "dict[str, Archive]":
+    """Return what to recover from, by id: local sources, then archives, then the live site.
+
+    Raises UsageError for options that contradict each other, InputError for a source that cannot be read.
+    """
+    from unlost.archives.local_sources import local_source_archives  # noqa: PLC0415  start-up
+    from unlost.recover.sources import LIVE_ARCHIVE  # noqa: PLC0415
+
+    _check_dates(given, plan)
+    found: dict[str, Archive] = {}
+    if given["warc"] or given["har"] or given["browser_cache"]:
+        tell = partial(say, level="note")
+        found |= local_source_archives(given["warc"], given["har"], given["browser_cache"], tell)
+    if given["no_archives"]:
+        for name in ("archives", "only"):
+            if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+                raise UsageError(f"--no-archives and --{name} exclude each other: give one of them")
+        if not found and not given["live"]:
+            raise UsageError("--no-archives needs a source: give --warc, --har, --browser-cache or --live")
+    else:
+        found |= select_archives(given["archives"], given["only"])
+    return found | ({LIVE_ARCHIVE.id: LIVE_ARCHIVE} if given["live"] else {})
+
+
+def _check_dates(given: Mapping[str, Any], plan: "RecoverOptions") -> None:
+    from unlost import dates  # noqa: PLC0415  start-up
+    from unlost.clock import SystemClock  # noqa: PLC0415
+
+    now = dates.from_epoch(str(int(SystemClock().now())))
+    if given["live"] and plan.last is not None and plan.last < now:
+        raise UsageError("--live and --to exclude each other: what the live site responds now is later than --to")
+
+
+_FILE = types.AnyPath()
 _COUNT = click.IntRange(min=1)
 
 
@@ -87,7 +178,7 @@ _OPTIONS = (
     click.option("--limit", type=_COUNT, metavar="N", help="At most N resources, over all runs."),
     click.option("--include", multiple=True, metavar="REGEX", help="Only addresses in which this is found."),
     click.option("--exclude", multiple=True, metavar="REGEX", help="No addresses in which this is found."),
-    click.option("--exclude-from", type=readable.READABLE_FILE, metavar="FILE", help="The same, one a line."),
+    click.option("--exclude-from", type=types.READABLE_FILE, metavar="FILE", help="The same, one a line."),
     click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page."),
     click.option(
         "--page-requisites/--no-page-requisites",
@@ -120,7 +211,7 @@ _OPTIONS = (
     ),
     _removed_option("--requisites", "it is called --page-requisites now, and on by default"),
     click.option(
-        "--urls", type=readable.READABLE_FILE, metavar="FILE", help="Further addresses to begin from, one a line."
+        "--urls", type=types.READABLE_FILE, metavar="FILE", help="Further addresses to begin from, one a line."
     ),
     click.option("--dry-run", is_flag=True, help="Fetch only listings, and estimate the cost of the rest."),
     click.option("--yes", is_flag=True, help=f"Fetch more than {CONFIRMATION_THRESHOLD:,} listed URLs without asking."),
@@ -162,10 +253,10 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     what failed, and for what archives have gained. The exit code is 4 if there is more to do, 1 if all was asked and
     nothing ever came back.
     """
-    from unlost.cli.recoverrun import RecoverRun  # noqa: PLC0415  start-up
-    from unlost.recover.state.file import explain_sqlite_errors  # noqa: PLC0415
-    from unlost.recover.state.state import RecoveryState  # noqa: PLC0415
-    from unlost.state_file import STATE_FILE_NAME  # noqa: PLC0415
+    from unlost.cli.recover_run import RecoverRun  # noqa: PLC0415  start-up
+    from unlost.recover.state.schema import explain_sqlite_errors  # noqa: PLC0415
+    from unlost.recover.state.store import RecoveryState  # noqa: PLC0415
+    from unlost.sqlite import STATE_FILE_NAME  # noqa: PLC0415
 
     plan = _recover_options(url, given)
     folder = given["output"] or Path(_default_folder(plan.url))
@@ -202,9 +293,9 @@ def _inherit_options(ctx: click.Context, plan: RecoverOptions, before: RecoverOp
 
 
 def _recover_options(url: str, given: Mapping[str, Any]) -> RecoverOptions:
-    from unlost.archives.spelling import normalize_input_url  # noqa: PLC0415  start-up
     from unlost.recover.scope import RecoveryScope  # noqa: PLC0415
-    from unlost.vault.quantities import parse_byte_size  # noqa: PLC0415
+    from unlost.report.format import parse_byte_size  # noqa: PLC0415
+    from unlost.uri.normalize import normalize_input_url  # noqa: PLC0415  start-up
 
     if given["most_recent"] and given["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
@@ -249,8 +340,8 @@ def _read_urls(file: Path | None) -> tuple[str, ...]:
     """Return the URLs in a file, one per line. Raises InputError, also for a line that is not a URL."""
     if file is None:
         return ()
-    from unlost.archives.spelling import read_url_list  # noqa: PLC0415  start-up
-    from unlost.formats.problems import Problems  # noqa: PLC0415
+    from unlost.problems import Problems  # noqa: PLC0415
+    from unlost.uri.normalize import read_url_list  # noqa: PLC0415  start-up
 
     problems = Problems()
     found = read_url_list(file, problems)
@@ -263,8 +354,8 @@ def _read_expressions(file: Path | None) -> list[str]:
     """Return the lines of a file without those that are empty or begin with `#`. Raises InputError."""
     import re  # noqa: PLC0415  start-up
 
-    from unlost.formats.problems import Problems  # noqa: PLC0415
-    from unlost.formats.textfile import read_lines  # noqa: PLC0415
+    from unlost.problems import Problems  # noqa: PLC0415
+    from unlost.text_lines import read_lines  # noqa: PLC0415
 
     if file is None:
         return []

@@ -1,15 +1,98 @@
-"""`unlost refresh`: what changed since the last visit, and when to trust headers about it."""
+"""`unlost refresh`.
 
+Learns from a log when ETag and Last-Modified can be trusted, and simulates webs whose changes are known.
+"""
+
+from json import dumps
 from pathlib import Path
 
 import click
 
-from unlost.cli import readable
+from unlost.atomic import atomic_file
+from unlost.cli import types
+from unlost.cli.output import check_output_file, format_columns, is_standard_output
 from unlost.cli.problems import EXIT_SKIPPED_INPUT
-from unlost.cli.target import check_output_file, is_standard_output
 from unlost.errors import UsageError
+from unlost.refresh.policy import LearningOptions
+from unlost.refresh.visit import serialize_visit
+from unlost.research.refresh_simulation import SimulationScore, SimulationTrial, run_trial, to_log
+from unlost.research.simulated_web import MIXTURES, TRAITS, get_mixture, simulate_visits
 
-_FILE = readable.AnyPath()
+
+def print_mixtures() -> None:
+    """Print what can be made up."""
+    for one in MIXTURES.values():
+        click.echo(f"{one.name}: {one.description}")
+        total = sum(one.shares.values())
+        for trait, share in sorted(one.shares.items(), key=lambda item: -item[1]):
+            click.echo(f"  {100 * share / total:6.3f} %  {trait}: {TRAITS[trait]}")
+
+
+def write_log(name: str, hosts: int, visits: int, seed: int, output: Path) -> None:
+    """Write the log of a web, in the order of time within each page."""
+    check_output_file(output)
+    with atomic_file(output) as file:
+        for pages in simulate_visits(get_mixture(name), hosts, visits, seed):
+            for page in pages:
+                file.writelines(serialize_visit(visit) for visit in to_log(page))
+
+
+def print_scores(names: tuple[str, ...], hosts: int, visits: int, seed: int, reliability: float, *, json: bool) -> None:
+    """Print what each way to decide missed and cost, mixture by mixture."""
+    for one in [get_mixture(name) for name in names or MIXTURES]:
+        done = run_trial(one, hosts, visits, seed, LearningOptions(reliability))
+        if json:
+            for score in done.scores:
+                click.echo(dumps(_score_object(done, score)))
+        else:
+            click.echo("\n".join([*_score_table(done), ""]))
+
+
+def _score_object(done: SimulationTrial, score: SimulationScore) -> dict[str, object]:
+    result: dict[str, object] = {
+        "mixture": done.mixture,
+        "way": score.name,
+        "changed": score.changed,
+        "unchanged": score.unchanged,
+        "missed": score.missed,
+        "unnecessary": score.unnecessary,
+        "reliability": score.reliability,
+        "usefulness": score.usefulness,
+        "audited": score.audited,
+        "bytes": score.bytes,
+        "requests": score.requests,
+    }
+    stated = done.policy.estimate
+    if score.name == "learned":
+        result["stated"] = stated and [stated.reliability, stated.interval.low, stated.interval.high]
+    return result
+
+
+def _score_table(done: SimulationTrial) -> list[str]:
+    heads = ["way to decide", "missed", "reliability %", "usefulness %", "MB", "requests", "audits"]
+    rows = [
+        [
+            score.name,
+            f"{score.missed:,}",
+            f"{100 * score.reliability:.4f}",
+            f"{100 * score.usefulness:.2f}",
+            f"{score.bytes / 1e6:,.1f}",
+            f"{score.requests:,}",
+            f"{score.audited:,}" if score.audited else "",
+        ]
+        for score in done.scores
+    ]
+    first = done.scores[0]
+    about = f"{done.mixture}: {first.changed + first.unchanged:,} pairs, {first.changed:,} changed"
+    stated = done.policy.estimate
+    promise = "The learner found nothing that is sure enough, and downloads everything."
+    if stated is not None:
+        low, high = 100 * stated.interval.low, 100 * stated.interval.high
+        promise = f"Stated by the learner: {100 * stated.reliability:.4f} % ({low:.4f}-{high:.4f})"
+    return [about, *format_columns(heads, rows), promise]
+
+
+_FILE = types.AnyPath()
 _SHARE = click.FloatRange(0, 1)
 
 
@@ -19,7 +102,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("log", type=readable.READABLE_FILE, nargs=-1)
+@click.argument("log", type=types.READABLE_FILE, nargs=-1)
 @click.option("--matrix", metavar="PAIRS", help="Nine pairs changed/unchanged in the place of logs, or - to read them.")
 @click.option(
     "--reliability", type=_SHARE, default=0.999, show_default=True, help="The share of changes that must not be missed."
@@ -59,7 +142,7 @@ def learn(
     scheme surely reaches the reliability, 5 if something could not be read; the rest was learned from.
     docs/refresh.md explains tables, logs and the scheme file.
     """
-    from unlost.cli.refreshlearn import learn_from_logs, judge_matrix, print_json, print_report, write_files  # noqa: PLC0415
+    from unlost.cli.refresh_learn import judge_matrix, learn_from_logs, print_json, print_report, write_files  # noqa: PLC0415
 
     if bool(log) == (matrix is not None):
         raise UsageError("give logs to learn from, or --matrix")
@@ -110,8 +193,6 @@ def simulate(
     Servers misbehave in all the ways that docs/refresh.md lists. Each policy sees the same visits; the learner sees
     only what a log has.
     """
-    from unlost.cli.refreshsimulate import print_mixtures, print_scores, write_log  # noqa: PLC0415  start-up
-
     if list:
         print_mixtures()
     elif write is not None:

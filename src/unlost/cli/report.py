@@ -4,16 +4,16 @@ from pathlib import Path
 
 import click
 
-from unlost.cli import readable
-from unlost.cli.target import check_output_file
+from unlost.cli import types
+from unlost.cli.output import check_output_file
 from unlost.errors import UsageError
-from unlost.shown.language import LANGUAGES
+from unlost.report.format import LANGUAGES
 
-_FILE = readable.AnyPath()
+_FILE = types.AnyPath()
 
 
 @click.command(name="report")
-@click.argument("recoveries", type=readable.RECOVERY_FOLDER, nargs=-1, required=True, metavar="RECOVERY...")
+@click.argument("recoveries", type=types.RECOVERY_FOLDER, nargs=-1, required=True, metavar="RECOVERY...")
 @click.option("-o", "--output", type=_FILE, metavar="DIR", help="Where to write the files.  [default: RECOVERY/report]")
 @click.option(
     "--language",
@@ -34,14 +34,14 @@ _FILE = readable.AnyPath()
     "--factors", is_flag=True, help="Say what has to do with coming back, over all RECOVERY... together; no files."
 )
 @click.option(
-    "--ranks", type=readable.READABLE_FILE, metavar="FILE", help="With --factors: hosts and their ranks, one a line."
+    "--ranks", type=types.READABLE_FILE, metavar="FILE", help="With --factors: hosts and their ranks, one a line."
 )
 @click.option(
-    "--backlinks", type=readable.READABLE_FILE, metavar="FILE", help="The same: hosts and how many links lead to them."
+    "--backlinks", type=types.READABLE_FILE, metavar="FILE", help="The same: hosts and how many links lead to them."
 )
 @click.option(
     "--original",
-    type=readable.FILE_OR_FOLDER,
+    type=types.FILE_OR_FOLDER,
     multiple=True,
     metavar="SITE",
     help="The same: an original, for sizes; may be repeated.",
@@ -68,15 +68,15 @@ def command(
     RECOVERY is the folder of `unlost recover`, which may be at work meanwhile. A page for people, a line for each
     resource and the same as JSON are written into its folder `report`. docs/report.md explains them.
     """
-    from unlost.cli.reportrun import ReportOutput, run_report  # noqa: PLC0415  start-up
-    from unlost.recover.report.files import ReportFiles  # noqa: PLC0415
+    from unlost.cli.report_run import ReportOutput, run_report  # noqa: PLC0415  start-up
+    from unlost.report.recovery.writer import ReportFiles  # noqa: PLC0415
 
     if factors:
         if tsv or list or output is not None:
             raise UsageError("--factors goes with --json and --html, not with --tsv, --list and --output")
         if language != LANGUAGES[0]:
             raise UsageError("--factors is told in English only: leave out --language")
-        from unlost.cli.reportfactors import run_factors  # noqa: PLC0415  start-up
+        from unlost.cli.report_factors import run_factors  # noqa: PLC0415  start-up
 
         ctx.exit(run_factors(recoveries, ranks, backlinks, original, html, plot, json=json))
     if ranks or backlinks or original or plot:

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import click
 
-from unlost.archives.archive import Archive
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.readable import AnyPath
+from unlost.cli.types import AnyPath
 from unlost.errors import InputError
-from unlost.formats.problems import Problems
+from unlost.problems import Problems
+from unlost.registry.models import Archive
 
 OUTPUT_FILE = AnyPath()
 
@@ -66,7 +66,7 @@ def begin_url_list(
     file: `-` is standard input. begin: keeps them; gets what returns the whole plan once all were read, and them with
     their keys. plan: what else decides what is asked. Raises UsageError, InputError.
     """
-    from unlost.archives.sampling.sampler import SampleUrlList  # noqa: PLC0415  start-up
+    from unlost.archives.sampler import SampleUrlList  # noqa: PLC0415  start-up
 
     is_stdin = is_standard_input(file)
     listed = SampleUrlList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)

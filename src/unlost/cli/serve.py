@@ -1,30 +1,261 @@
-"""`unlost serve`: the aggregator as a web service."""
+"""`unlost serve`: the aggregator as a web service, with recovery jobs if `--jobs` is given."""
 
+import os
 import signal
-from contextlib import asynccontextmanager
-from dataclasses import replace
-from functools import partial
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial, wraps
+from ipaddress import ip_network
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
 
-from unlost.cli import readable
-from unlost.cli.messages import say
-from unlost.cli.serve_jobs import JobServiceOptions, jobs_options, open_jobs, set_admin_password
-from unlost.cli.service_options import (
+from unlost.cli import types
+from unlost.cli.archive_options import (
     AggregatorOptions,
     aggregator_options,
     build_service_options,
     list_selected_archives,
 )
-from unlost.errors import InputError
+from unlost.cli.job_options import (
+    database_option,
+    jobs_option,
+    max_jobs_size_option,
+    min_free_space_option,
+    open_database,
+    open_job_limit_store,
+    worker_environment,
+)
+from unlost.cli.messages import say
+from unlost.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from unlost.clock import Clock
+    from unlost.jobs.database import Database
+    from unlost.jobs.service import JobService, TrustedProxies
+    from unlost.mail.smtp import MailServer
+    from unlost.web.factory import ServiceContext, ServiceOptions
 
-    from unlost.service.parts import ServiceContext
+
+_ADMIN_PASSWORD = "UNLOST_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
+_SMTP_PASSWORD = "UNLOST_SMTP_PASSWORD"  # noqa: S105  the name of a variable
+
+
+def _parse_networks(_ctx: click.Context, _param: click.Parameter, value: str) -> "TrustedProxies":
+    try:
+        return [ip_network(each.strip()) for each in value.split(",")]
+    except ValueError as error:
+        raise click.BadParameter(f"expected networks, such as 10.0.0.0/24,2001:db8::1: {error}") from None
+
+
+_JOB_OPTIONS = (
+    jobs_option,
+    database_option,
+    click.option(
+        "--workers",
+        type=click.IntRange(0, 64),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Workers beside the service, each in a process of its own; 0 if they run elsewhere.",
+    ),
+    click.option(
+        "--smtp", metavar="URL", help="Where mail is handed over: smtp://USER@HOST, with STARTTLS, or smtps://."
+    ),
+    click.option("--mail-from", metavar="ADDRESS", help="Whom letters to owners of jobs are from."),
+    click.option(
+        "--smtp-ca",
+        type=types.READABLE_FILE,
+        metavar="FILE",
+        help="Certificates to trust for mail, in place of the system's.",
+    ),
+    click.option(
+        "--set-admin",
+        metavar="NAME",
+        help="Give somebody a password for the pages of administrators, and end. It is asked for, or read from "
+        "stdin or UNLOST_ADMIN_PASSWORD.",
+    ),
+    click.option(
+        "--behind-proxy",
+        is_flag=True,
+        help="A proxy before the service says in X-Forwarded-For who asks: for limits by network address.",
+    ),
+    click.option(
+        "--proxies",
+        default="127.0.0.0/8,::1",
+        show_default=True,
+        callback=_parse_networks,
+        metavar="NETWORKS",
+        help="With --behind-proxy: where proxies are; nobody else is believed.",
+    ),
+    click.option(
+        "--keep-jobs",
+        type=click.FloatRange(1, 3_650),
+        default=28,
+        show_default=True,
+        metavar="DAYS",
+        help="How long what was recovered can be picked up.",
+    ),
+    click.option(
+        "--allow-private-hosts",
+        is_flag=True,
+        help="Take orders for sites of loopback and private hosts, too: for tests.",
+    ),
+    min_free_space_option,
+    max_jobs_size_option,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JobServiceOptions:
+    """What somebody says of how orders are taken: the options by their names."""
+
+    jobs: Path | None
+    database: str | None
+    workers: int
+    smtp: str | None
+    mail_from: str | None
+    smtp_ca: Path | None
+    set_admin: str | None
+    behind_proxy: bool
+    proxies: "TrustedProxies"
+    keep_jobs: float
+    allow_private_hosts: bool
+    min_free_space: int
+    max_jobs_size: int
+
+
+def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all of them; it gets them as one argument, `taking`."""
+
+    @wraps(command)
+    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
+        taking = JobServiceOptions(**{each.name: values.pop(each.name) for each in fields(JobServiceOptions)})
+        command(*arguments, taking=taking, **values)
+
+    given: Callable[..., None] = collected
+    for option in reversed(_JOB_OPTIONS):
+        given = option(given)
+    return given
+
+
+class JobServiceSetup:
+    """How orders are taken. options: those of the service, as they are where orders are."""
+
+    def __init__(
+        self, taking: JobServiceOptions, options: "ServiceOptions", place: str, database: "Database | None"
+    ) -> None:
+        self.options = options
+        self._taking = taking
+        self._place = place
+        self._database = database
+        self._mail = _mail_server(taking)
+        if database is not None and database.is_shared:
+            # What the aggregator asks counts together with what workers on other machines ask.
+            self.options = replace(options, limits=open_job_limit_store(database))
+
+    @asynccontextmanager
+    async def open_job_service(self, clock: "Clock") -> "AsyncIterator[JobService | None]":
+        """Yield what takes orders while workers run; None where no orders are taken."""
+        if self._database is None or self._taking.jobs is None:
+            yield None
+            return
+        from unlost.jobs.folders import DiskSpaceLimits  # noqa: PLC0415
+        from unlost.jobs.states import RetentionPolicy  # noqa: PLC0415  start-up
+        from unlost.jobs.tasks import run_worker_processes  # noqa: PLC0415
+        from unlost.web.jobs_factory import JobServiceConfig, open_job_service  # noqa: PLC0415
+
+        taking, folder = self._taking, self._taking.jobs
+        terms = replace(RetentionPolicy(), ended=taking.keep_jobs)
+        context = click.get_current_context()
+
+        def tell(text: str) -> None:
+            with context.scope(cleanup=False):  # letters are shown from other threads, which know of no --log
+                say(text, level="note")
+
+        archives = frozenset(each.id for each in self.options.archives)
+        root = self.options.root or self._place
+        jobs = JobServiceConfig(
+            folder, self._database, archives, root, tell, self._mail, terms,
+            proxies=taking.proxies if taking.behind_proxy else (), contact=self.options.contact or "",
+            allows_private=taking.allow_private_hosts,
+            space=DiskSpaceLimits.from_megabytes(taking.min_free_space, taking.max_jobs_size),
+        )  # fmt: skip
+        if self._mail is None:
+            tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
+        async with AsyncExitStack() as stack:
+            desk = await stack.enter_async_context(open_job_service(jobs, clock))
+            await stack.enter_async_context(
+                run_worker_processes(taking.workers, _worker_command(), worker_environment(folder, taking.database))
+            )
+            yield desk
+
+
+def set_admin_password(taking: JobServiceOptions, name: str) -> None:
+    """Give an administrator a password. Raises UsageError for what is none, and as `Database` does."""
+    if taking.jobs is None:
+        raise UsageError("--jobs is missing: the folder of jobs that the administrator looks after")
+    from unlost.jobs.auth import AdminStore  # noqa: PLC0415  start-up
+
+    password = os.environ.get(_ADMIN_PASSWORD)
+    if password is None and sys.stdin.isatty():
+        password = str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    elif password is None:
+        password = sys.stdin.readline().rstrip("\n")
+    database = open_database(taking.jobs, taking.database)
+    try:
+        AdminStore(database).set_password(name, password)
+    finally:
+        database.close()
+    say(f"{name} can log in at /admin", level="note")
+
+
+@contextmanager
+def open_jobs(taking: JobServiceOptions, options: "ServiceOptions", place: str) -> Iterator[JobServiceSetup]:
+    """Open what orders need, if any are taken. place: where the service listens."""
+    if taking.jobs is None:
+        if taking.database is not None or taking.smtp is not None:
+            raise UsageError("--jobs is missing: the folder of jobs and what they recover")
+        yield JobServiceSetup(taking, options, place, None)
+        return
+    from unlost.cli.job_options import log_to_stderr  # noqa: PLC0415  start-up
+
+    log_to_stderr()
+    database = open_database(taking.jobs, taking.database)
+    try:
+        yield JobServiceSetup(taking, options, place, database)
+    finally:
+        database.close()
+
+
+def _mail_server(taking: JobServiceOptions) -> "MailServer | None":
+    if taking.smtp is None:
+        return None
+    from unlost.mail.smtp import parse_mail_server  # noqa: PLC0415  start-up
+
+    if taking.mail_from is None:
+        raise UsageError("--mail-from is missing: whom letters are from")
+    return parse_mail_server(taking.smtp, taking.mail_from, os.environ.get(_SMTP_PASSWORD, ""), taking.smtp_ca)
+
+
+def _worker_command() -> list[str]:
+    """Return how a worker is started that asks the same archives in the same name as we do."""
+    context = click.get_current_context()
+    root = context.find_root()
+    given = context.params
+    words = ["--log", str(root.params.get("log") or "text"), "worker", "--with-parent"]
+    words += ["--min-free-space", str(given["min_free_space"]), "--max-jobs-size", str(given["max_jobs_size"])]
+    if given.get("archives") is not None:
+        words += ["--archives", str(given["archives"])]
+    if given.get("only"):
+        words += ["--only", ",".join(given["only"])]
+    if given.get("contact"):
+        words += ["--contact", str(given["contact"])]
+    return words
 
 
 _ENDPOINTS = (
@@ -53,8 +284,8 @@ def _validate_root(_ctx: click.Context, _param: click.Parameter, value: str | No
 def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
     """Refuse what is no map: whatever it is, it was not meant to be published."""
     if value is not None:
-        from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
-        from unlost.formats.textfile import read_source_lines  # noqa: PLC0415
+        from unlost.problems import Problems  # noqa: PLC0415  start-up
+        from unlost.text_lines import read_source_lines  # noqa: PLC0415
 
         first = next(iter(read_source_lines(value, Problems())), None)
         if first is None or not first.text.startswith(b"!"):
@@ -78,7 +309,7 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
 )
 @click.option(
     "--publish-map",
-    type=readable.READABLE_FILE,
+    type=types.READABLE_FILE,
     callback=_validate_map,
     metavar="FILE",
     help="A MementoMap to publish under /mementomap; it may be replaced at any time.",
@@ -130,7 +361,7 @@ def _validate_map(_ctx: click.Context, _param: click.Parameter, value: Path | No
 )
 @click.option(
     "--log-upstream",
-    type=readable.AnyPath(dir_okay=False),
+    type=types.AnyPath(dir_okay=False),
     metavar="FILE",
     help="Write every answer of an archive to this file, one JSON object a line.",
 )
@@ -180,11 +411,11 @@ def command(
         return
     import uvloop  # noqa: PLC0415  only who serves pays for it
 
-    from unlost.archives.manners.concurrency import ConcurrencyOptions  # noqa: PLC0415
     from unlost.clock import SystemClock  # noqa: PLC0415
-    from unlost.service import server  # noqa: PLC0415
-    from unlost.service.assembly import build_service  # noqa: PLC0415
-    from unlost.service.reload import ReloadableApplication  # noqa: PLC0415
+    from unlost.http.concurrency import ConcurrencyOptions  # noqa: PLC0415
+    from unlost.web import server  # noqa: PLC0415
+    from unlost.web.factory import build_service  # noqa: PLC0415
+    from unlost.web.server import ReloadableApplication  # noqa: PLC0415
 
     options = build_service_options(
         asking,

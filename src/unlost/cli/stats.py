@@ -1,13 +1,43 @@
-"""`unlost stats`: what an archive holds, in tables and curves, and what it is asked for."""
+"""`unlost stats`: describes what an archive holds, from its index, or what it is queried for, from its logs."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from json import dumps
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
 
 import click
 
-from unlost.cli.apart import lazy_group
+from unlost.cli import types
+from unlost.cli.messages import say
+from unlost.cli.options import (
+    SparkConfig,
+    allow_partial_option,
+    columns_option,
+    engine_options,
+    max_bad_option,
+    parquet_columns,
+    spark_config,
+)
+from unlost.cli.output import format_tables, write_lines
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.errors import InputError, UnsortedError, UsageError
+from unlost.mementomap.builder import EXCLUDABLE_PAGES
+from unlost.mementomap.readers import INPUT_KINDS
+from unlost.uri import DEFAULT_RULES, RULE_SETS
+
+if TYPE_CHECKING:
+    from unlost.cli.progress import ProgressBar
+    from unlost.mementomap.readers import InputReport
+    from unlost.research.index_counts import IndexCountOptions, IndexCounts
+
 
 _COMMANDS = ("index", "logs")
 
 
-class _Stats(lazy_group("stats", *_COMMANDS)):  # type: ignore[misc]  # made anew for each group
+class _Stats(click.Group):
     """Takes `unlost stats FILE` for `unlost stats index FILE`, which is what nearly everybody wants."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -24,3 +54,202 @@ def command() -> None:
 
     `unlost stats INDEX...` is short for `unlost stats index INDEX...`.
     """
+
+
+_FILE = types.AnyPath()
+_INDEX_KINDS = tuple(kind for kind in INPUT_KINDS if kind != "map")
+
+
+@command.command()
+@click.argument("files", type=types.LOCAL_OR_REMOTE, nargs=-1, required=True, metavar="INDEX...")
+@click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
+@click.option("--study", is_flag=True, help="Only HTML with status 200, without robots.txt and sitemaps.")
+@click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
+@click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
+@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE_PAGES)}, with a comma between.")
+@click.option("--name", help="What the index is called on the page; the file's name if not given.")
+@click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
+@click.option("--input", type=click.Choice(_INDEX_KINDS), help="What the files are, if looking at them does not tell.")
+@click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
+@click.option("--host", help="Whose access log it is, if its lines do not tell.")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@allow_partial_option
+@max_bad_option
+@click.option("--estimate", is_flag=True, help="The rows are in no order: estimate at once what needs one.")
+@engine_options
+@columns_option
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def index(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    output: Path | None,
+    study: bool,
+    status: tuple[str, ...],
+    mime: tuple[str, ...],
+    exclude: str | None,
+    name: str | None,
+    rules: str,
+    input: str | None,  # noqa: A002  options are named after their flags
+    column: int | None,
+    host: str | None,
+    threads: int | None,
+    allow_partial: bool,
+    max_bad: float | None,
+    estimate: bool,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    keep: str | None,
+    columns: str | None,
+    json: bool,
+) -> None:
+    """Describe an index of any size in one pass: what, when, how often, how deep, and what is odd about it.
+
+    INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses or an access log; plain, gzip or zstd.
+    Sorted indexes are counted exactly; of others, numbers of URI-Rs and what follows from them are estimated, with
+    their errors. Lines that cannot be read are counted by kind, and the exit code is 5 then; a damaged file ends it
+    with 3. On a cluster, INDEX is whatever Spark has addresses for, and all of it is counted exactly, whatever its
+    order; docs/scale.md says more.
+    """
+    from unlost.research.index_counts import STUDY_EXCLUDE, STUDY_MIME, STUDY_STATUS, IndexCountOptions  # noqa: PLC0415
+    from unlost.research.index_metrics import (  # noqa: PLC0415
+        IndexMetrics,
+        index_tables,
+    )
+
+    cluster = spark_config(engine, master, spark_conf, keep)
+    parquet = parquet_columns(columns, cluster)
+    if cluster is not None and estimate:
+        raise UsageError("--estimate: a cluster counts exactly, whatever the order: leave it out")
+    if cluster is not None and (allow_partial or max_bad is not None):
+        raise UsageError("--allow-partial and --max-bad are for one machine: leave out --engine spark")
+    excluded = frozenset(exclude.split(",")) if exclude else frozenset()
+    if unknown := excluded - set(EXCLUDABLE_PAGES):
+        raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE_PAGES)}")
+    if output is not None and output.exists() and not output.is_dir():
+        raise InputError(f"{output}: cannot be written: it is no folder")
+    options = IndexCountOptions(
+        status=frozenset(status) | ({STUDY_STATUS} if study else set()),
+        mime=frozenset(mime) | ({STUDY_MIME} if study else set()),
+        exclude=excluded | (set(STUDY_EXCLUDE) if study else set()),
+        rules=rules,
+        kind=next((kind for kind in INPUT_KINDS if kind == input), None),
+        column=column,
+        host=host,
+        threads=threads,
+        allow_partial=allow_partial,
+        max_bad=max_bad,
+    )
+    paths = tuple(Path(file) for file in files)
+    if output is not None:
+        # To load what writes the page takes as long as to count 100,000 rows: it is done beside that.
+        Thread(target=import_module, args=("unlost.research.index_report",)).start()
+    if cluster is not None:
+        counted, report = _gather_on_cluster(cluster, files, options, parquet)
+    else:
+        with progress("counting", total_size(paths)) as bar:
+            counted, report = _gather(paths, options, bar, estimated=estimate)
+    figures = IndexMetrics(counted)
+    if json:
+        from unlost.research.index_report import index_metrics_to_json  # noqa: PLC0415  start-up
+
+        click.echo(dumps(index_metrics_to_json(figures)))
+    else:
+        write_lines([f"{line}\n" for line in format_tables(index_tables(figures).values())])
+    if output is not None:
+        from unlost.research.index_report import write_index_report  # noqa: PLC0415  start-up
+
+        written = write_index_report(figures, output, report_name(name, paths))
+        say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
+    say_problems(report.problems)
+    ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
+
+
+def _gather_on_cluster(
+    cluster: SparkConfig, files: tuple[str, ...], options: "IndexCountOptions", columns: Mapping[str, str] | None
+) -> "tuple[IndexCounts, InputReport]":
+    from unlost.research.spark import statistics  # noqa: PLC0415  start-up
+
+    with cluster.engine() as engine:
+        return statistics.count_index(engine, files, options, columns)
+
+
+def report_name(name: str | None, files: tuple[Path, ...]) -> str:
+    """Return what a page calls the files that it is about."""
+    return name or ", ".join(file.name for file in files[:3]) + (" …" if len(files) > 3 else "")
+
+
+def _gather(
+    files: tuple[Path, ...], options: "IndexCountOptions", bar: "ProgressBar", *, estimated: bool
+) -> "tuple[IndexCounts, InputReport]":
+    """Return exact numbers if the order allows it, else estimates. Raises InputError for pipes, which are read once."""
+    from unlost.research.index_counts import count_index, estimate_index  # noqa: PLC0415  start-up
+
+    if not estimated:
+        try:
+            return count_index(files, options, bar.update)
+        except UnsortedError as error:
+            if not all(file.is_file() for file in files):
+                raise InputError(f"{error}: give --estimate, since a pipe cannot be read twice") from error
+            say(f"{error}: what is told of URI-Rs, keys and hosts is estimated", level="info")
+    return estimate_index(files, options, bar.update)
+
+
+_LOG_KINDS = ("access", "upstream", "memgator")
+
+
+@command.command()
+@click.argument("files", type=types.READABLE_FILE, nargs=-1, required=True, metavar="LOG...")
+@click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
+@click.option("--index", type=types.READABLE_FILE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--input", type=click.Choice(_LOG_KINDS), help="What the logs are, if looking at them does not tell.")
+@click.option("--name", help="What the logs are called on the page; the file's name if not given.")
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def logs(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    output: Path | None,
+    index: tuple[Path, ...],
+    input: str | None,  # noqa: A002  options are named after their flags
+    name: str | None,
+    json: bool,
+) -> None:
+    """Count requests, hits, misses and errors by archive, and find what is wanted most and missing.
+
+    LOG is an archive's access log (common or combined format), the aggregator's own log of upstream answers, or one of
+    MemGator; plain, gzip or zstd. With --index, what is archived is compared with what is asked for.
+    """
+    from unlost.problems import Problems  # noqa: PLC0415  start-up
+    from unlost.research.access_stats import (  # noqa: PLC0415  # noqa: PLC0415  # noqa: PLC0415
+        LOG_KINDS,
+        access_stats_to_json,
+        access_tables,
+        collect_access_stats,
+        open_request_counter,
+        tabulate_holdings,
+        write_access_report,
+    )
+
+    problems = Problems()
+    kind = next((each for each in LOG_KINDS if each == input), None)
+    matrix = None
+    with progress("reading logs") as bar:
+        if index:
+            with open_request_counter() as requests:
+                accesses = collect_access_stats(
+                    files, problems, kind=kind, on_request=requests.add, wrap_urls=bar.lines
+                )
+                matrix = tabulate_holdings(index, problems, requests.cross_tabulate)
+        else:
+            accesses = collect_access_stats(files, problems, kind=kind, wrap_urls=bar.lines)
+    if json:
+        click.echo(dumps(access_stats_to_json(accesses, matrix)))
+    else:
+        write_lines([f"{line}\n" for line in format_tables(access_tables(accesses, matrix).values())])
+    if output is not None:
+        written = write_access_report(accesses, matrix, output, report_name(name, files))
+        say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
+    say_problems(problems)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)

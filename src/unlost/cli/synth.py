@@ -5,15 +5,15 @@ from pathlib import Path
 
 import click
 
-from unlost.cli import readable
+from unlost.cli import types
 from unlost.cli.messages import say
+from unlost.cli.output import check_output_file, open_output
 from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
-from unlost.cli.target import check_output_file, open_output
-from unlost.formats.problems import Problems
-from unlost.holdings import synth
-from unlost.holdings.synth_queries import MAX_QUERIES, SynthQueryOptions, write_synthetic_queries
+from unlost.problems import Problems
+from unlost.research import synth
+from unlost.research.synth import MAX_QUERIES, SynthQueryOptions, write_synthetic_queries
 
-_FILE = readable.AnyPath()
+_FILE = types.AnyPath()
 
 
 @click.group(name="synth")
@@ -31,7 +31,7 @@ def command() -> None:
     help="Another one makes another index of the same shape.",
 )
 @click.option(
-    "--urls", type=readable.READABLE_FILE, help="Captures of these pages: a list of addresses, plain, gzip or zstd."
+    "--urls", type=types.READABLE_FILE, help="Captures of these pages: a list of addresses, plain, gzip or zstd."
 )
 @click.option("--column", type=click.IntRange(min=1), help="Which column of the list, between tabs, has the addresses.")
 @click.option(
@@ -73,9 +73,7 @@ _SHARE = click.FloatRange(0, 1)
 
 
 @command.command()
-@click.option(
-    "--index", type=readable.READABLE_FILE, multiple=True, required=True, help="What is held; may be repeated."
-)
+@click.option("--index", type=types.READABLE_FILE, multiple=True, required=True, help="What is held; may be repeated.")
 @click.option("--count", type=click.IntRange(1, MAX_QUERIES), required=True, help="How many questions, exactly.")
 @click.option("--held", type=_SHARE, default=0.1, show_default=True, help="The share for addresses that are held.")
 @click.option("--near", type=_SHARE, default=0.3, show_default=True, help="The share for pages beside those.")
@@ -83,9 +81,9 @@ _SHARE = click.FloatRange(0, 1)
     "--seed", type=click.IntRange(0, synth.MAX_SEED), default=0, show_default=True, help="Another one asks else."
 )
 @click.option(
-    "--hidden", type=readable.READABLE_FILE, help="Addresses for the near-misses, such as a part left out of the index."
+    "--hidden", type=types.READABLE_FILE, help="Addresses for the near-misses, such as a part left out of the index."
 )
-@click.option("--strangers", type=readable.READABLE_FILE, help="Addresses for the strangers, which are the rest.")
+@click.option("--strangers", type=types.READABLE_FILE, help="Addresses for the strangers, which are the rest.")
 @click.option("-o", "--output", type=_FILE, required=True, help="Where to; - for stdout.")
 @click.pass_context
 def queries(

@@ -5,10 +5,11 @@ import asyncio
 import click
 
 from unlost import dates
-from unlost.cli.addresses import json_line, parse_argument, write_lines
+from unlost.cli.archive_options import AggregatorOptions, aggregator_options, build_service_options
+from unlost.cli.inputs import parse_argument
 from unlost.cli.messages import escape_untrusted
-from unlost.cli.service_options import AggregatorOptions, aggregator_options, build_service_options
-from unlost.cli.timemap import report_exit_code, find_mementos
+from unlost.cli.output import json_line, write_lines
+from unlost.cli.timemap import find_mementos, report_exit_code
 
 
 @click.command(name="timegate")

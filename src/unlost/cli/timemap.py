@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from unlost.cli.addresses import parse_argument
-from unlost.cli.messages import say, escape_untrusted
-from unlost.cli.service_options import AggregatorOptions, aggregator_options, build_service_options
+from unlost.cli.archive_options import AggregatorOptions, aggregator_options, build_service_options
+from unlost.cli.inputs import parse_argument
+from unlost.cli.messages import escape_untrusted, say
 from unlost.errors import ArchiveError
 
 if TYPE_CHECKING:
-    from unlost.aggregate.forms import TimeMapFormat
-    from unlost.aggregate.found import AggregateResult
-    from unlost.service.assembly import ServiceOptions
+    from unlost.aggregate.models import AggregateResult
+    from unlost.aggregate.serializers import TimeMapFormat
+    from unlost.web.factory import ServiceOptions
 
 SERVICE_URL = "http://localhost:1208"
 """Where TimeMaps that are printed say that they are: at the service, as it runs by default."""
@@ -42,8 +42,8 @@ def command(
     Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
     answered and have none, 4 if archives did not answer: there may be more than is listed.
     """
-    from unlost.aggregate.places import ServiceUrls  # noqa: PLC0415  start-up
-    from unlost.aggregate.rendering import serialize_timemap  # noqa: PLC0415
+    from unlost.aggregate.serializers import serialize_timemap  # noqa: PLC0415
+    from unlost.aggregate.urls import ServiceUrls  # noqa: PLC0415  start-up
 
     found = asyncio.run(find_mementos(uri, build_service_options(asking, stays=False)))
     if len(found.mementos):
@@ -56,8 +56,8 @@ async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateRe
     """Return what archives have of the page that the user named. Raises UsageError; OfflineError if none responds."""
     from dataclasses import replace  # noqa: PLC0415  start-up
 
-    from unlost.archives.asking.connectivity import Connectivity  # noqa: PLC0415
-    from unlost.service.assembly import build_service  # noqa: PLC0415
+    from unlost.http.connectivity import Connectivity  # noqa: PLC0415
+    from unlost.web.factory import build_service  # noqa: PLC0415
 
     page = parse_argument(address, _parse_page)
     network = Connectivity()
@@ -70,7 +70,7 @@ async def find_mementos(address: str, options: "ServiceOptions") -> "AggregateRe
 
 def _parse_page(text: str) -> str:
     """Return the page that somebody typed. Raises UriError for what is none, before anybody is asked."""
-    from unlost.service.address import parse_typed_url  # noqa: PLC0415  start-up
+    from unlost.aggregate.request import parse_typed_url  # noqa: PLC0415  start-up
     from unlost.uri import key  # noqa: PLC0415
 
     key(text)

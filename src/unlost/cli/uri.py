@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from unlost import uri
-from unlost.cli import lines
-from unlost.cli.addresses import uri_error_line, json_line, report_uri_error, write_lines
-from unlost.cli.messages import say, escape_untrusted
-from unlost.cli.policies import psl_option, rules_option, load_suffix_list, suffixes_option
+from unlost.cli import inputs
+from unlost.cli.inputs import report_uri_error, uri_error_line
+from unlost.cli.messages import escape_untrusted, say
+from unlost.cli.options import load_suffix_list, psl_option, rules_option, suffixes_option
+from unlost.cli.output import json_line, write_lines
 from unlost.errors import ForeignSchemeError, UriError, UsageError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def keys(
     names, code = _policy_names(policy)
     maker = uri.KeyPolicies(names, rules, load_suffix_list(psl, suffixes))
     drawn = _KeyTable() if table and not json else None
-    for batch in lines.read_batches(addresses):
+    for batch in inputs.read_batches(addresses):
         out: list[str] = []
         for line, found in zip(batch, maker.keys_many(text for _, text in batch), strict=True):
             if isinstance(found, UriError):
@@ -125,7 +126,7 @@ def _print_forms(
     given: str = "uri",
 ) -> int:
     code = 0
-    for batch in lines.read_batches(addresses):
+    for batch in inputs.read_batches(addresses):
         out: list[str] = []
         for line, form in zip(batch, forms(text for _, text in batch), strict=True):
             if isinstance(form, UriError):

@@ -1,38 +1,205 @@
-"""`unlost vault`: what makes a site run, kept in its own pages."""
+"""`unlost vault`: stores what makes a site run in its own pages: plan, pack, inject, remove, status and advance."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from unlost.cli import readable
-from unlost.cli.apart import lazy_group
+from unlost.cli import types
+from unlost.cli.archive_options import archives_option, contact_option, delay_option, only_option, select_archives
+from unlost.cli.commands import lazy_group
 from unlost.cli.messages import command_line, say, say_next
-from unlost.cli.registry_options import archives_option, only_option
-from unlost.cli.table import print_table
-from unlost.cli.vault_options import (
-    PATH,
-    VISIT_OPTIONS,
-    date_option,
-    json_option,
-    resolve_pack_time,
-    resolve_page_limit,
-    passphrase_option,
-    find_site_pages,
-    vault_option,
-)
-from unlost.errors import UsageError
-from unlost.vault.carriers import Carrier
+from unlost.cli.output import print_table
+from unlost.cli.types import FILE_OR_FOLDER, READABLE_FILE, AnyPath
+from unlost.errors import InputError, UsageError
+from unlost.report.format import parse_byte_size
+from unlost.vault.block import Carrier
+from unlost.vault.encryption import DecryptionKeys, EncryptionOptions, check_encryption
+from unlost.vault.plan import PAGE_LIMIT, CarrierPage
+from unlost.vault.state import Vault, VaultSettings
 
 if TYPE_CHECKING:
-    from unlost.vault.choosing import FileSelection
-    from unlost.vault.making import PackResult
-    from unlost.vault.planning import CarrierPage, BlockPlan
+    from collections.abc import Coroutine, Iterator
+
+    from unlost.vault.collector import BlockCollector
+    from unlost.vault.pack import PackResult
+    from unlost.vault.plan import BlockPlan
+    from unlost.vault.server_files import FileSelection
+    from unlost.vault.site_crawl import SiteCrawl
+    from unlost.vault.state import Generation
+
+
+_T = TypeVar("_T")
+PATH = AnyPath(readable=False)
+vault_option = click.option(
+    "--vault", type=PATH, default=Path("site.vault"), show_default=True, metavar="DIR", help="The folder of the vault."
+)
+json_option = click.option("--json", is_flag=True, help="The result as JSON.")
+date_option = click.option("--date", metavar="DATE", help="When this is done, if not now; SOURCE_DATE_EPOCH, too.")
+passphrase_option = click.option(
+    "--passphrase-file", type=READABLE_FILE, metavar="FILE", help="A file whose first line is the passphrase."
+)
+identity_option = click.option(
+    "--identity", type=READABLE_FILE, multiple=True, metavar="FILE", help="A file with a secret key of age."
+)
+signed_by_option = click.option(
+    "--signed-by", multiple=True, metavar="KEY", help="Take only blocks that this public key signed."
+)
+VISIT_OPTIONS = (
+    click.option(
+        "--crawl", type=PATH, metavar="DIR", help="Keep what is visited of the site there: the same command goes on."
+    ),
+    delay_option,
+    contact_option,
+)
+
+
+def visit_options(command: "Callable[..., None]") -> "Callable[..., None]":
+    """Give a command the options for visiting a living site."""
+    for option in reversed(VISIT_OPTIONS):
+        command = option(command)
+    return command
+
+
+def read_passphrase(file: Path | None) -> str | None:
+    """Return the first line of a file; None if there is no file. Raises InputError, OSError."""
+    if file is None:
+        return None
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        lines = []
+    if not lines or not lines[0]:
+        raise InputError(f"{file}: expected text with a passphrase in its first line")
+    return lines[0]
+
+
+def read_keys(identity: Sequence[Path], file: Path | None) -> DecryptionKeys:
+    """Return what opens seals. Raises InputError, OSError."""
+    return DecryptionKeys(tuple(identity), read_passphrase(file))
+
+
+def parse_signers(given: Sequence[str]) -> frozenset[str]:
+    """Return public keys. Raises UsageError for what is none."""
+    for key in given:
+        if len(key) != 64 or not set(key.lower()) <= set("0123456789abcdef"):
+            raise UsageError(f"--signed-by {ascii(key)[:70]}: expected a public key of 64 hexadecimal digits")
+    return frozenset(key.lower() for key in given)
+
+
+def resolve_pack_time(given: str | None) -> str:
+    """Return when it is, 14 digits: as was told, or now. Raises UsageError."""
+    from unlost.cli.options import resolve_build_time  # noqa: PLC0415  start-up
+
+    return resolve_build_time(given)
+
+
+def find_site_pages(given: Mapping[str, Any]) -> list[CarrierPage]:
+    """Return the pages of a folder, a list, or a living site. Raises InputError, UsageError."""
+    from unlost.vault.pages import read_page_list, read_site_folder  # noqa: PLC0415  start-up
+
+    text = given["pages"]
+    if "://" in text:
+        with open_visits(given) as (run, visiting):
+            return run(visiting.list_pages(text))
+    place = FILE_OR_FOLDER.convert(text, None, None)
+    return read_site_folder(place) if place.is_dir() else read_page_list(place)
+
+
+@contextmanager
+def open_visits(given: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine[None, None, _T]], _T], SiteCrawl]]":
+    """Give what visits a living site, into the folder that was given or one that goes at the end, and what runs it."""
+    from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
+
+    import uvloop  # noqa: PLC0415
+
+    from unlost.cli.problems import say_crawl_gaps  # noqa: PLC0415
+    from unlost.cli.progress import crawl_progress, progress  # noqa: PLC0415
+    from unlost.clock import SystemClock  # noqa: PLC0415
+    from unlost.vault.site_crawl import SiteCrawl  # noqa: PLC0415
+
+    with TemporaryDirectory() as temporary, progress("visiting", counted="pages") as bar:
+        folder = given["crawl"] or Path(temporary, "crawl")
+        visiting = SiteCrawl(folder, SystemClock(), given["delay"], given["contact"], crawl_progress(bar))
+        yield uvloop.run, visiting
+    if given["crawl"] is not None and not visiting.visited_count:
+        say(f"{given['crawl']}: the site as it was visited before: delete the folder to visit it anew", level="note")
+    say_crawl_gaps(visiting.result, "give a list of the pages that matter")
+
+
+def resolve_page_limit(given: Mapping[str, Any]) -> tuple[int, str]:
+    """Return how many bytes a page may have, and why: as told, or the least of the archives chosen."""
+    if given["page_limit"] is not None:
+        return parse_byte_size(given["page_limit"]), "as told"
+    if not given["only"] and given["archives"] is None:
+        return PAGE_LIMIT, "what every repository keeps that was ever measured"
+    from unlost.cli.archive_options import read_registry  # noqa: PLC0415  start-up
+
+    known = read_registry(given["archives"])
+    chosen = known.only(given["only"]) if given["only"] else known.archives
+    limits = [(int(each.page_bytes.value), each.id) for each in chosen if each.page_bytes is not None]
+    if not limits:
+        return PAGE_LIMIT, "none of these archives tells a limit"
+    size, name = min(limits)
+    return size, f"the limit of {name}"
+
+
+_INHERITED_OPTIONS = {"carrier": "carrier", "segments": "segments", "sign": "signed", "extra_pages": "extra_pages",
+            "notice": "notice", "raw": "raw"}  # fmt: skip
+"""Options, and what the vault calls what they set."""
+
+
+def resolve_settings(
+    ctx: click.Context, given: Mapping[str, Any], before: Vault
+) -> tuple[VaultSettings, EncryptionOptions]:
+    """Return what to pack with, and who may read it. given: the options, by their names.
+
+    Raises UsageError if something would become readable that was sealed, and nobody said so.
+    """
+    is_known = bool(before.generations)
+    seal = (
+        _seal(given, before)
+        if is_known
+        else EncryptionOptions(tuple(given["recipient"]), read_passphrase(given["passphrase_file"]))
+    )
+    check_encryption(seal)
+    chosen = {
+        name: getattr(before.settings, name) if is_known and _is_default(ctx, option) else given[option]
+        for option, name in _INHERITED_OPTIONS.items()
+    }
+    is_same_limit = is_known and all(_is_default(ctx, each) for each in ("page_limit", "archives", "only"))
+    limit = before.settings.limit if is_same_limit else resolve_page_limit(given)[0]
+    kind = "recipients" if seal.recipients else "no" if seal.is_unencrypted else "passphrase"
+    chosen["carrier"] = Carrier(chosen["carrier"])
+    return VaultSettings(limit=limit, sealed=kind, recipients=seal.recipients, **chosen), seal
+
+
+def _seal(given: Mapping[str, Any], before: Vault) -> EncryptionOptions:
+    """Return who may read it: whoever was named, else whoever could before."""
+    named = EncryptionOptions(tuple(given["recipient"]), read_passphrase(given["passphrase_file"]))
+    if given["open"]:
+        if not named.is_unencrypted:
+            raise UsageError("--open lets everybody read it: leave out recipients and passphrase")
+        return named
+    if not named.is_unencrypted or before.settings.sealed == "no":
+        return named
+    if before.settings.sealed == "recipients":
+        return EncryptionOptions(before.settings.recipients)
+    raise UsageError(
+        "the vault is sealed with a passphrase: give --passphrase-file, or --open to let everybody read what is packed"
+    )
+
+
+def _is_default(ctx: click.Context, option: str) -> bool:
+    return ctx.get_parameter_source(option) in {ParameterSource.DEFAULT, None}
+
 
 _PACK_OPTIONS = (
-    click.argument("files", nargs=-1, type=readable.ReadablePath(folder=True, no_follow=True)),
+    click.argument("files", nargs=-1, type=types.ReadablePath(folder=True, no_follow=True)),
     click.option("--pages", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."),
     click.option("--pessimistic", is_flag=True, help="Keep all files that are given; this is the default."),
     click.option("--optimistic", is_flag=True, help="Leave out what archives get from pages, and what others publish."),
@@ -68,7 +235,7 @@ def _with_pack_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.group(name="vault", cls=lazy_group("vault", "advance", "recover", "status", "verify"))
+@click.group(name="vault", cls=lazy_group(recover="vault_recover", verify="vault_recover"))
 def command() -> None:
     """Keep what makes a site run in its own pages, and get it back from archives of them.
 
@@ -80,7 +247,7 @@ def command() -> None:
 @_with_pack_options
 def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the options, by their names
     """Say how files would be divided, how many blocks of which size, and how many pages may be lost."""
-    from unlost.vault.making import measure_packed_sizes  # noqa: PLC0415  start-up
+    from unlost.vault.pack import measure_packed_sizes  # noqa: PLC0415  start-up
 
     with _Selection(files, given) as (choice, pages):
         limit, why = resolve_page_limit(given)
@@ -115,9 +282,8 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 
     What is not said is as it was the last time: sealing, signing, carrier, segments, limit, extra pages, notices.
     """
-    from unlost.cli.vaultsettings import resolve_settings  # noqa: PLC0415  start-up
-    from unlost.vault.making import PackOptions, pack_vault  # noqa: PLC0415
-    from unlost.vault.quantities import parse_byte_size  # noqa: PLC0415
+    from unlost.report.format import parse_byte_size  # noqa: PLC0415
+    from unlost.vault.pack import PackOptions, pack_vault  # noqa: PLC0415
     from unlost.vault.state import STATE_NAME, Vault, open_vault  # noqa: PLC0415
 
     folder: Path = given["vault"]
@@ -131,13 +297,13 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 
 
 @command.command()
-@click.argument("site", type=readable.READABLE_FOLDER)
+@click.argument("site", type=types.READABLE_FOLDER)
 @click.option("--to", type=PATH, metavar="DIR", help="Write a copy of the site there, and leave SITE as it is.")
 @vault_option
 @json_option
 def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
     """Put blocks into the pages of the static site in a folder."""
-    from unlost.vault.injecting import inject_blocks as put  # noqa: PLC0415  start-up
+    from unlost.vault.injector import inject_blocks as put  # noqa: PLC0415  start-up
     from unlost.vault.state import open_vault  # noqa: PLC0415
 
     done = put(open_vault(vault), site, to)
@@ -153,15 +319,15 @@ def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
 
 
 @command.command()
-@click.argument("site", type=readable.READABLE_FOLDER)
+@click.argument("site", type=types.READABLE_FOLDER)
 def remove(site: Path) -> None:
     """Take all blocks out of the pages of the static site in a folder."""
-    from unlost.vault.injecting import remove_blocks as take_out  # noqa: PLC0415  start-up
+    from unlost.vault.injector import remove_blocks as take_out  # noqa: PLC0415  start-up
 
     say(f"{take_out(site):,} pages changed", level="info")
 
 
-class _Selection:  # noqa: N801  used as a function
+class _Selection:
     """Gives the files to keep and the pages; dumps are kept in a folder that goes at the end."""
 
     def __init__(self, files: tuple[Path, ...], given: Mapping[str, Any], *, with_extra: bool = True) -> None:
@@ -170,8 +336,8 @@ class _Selection:  # noqa: N801  used as a function
     def __enter__(self) -> "tuple[FileSelection, list[CarrierPage]]":
         from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
 
-        from unlost.vault.choosing import FileSelection, select_files, run_dump_commands  # noqa: PLC0415
-        from unlost.vault.extra_pages import make_extra_pages  # noqa: PLC0415
+        from unlost.vault.pages import make_extra_pages  # noqa: PLC0415
+        from unlost.vault.server_files import FileSelection, run_dump_commands, select_files  # noqa: PLC0415
 
         given = self._given
         if given["optimistic"] and given["pessimistic"]:
@@ -196,8 +362,8 @@ class _Selection:  # noqa: N801  used as a function
 def _plan_blocks(
     sizes: Mapping[str, int], pages: "list[CarrierPage]", limit: int, given: Mapping[str, Any]
 ) -> "BlockPlan":
-    from unlost.vault.planning import plan_blocks as make_plan  # noqa: PLC0415  start-up
-    from unlost.vault.quantities import parse_byte_size  # noqa: PLC0415
+    from unlost.report.format import parse_byte_size  # noqa: PLC0415
+    from unlost.vault.plan import plan_blocks as make_plan  # noqa: PLC0415  start-up
 
     block = None if given["block"] is None else parse_byte_size(given["block"])
     lost = given["may_be_lost"]
@@ -218,7 +384,7 @@ def _plan_object(made: "BlockPlan", sizes: Mapping[str, int], pages: int) -> dic
 
 
 def _print_plan(made: "BlockPlan", sizes: Mapping[str, int], pages: int, why: str) -> None:
-    from unlost.vault.quantities import format_byte_size  # noqa: PLC0415  start-up
+    from unlost.report.format import format_byte_size  # noqa: PLC0415  start-up
 
     rows = [
         (name, format_byte_size(sizes[name]), format_byte_size(shape.block), str(shape.needed), str(shape.count),
@@ -230,7 +396,8 @@ def _print_plan(made: "BlockPlan", sizes: Mapping[str, int], pages: int, why: st
     say(f"{room}; any {made.sufficient_pages:,} of them bring all files back", level="info")
     if len(made.shapes) > 1:
         say(
-            f"any {made.expendable_pages:,} pages may be lost; if more are, a segment may be lost with them, although others "
+            f"any {made.expendable_pages:,} pages may be lost; if more are, a segment may be lost with them, "
+            "although others "
             f"come back: --segments one bears more",
             level="info",
         )
@@ -272,3 +439,185 @@ def _say_packed(made: "PackResult", choice: "FileSelection", *, is_json: bool) -
         )
     inject = command_line("vault", "inject", "SITE", "--vault", vault.folder)
     say_next(f"{inject} puts the blocks into the pages of a static site; docs/vault.md tells how a server adds them")
+
+
+_LIMIT_WAIT_SECONDS = 900.0
+
+
+@command.command(name="status")
+@vault_option
+@click.option("--site", metavar="URL", help="The address of the living site: its pages are fetched.")
+@click.option(
+    "--held-in",
+    type=FILE_OR_FOLDER,
+    multiple=True,
+    metavar="SOURCE",
+    help="What archives hold: a recovery, WARCs, pages.",
+)
+@click.option("--ask-archives", is_flag=True, help="Ask the archives for their copies of all pages of the vault.")
+@click.option(
+    "--copies", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each page, the last ones."
+)
+@visit_options
+@archives_option
+@only_option
+@json_option
+@click.pass_context
+def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+    """Say what pages carry now, which version archives can bring back, and whether an update may go on.
+
+    The exit code is 1 if no version is whole where it was looked for.
+    """
+    from unlost.vault.collector import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
+    from unlost.vault.state import open_vault  # noqa: PLC0415
+
+    state = open_vault(vault)
+    places: dict[str, BlockCollector] = {}
+    if site is not None:
+        places["live"] = _gather_live(state, site, given)
+    if held_in or given["ask_archives"]:
+        places["archives"] = BlockCollector()
+        for source in held_in:
+            collect_blocks(source, places["archives"])
+    if given["ask_archives"]:
+        _gather_from_archives(state, site, given, places["archives"])
+    value = _status_object(state, places)
+    if given["json"]:
+        click.echo(dumps(value))
+    else:
+        _print_status(value)
+    ctx.exit(0 if all(any(g["whole"] for g in place["generations"]) for place in value["places"].values()) else 1)
+
+
+def _gather_live(state: "Vault", site: str, given: dict[str, Any]) -> "BlockCollector":
+    from unlost.vault.collector import BlockCollector  # noqa: PLC0415  start-up
+
+    found = BlockCollector()
+    with open_visits(given) as (run, visiting):
+        run(visiting.visit_pages(site, state.live))
+        for each, body in visiting.iter_bodies():
+            found.add_page(body, each.uri, each.seen or "", archive="live")
+    return found
+
+
+def _gather_from_archives(state: "Vault", site: str | None, given: dict[str, Any], into: "BlockCollector") -> None:
+    import asyncio  # noqa: PLC0415  start-up
+
+    import uvloop  # noqa: PLC0415
+
+    from unlost.archives.factory import create_client  # noqa: PLC0415
+    from unlost.cli.archive_clients import open_http_client  # noqa: PLC0415
+    from unlost.errors import UsageError  # noqa: PLC0415
+    from unlost.vault.collector import collect_from_archive  # noqa: PLC0415
+
+    if site is None:
+        raise UsageError("--ask-archives needs --site, the address that archives know the pages by")
+    chosen = select_archives(given["archives"], given["only"]).values()
+
+    async def ask() -> None:
+        async with open_http_client(given["contact"], _LIMIT_WAIT_SECONDS) as courier:
+            asked = (
+                collect_from_archive(each.id, create_client(each, courier), site, state.live, given["copies"], into)
+                for each in chosen
+            )
+            for each, said in zip(chosen, await asyncio.gather(*asked), strict=True):
+                if said is not None:
+                    say(f"{each.id}: {said}", level="warning", archive=each.id)
+
+    uvloop.run(ask())
+
+
+def _status_object(state: "Vault", places: "dict[str, BlockCollector]") -> dict[str, Any]:
+    from unlost.vault.collector import block_indices  # noqa: PLC0415  start-up
+
+    value: dict[str, Any] = {
+        "vault": str(state.folder), "pages": len(state.live), "updating": len(state.generations) > 1, "places": {},
+    }  # fmt: skip
+    for name, gathering in places.items():
+        generations = [_generation_object(each, block_indices(gathering), gathering) for each in state.generations]
+        value["places"][name] = {
+            "pages": gathering.pages, "carrying": gathering.pages_with_blocks, "problems": dict(gathering.problems),
+            "generations": generations,
+        }  # fmt: skip
+    held = value["places"].get("archives")
+    value["next_stage_is_safe"] = bool(value["updating"] and held and held["generations"][-1]["whole"])
+    return value
+
+
+def _generation_object(generation: "Generation", indices: Any, gathering: "BlockCollector") -> dict[str, Any]:  # noqa: ANN401
+    from unlost.vault.pack import segment_holdings  # noqa: PLC0415  start-up
+
+    segments: list[dict[str, Any]] = []
+    for segment, held in zip(generation.files, segment_holdings(generation, indices), strict=True):
+        by_archive = {name: len(found) for name, found in gathering.archives.get(segment.group, {}).items()}
+        segments.append(
+            {"name": held.name, "version": held.version, "held": held.archived, "needed": held.needed, "by": by_archive}
+        )
+    whole = all(each["held"] >= each["needed"] for each in segments)
+    return {"number": generation.number, "whole": whole, "segments": segments}
+
+
+def _print_status(value: dict[str, Any]) -> None:
+    say(f"{value['pages']:,} pages carry blocks{', of two versions' if value['updating'] else ''}", level="info")
+    rows = [
+        (place, str(each["number"]), segment["name"], segment["version"][:12], f"{segment['held']:,}",
+         f"{segment['needed']:,}", ", ".join(f"{name} {count:,}" for name, count in sorted(segment["by"].items())))
+        for place, found in value["places"].items()
+        for each in found["generations"]
+        for segment in each["segments"]
+    ]  # fmt: skip
+    if rows:
+        print_table(("place", "version", "segment", "hash", "held", "needed", "by whom"), rows)
+    if value["updating"]:
+        if value["next_stage_is_safe"]:
+            say("archives hold the new version: `unlost vault advance` is safe", level="info")
+        elif "archives" in value["places"]:
+            say("archives do not hold enough of the new version yet: wait", level="info")
+        else:
+            say("an update is under way: --ask-archives or --held-in tell whether it may go on", level="info")
+
+
+@command.command(name="advance")
+@vault_option
+@click.option(
+    "--held-in",
+    type=FILE_OR_FOLDER,
+    multiple=True,
+    metavar="SOURCE",
+    help="What archives hold: a recovery, WARCs, pages.",
+)
+@click.option("--force", is_flag=True, help="Also if nothing says that archives hold the new version.")
+@date_option
+@click.pass_context
+def advance(ctx: click.Context, vault: Path, held_in: tuple[Path, ...], force: bool, date: str | None) -> None:
+    """End an update: let pages carry the new version alone, if archives hold enough of it.
+
+    For static sites, `unlost vault inject` comes next. The exit code is 1 if it is too early.
+    """
+    from unlost.vault.collector import (  # noqa: PLC0415  start-up
+        BlockCollector,
+        block_indices,
+        collect_blocks,
+    )
+    from unlost.vault.pack import finish_update as go_on  # noqa: PLC0415
+    from unlost.vault.pack import segment_holdings  # noqa: PLC0415
+    from unlost.vault.state import open_vault  # noqa: PLC0415
+
+    state = open_vault(vault)
+    if len(state.generations) < 2:
+        say("no update is under way: pages carry one version", level="info")
+        return
+    gathering = BlockCollector()
+    for source in held_in:
+        collect_blocks(source, gathering)
+    short = [each for each in segment_holdings(state.newest, block_indices(gathering)) if not each.is_recoverable]
+    if short and not force:
+        for each in short:
+            say(
+                f"{each.name}: archives hold {each.archived:,} of {each.needed:,} blocks that are needed",
+                level="warning",
+            )
+        say("too early: the old version stays; --held-in says what archives hold, --force goes on anyhow", level="info")
+        ctx.exit(1)
+    go_on(state, resolve_pack_time(date))
+    say("pages carry the new version alone", level="info")

@@ -5,9 +5,8 @@ from typing import Any
 import click
 
 from unlost.cli.check import DEPTH_OPTIONS, with_options
-from unlost.cli.durations import DurationType
-from unlost.cli.readable import AnyPath
-from unlost.cli.target import check_output_file
+from unlost.cli.output import check_output_file
+from unlost.cli.types import AnyPath, DurationType
 from unlost.errors import ArchiveError, UsageError
 
 _FILE = AnyPath(readable=False)
@@ -43,8 +42,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     FILE has the addresses of sites, one a line. What was seen is kept; the same command goes on. With --once, for cron,
     the exit code is 1 if a site is lost, and 4 if archives did not answer. docs/watch.md explains the numbers.
     """
-    from unlost.cli.watchrun import WatchRun  # noqa: PLC0415  start-up
-    from unlost.measure.plots import validate_plot_path  # noqa: PLC0415  start-up
+    from unlost.cli.watch_run import WatchRun  # noqa: PLC0415  start-up
+    from unlost.research.plots import validate_plot_path  # noqa: PLC0415  start-up
 
     if sum(map(bool, (given["once"], given["dry_run"], given["report"]))) > 1:
         raise UsageError("--once, --dry-run and --report are three different things: give one of them")

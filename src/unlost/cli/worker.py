@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlost.cli.asking import contact_option
-from unlost.cli.jobs_options import (
+from unlost.cli.archive_options import archives_option, contact_option, only_option, read_registry
+from unlost.cli.job_options import (
     database_option,
     jobs_option,
-    open_job_limit_store,
     max_jobs_size_option,
     min_free_space_option,
     open_database,
+    open_job_limit_store,
 )
 from unlost.cli.messages import say
-from unlost.cli.registry_options import archives_option, only_option, read_registry
 from unlost.errors import DatabaseError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unlost.archives.archive import Archive
-    from unlost.service.jobs.database import Database
-    from unlost.service.jobs.work import WorkerContext
+    from unlost.jobs.database import Database
+    from unlost.jobs.worker import WorkerContext
+    from unlost.registry.models import Archive
 
 _WAIT_SECONDS = 5.0  # between two attempts to reach the database at start
 _NICENESS = 10  # whoever waits for an answer of the service on the same machine goes first
@@ -102,9 +101,9 @@ def command(
     os.nice(nice)  # before anything is loaded: that takes longer than a small job
     import uvloop  # noqa: PLC0415  only who works pays for it
 
-    from unlost.cli.logs import log_to_stderr  # noqa: PLC0415
-    from unlost.service.jobs.disk_space import DiskSpace, DiskSpaceLimits  # noqa: PLC0415
-    from unlost.service.worker import generate_worker_name  # noqa: PLC0415
+    from unlost.cli.job_options import log_to_stderr  # noqa: PLC0415
+    from unlost.jobs.folders import DiskSpace, DiskSpaceLimits  # noqa: PLC0415
+    from unlost.jobs.worker import generate_worker_name  # noqa: PLC0415
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
@@ -150,11 +149,11 @@ def _select_archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Arc
 def _create_context(
     folder: Path, database: "Database", archives: "dict[str, Archive]", contact: str | None, connections: int
 ) -> "WorkerContext":
-    from unlost.archives.asking.courier import ArchiveHttpClient  # noqa: PLC0415  start-up
     from unlost.clock import SystemClock  # noqa: PLC0415
-    from unlost.service.jobs.folders import JobFolders  # noqa: PLC0415
-    from unlost.service.jobs.store import JobStore  # noqa: PLC0415
-    from unlost.service.jobs.work import WorkerContext  # noqa: PLC0415
+    from unlost.http.client import ArchiveHttpClient  # noqa: PLC0415  start-up
+    from unlost.jobs.folders import JobFolders  # noqa: PLC0415
+    from unlost.jobs.store import JobStore  # noqa: PLC0415
+    from unlost.jobs.worker import WorkerContext  # noqa: PLC0415
 
     clock = SystemClock()
     store = open_job_limit_store(database)
@@ -173,7 +172,7 @@ async def _run_worker(tools: "WorkerContext", name: str, at_once: int, *, with_p
     import asyncio  # noqa: PLC0415  start-up
     import sys  # noqa: PLC0415
 
-    from unlost.service.worker import Worker  # noqa: PLC0415
+    from unlost.jobs.worker import Worker  # noqa: PLC0415
 
     worker = Worker(tools, name, at_once)
     loop = asyncio.get_running_loop()

@@ -9,11 +9,11 @@ from urllib.parse import urljoin
 
 from protego import Protego
 
-from unlost.archives.asking.addresses import parse_url
-from unlost.archives.asking.agent import PRODUCT_TOKEN
 from unlost.clock import Clock
-from unlost.crawl.visitor import FetchResponse, FetchRequest, Fetcher
+from unlost.crawl.fetcher import Fetcher, FetchRequest, FetchResponse
 from unlost.errors import SiteError
+from unlost.http.url import parse_url
+from unlost.http.user_agent import PRODUCT_TOKEN
 
 MAX_ROBOTS_BYTES = 500 << 10
 """How much of it is read: what RFC 9309 asks for at least."""

@@ -1,25 +1,92 @@
-"""All that a crawl knows, so that it can go on: what was visited, what is still to be, and who links to what."""
+"""State of a crawl in SQLite: the queue, fetched resources, links, robots.txt; and its read-only reader.
+
+`FetchState` is what every state of live fetches has in common (also harvests). Nothing lasts before `commit`.
+"""
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from unlost.crawl.plan import ADJUSTABLE_FIELDS, CrawlConfig
-from unlost.crawl.resource import CrawlOutcome
-from unlost.crawl.visiting_state import FACT_TABLE, ROBOTS_TABLE, FetchState, prepare_state
-from unlost.errors import UsageError
-from unlost.pages.link import LinkKind
-from unlost.state_file import encode_text
+from unlost import sqlite
+from unlost.crawl.models import ADJUSTABLE_FIELDS, CrawlConfig, CrawlOutcome, LiveResource
+from unlost.crawl.robots import RobotsResponse
+from unlost.errors import InputError, UsageError
+from unlost.html.links import LinkKind
+from unlost.sqlite import (
+    STATE_FILE_NAME,
+    decode_text,
+    encode_text,
+    reject_views_and_triggers,
+    require_text,
+    translate_sqlite_errors,
+)
+
+FACT_TABLE = "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;\n"
+ROBOTS_TABLE = (
+    "CREATE TABLE robots (origin TEXT PRIMARY KEY, asked REAL NOT NULL, status INTEGER, text BLOB NOT NULL) "
+    "WITHOUT ROWID;\n"
+)
+
+
+def prepare_state(
+    connection: sqlite3.Connection, file: Path, description: str, application: int, version: int, schema: str
+) -> None:
+    """Make the tables of a state, or refuse those that are there.
+
+    application: what SQLite files of this kind are told by, since others have the same name. Raises InputError.
+    """
+    sqlite.reject_views_and_triggers(connection, file, description)
+    found = sqlite.schema_version(connection)
+    if found is None:
+        connection.execute(f"PRAGMA application_id = {application}")
+        sqlite.migrate_schema(connection, schema, version)
+    elif (found, connection.execute("PRAGMA application_id").fetchone()[0]) != (version, application):
+        raise InputError(f"{file}: expected the state of {description} in version {version}, found another one")
+
+
+class FetchState(sqlite.StateFile):
+    """A state with the tables `FACT_TABLE` and `ROBOTS_TABLE`, and others. It is a RobotsStore."""
+
+    def __init__(self, folder: Path, what: str, prepare: Callable[[sqlite3.Connection, Path], None]) -> None:
+        super().__init__(folder, what, prepare)
+        self._execute = self.connection.execute
+
+    def files_before_state(self, files: Iterable[str]) -> frozenset[str]:
+        """Return which WARCs were there before this state was: `files`, when it is asked for the first time."""
+        self.begin()
+        text = json.dumps(sorted(files))
+        self._execute("INSERT OR IGNORE INTO fact VALUES ('files before', ?)", (text,))
+        (kept,) = self._execute("SELECT value FROM fact WHERE name = 'files before'").fetchone()
+        return frozenset(json.loads(kept))
+
+    def get(self, origin: str) -> RobotsResponse | None:
+        """Return what robots.txt of a site said."""
+        row = self._execute("SELECT asked, status, text FROM robots WHERE origin = ?", (origin,)).fetchone()
+        return None if row is None else RobotsResponse(float(row[0]), row[1], bytes(row[2]))
+
+    def put(self, origin: str, response: RobotsResponse) -> None:
+        """Keep what it said."""
+        self.begin()
+        self._execute(
+            "INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)",
+            (origin, response.requested_at, response.status, response.text),
+        )
+
+    def forget_failed_robots(self) -> None:
+        """Forget which sites gave no robots.txt, so that another run asks for it."""
+        self.begin()
+        self._execute("DELETE FROM robots WHERE status IS NULL OR status >= 500 OR status = 429")
+
 
 CRAWL_STATE_VERSION = 1
 """Of the tables."""
-
 CRAWL_DESCRIPTION = "a crawl"
 CRAWL_APPLICATION_ID = 0x756E6C63
 """What SQLite files of crawls are told by: `unlc`. Recoveries have files of the same name."""
-
 _SCHEMA = f"""
 {FACT_TABLE}CREATE TABLE address (
     id INTEGER PRIMARY KEY, uri TEXT NOT NULL UNIQUE, name TEXT NOT NULL, key TEXT NOT NULL, host TEXT NOT NULL,
@@ -317,3 +384,89 @@ _NEXT_HOPS = """
 UPDATE address SET hops = :hops + 1 WHERE hops IS NULL AND
     id IN (SELECT target FROM link JOIN address AS page ON page.id = source WHERE page.hops = :hops)
 """
+
+
+_BUSY_SECONDS = 10.0  # others write for moments only
+_SELECT_RESOURCES = """
+SELECT uri, key, standing, status, mime, length, digest, seen, last_modified, redirect, hops,
+    (SELECT count(DISTINCT source) FROM link WHERE target = address.id), in_sitemap, noarchive, cache_control, etag,
+    reason, truncated, file, offset
+FROM address ORDER BY id
+"""
+_SELECT_LINKS = """
+SELECT source.uri, target.uri, link.use FROM link JOIN address AS source ON source.id = link.source
+JOIN address AS target ON target.id = link.target
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawledLink:
+    """A link between two addresses of a site, as resources have them. use: what it is for."""
+
+    source: str
+    target: str
+    use: LinkKind
+
+
+def read_resources(folder: Path) -> Iterator[LiveResource]:
+    """Yield what the crawl in a folder knows of each address, in the order in which they were found.
+
+    What is still to be visited is left out, as its outcome says, with the reason `not-visited`. Memory is that of one
+    row. Raises InputError for a folder that has no crawl, or a state that is none; OSError where it cannot be read.
+    """
+    with _open_read_only(folder) as connection:
+        for row in connection.execute(_SELECT_RESOURCES):
+            yield _parse_resource(folder, row)
+
+
+def read_links(folder: Path, target: str | None = None) -> Iterator[CrawledLink]:
+    """Yield who links to what, as far as both belong to the site, in the order in which they were found.
+
+    target: only the links to this address, as its resource has it. Raises as `read_resources`.
+    """
+    with _open_read_only(folder) as connection:
+        if target is None:
+            rows = connection.execute(f"{_SELECT_LINKS} ORDER BY link.source, link.target, link.use")
+        else:
+            rows = connection.execute(f"{_SELECT_LINKS} WHERE target.uri = ? ORDER BY link.source, link.use", (target,))
+        for source, found, use in rows:
+            yield CrawledLink(source, found, LinkKind(use))
+
+
+def _parse_resource(folder: Path, row: tuple[object, ...]) -> LiveResource:
+    (uri, key, standing, status, mime, length, digest, seen, last_modified, redirect, hops, linked_from, in_sitemap,
+     noarchive, cache_control, etag, reason, truncated, file, offset) = map(decode_text, row)  # fmt: skip
+    is_queued = standing == QUEUED_STATUS
+    try:
+        return LiveResource(
+            require_text(uri), require_text(key), CrawlOutcome.EXCLUDED if is_queued else CrawlOutcome(standing),
+            status, mime,
+            length, digest, seen, last_modified, redirect, hops, linked_from, bool(in_sitemap), bool(noarchive),
+            cache_control, etag, "not-visited" if is_queued else reason, truncated, file, offset,
+        )  # fmt: skip
+    except ValueError:
+        raise InputError(
+            f"{folder / STATE_FILE_NAME}: not the state of {CRAWL_DESCRIPTION}: delete it, and crawl again"
+        ) from None
+
+
+@contextmanager
+def _open_read_only(folder: Path) -> Iterator[sqlite3.Connection]:
+    file = folder / STATE_FILE_NAME
+    if file.is_symlink() or not file.is_file():
+        raise InputError(f"{folder}: expected the folder of a crawl, with its {STATE_FILE_NAME}")
+    # Where nobody is at work on it there is nothing beside the file, and it can be read as it stands.
+    is_quiet = not file.with_name(f"{STATE_FILE_NAME}-wal").exists()
+    address = f"file:{quote(str(file))}?{'immutable=1' if is_quiet else 'mode=ro'}"
+    with translate_sqlite_errors(file, CRAWL_DESCRIPTION):
+        opened = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+        with closing(opened) as connection:
+            reject_views_and_triggers(connection, file, CRAWL_DESCRIPTION)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            application = connection.execute("PRAGMA application_id").fetchone()[0]
+            if (version, application) != (CRAWL_STATE_VERSION, CRAWL_APPLICATION_ID):
+                raise InputError(
+                    f"{file}: expected the state of {CRAWL_DESCRIPTION} in version {CRAWL_STATE_VERSION}, found "
+                    "another one"
+                )
+            yield connection

@@ -1,23 +1,37 @@
-"""Addresses without end: calendars, sessions, paths that repeat."""
+"""Crawler traps: URL spaces without end, such as calendars, sessions and paths that repeat."""
 
 import re
 
+_MAX_YEARS_AHEAD = 2
+"""How many years ahead somebody may have announced something. Back in time there is no such bound: newspapers have
+pages for days of centuries ago, and a calendar that goes back forever is stopped by the number of its pages."""
+_DATE_IN_PATH = re.compile(
+    r"(?:^|[/=_-])(\d{4})(?:[/_-](?:0?[1-9]|1[0-2])(?:[/?&_-]|$)|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[/?&]|$))"
+)
+_YEAR_IN_QUERY = re.compile(r"[?&;](?:\w{0,20}(?:year|jahr|annee|ano|yr)|y|yyyy)=(\d{4})(?:[&;]|$)", re.IGNORECASE)
+
+
+def is_endless_calendar(name: str, this_year: int) -> bool:
+    """Return whether the name of a page has a date that is too far ahead, so that a calendar must have made it.
+
+    >>> [is_endless(f"example.com/{tail}", 2026) for tail in ("cal/2041/07", "news/1850/07", "?year=2041", "item/2099")]
+    [True, False, True, False]
+    """
+    years = [int(found[1]) for pattern in (_DATE_IN_PATH, _YEAR_IN_QUERY) for found in pattern.finditer(name[:2_000])]
+    return any(year > this_year + _MAX_YEARS_AHEAD for year in years)
+
+
 MAX_URL_CHARS = 2_000
 """Characters. Internet Explorer opened no address of more than 2,083, so pages have none; traps grow theirs."""
-
 MAX_PATH_SEGMENTS = 20
 """Path segments. The dissertation's crawls of 300 sites stopped at 15; this is above what sites have by intention."""
-
 MAX_SIMILAR_NAMES = 10_000
 """Unlisted names of one shape. That is as many as the largest site had that the dissertation recovered whole, and less
 than half an hour of requests to an archive that takes eight a second."""
-
 MAX_NAMES_IN_FOLDER = 50_000
 """Unlisted names in one folder shape, of however many shapes: the same for traps that make up words."""
-
 MAX_SHAPES = 200_000
 """Shapes that are counted, of names and of folders: some 25 MB. Who has more makes them up."""
-
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _HEX = re.compile(r"[0-9A-Fa-f]{8,}")
 _DIGITS = re.compile(r"\d+")

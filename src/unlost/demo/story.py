@@ -1,37 +1,140 @@
-"""The story, step by step: a site is lost, three archives have parts of it, and it comes back."""
+"""The demonstration, step by step: archives, maps, routing, recovery, comparison, export."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import environ
 from pathlib import Path
 
-from unlost.api.comparing import compare
-from unlost.api.recovered import Recovery
-from unlost.api.recovering import recover
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.demo.holding import DemoHoldings, build_maps, run_fake_archives, write_holdings, run_pywb_archives
-from unlost.demo.pairs import PagePair, pair_pages
-from unlost.demo.routing import DemoRouting, measure_routing
-from unlost.demo.site import LostSite, lost_site
-from unlost.demo.warcs import write_site_warc
+from unlost.aggregate.models import CacheControl, RoutingOptions
+from unlost.api.comparison import compare
+from unlost.api.loop_thread import LoopThread
+from unlost.api.recovery import Recovery, recover
+from unlost.comparison.breakdown import breakdowns
+from unlost.comparison.compare import Comparison
+from unlost.comparison.report import comparison_headline, comparison_remarks
+from unlost.demo.archives import DemoHoldings, build_maps, run_fake_archives, run_pywb_archives, write_holdings
+from unlost.demo.site import LostSite, lost_site, write_site_warc
 from unlost.errors import InputError
-from unlost.measure.breakdown import breakdowns
-from unlost.measure.comparison import Comparison
-from unlost.measure.wording import comparison_headline, comparison_remarks
-from unlost.recover.export.exported import ExportResult
-from unlost.recover.report.figures import RecoveryStats, collect_stats
-from unlost.recover.report.retelling import report_strings
-from unlost.recover.report.wording import format_day
-from unlost.recover.state.chosen import ChosenCapture
-from unlost.recover.state.gaps import MissingResourceRow
-from unlost.recover.state.reading import RejectedCapture, StateReader
-from unlost.shown.words import format_count, format_share
+from unlost.export.contents import read_contents
+from unlost.export.links import LinkResolver, LinkTargetKind
+from unlost.export.paths import PathStyle
+from unlost.export.site import ExportResult
+from unlost.html.links import LinkKind
+from unlost.recover.state.queries import ChosenCapture, MissingResourceRow
+from unlost.recover.state.reader import RejectedCapture, StateReader
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.report.format import format_count, format_share
+from unlost.report.recovery.stats import RecoveryStats, collect_stats
+from unlost.report.recovery.text import format_day, report_strings
+from unlost.web.factory import ServiceOptions, build_service
+
+_DEADLINE_SECONDS = 60.0  # seconds for one answer: the machine may be busy, and nobody waits for a page
+_FRESH = CacheControl(no_cache=True)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoRouting:
+    """What the aggregator did for all addresses together.
+
+    sent: requests to archives, by their maps. not_sent: those that maps have saved. both by archive.
+    found: copies that came, with maps. found_by_all: copies that came when everybody was asked for everything.
+    failed: answers that did not come.
+    """
+
+    urls: int
+    sent: Mapping[str, int]
+    not_sent: Mapping[str, int]
+    found: int
+    found_by_all: int
+    failed: int
+
+    @property
+    def requests(self) -> int:
+        """How many were sent."""
+        return sum(self.sent.values())
+
+    @property
+    def saved(self) -> int:
+        """How many were not."""
+        return sum(self.not_sent.values())
+
+
+def measure_routing(
+    archives: Mapping[str, Archive], maps: Mapping[str, Path], urls: Sequence[str], folder: Path
+) -> DemoRouting:
+    """Ask for all addresses twice: those that may have one by their maps, then everybody.
+
+    folder: for the aggregator's own files. Nothing is raised for an archive that fails: it is counted.
+    """
+    known = [replace(each, mementomap=str(maps[name])) for name, each in archives.items()]
+    # Nothing is asked at random, so that the numbers are the same each time.
+    options = ServiceOptions(
+        known, folder / "state", folder / "cache", _ignore_message, _DEADLINE_SECONDS, exploring=0.0, stays=False
+    )
+    with LoopThread("unlost.demo") as loop:
+        return loop.run(_query_all(options, urls))
+
+
+async def _query_all(options: ServiceOptions, urls: Sequence[str]) -> DemoRouting:
+    sent, not_sent = (Counter({each.id: 0 for each in options.archives}) for _ in range(2))
+    found = found_by_all = failed = 0
+    async with build_service(options) as parts:
+        for address in urls:
+            by_maps = await parts.finder.find(address, RoutingOptions(), _FRESH)
+            by_all = await parts.finder.find(address, RoutingOptions(broadcast=True), _FRESH)
+            sent.update(each.archive for each in by_maps.reports)
+            not_sent.update(by_maps.passed_over)
+            found += len(by_maps.mementos)
+            found_by_all += len(by_all.mementos)
+            failed += len(by_maps.failures) + len(by_all.failures)
+    return DemoRouting(len(urls), dict(sent), dict(not_sent), found, found_by_all, failed)
+
+
+def _ignore_message(_: str) -> None:
+    """Say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagePair:
+    """One page. outcome: `identical`, `changed` or `missing`.
+
+    original, recovered: its address in each export, relative to its top; None where it is not.
+    """
+
+    url: str
+    title: str
+    outcome: str
+    original: str | None
+    recovered: str | None
+
+
+def pair_pages(site: LostSite, original: Path, recovered: Path, comparison: Comparison) -> tuple[PagePair, ...]:
+    """Return all pages that the site had. original, recovered: the folders of their recoveries. Raises InputError."""
+    outcomes: Mapping[str, str] = {each.uri: each.outcome.value for each in comparison.resources()}
+    pages = [(resource.url, resource.title) for resource in site.resources if resource.is_page]
+    with _link_resolver(original) as before, _link_resolver(recovered) as after:
+        return tuple(
+            PagePair(url, title, outcomes[url], _relative_url(before, url), _relative_url(after, url))
+            for url, title in pages
+        )
+
+
+@contextmanager
+def _link_resolver(recovery: Path) -> Iterator[LinkResolver]:
+    with read_contents(recovery) as contents:
+        yield LinkResolver(contents, PathStyle(browsable=True, windows=False))
+
+
+def _relative_url(site: LinkResolver, url: str) -> str | None:
+    found = site.resolve(url, LinkKind.PAGE)
+    return found.relative_url if found.kind is LinkTargetKind.FILE else None
+
 
 RECOVER_COMMAND = "unlost recover http://your.example/"
 """What everybody types for their own."""
-
 MessageCallback = Callable[[str], None]
 """Gets what happens, a line at a time; a line that does not begin with a space begins a step."""
 

@@ -1,6 +1,6 @@
 """Brings a lost website back: crawls the archives for it, chooses the best captures, keeps them.
 
-The package can be called: `unlost.recover(url, to)` calls `unlost.api.recovering.recover`.
+The package can be called: `unlost.recover(url, to)` calls `unlost.api.recovery.recover`.
 It has the best name for both, and the import of anything in the package makes `unlost.recover` mean the package.
 """
 
@@ -25,7 +25,7 @@ class _Callable(ModuleType):
 
 def _function() -> Any:  # noqa: ANN401
     # By its name: the function stands on this package, which therefore cannot import it.
-    return import_module("unlost.api.recovering").recover
+    return import_module("unlost.api.recovery").recover
 
 
 sys.modules[__name__].__class__ = _Callable

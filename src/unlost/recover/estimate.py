@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from unlost.archives.archive import Archive, RequestKind
+from unlost.recover.fetcher import ResourceFetcher
+from unlost.recover.planner import FetchCapture, QueryCaptures
 from unlost.recover.scope import RecoveryScope
-from unlost.recover.serving import ResourceFetcher
 from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.state import RecoveryState
-from unlost.recover.steps import QueryCaptures, FetchCapture
+from unlost.recover.state.store import RecoveryState
+from unlost.registry.models import Archive, RequestKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from unlost.crawl.bounds import UrlFilter, split_url, folder_url, host_of_name, is_subdomain, is_name_in_folder, is_ip
+from unlost.crawl.scope import UrlFilter, folder_url, host_of_name, is_ip, is_name_in_folder, is_subdomain, split_url
 from unlost.errors import UriError
-from unlost.pages.link import LinkKind
-from unlost.recover.plan import RecoverOptions
-from unlost.uri.naming import page_name
+from unlost.html.links import LinkKind
+from unlost.recover.options import RecoverOptions
+from unlost.uri.names import page_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
-"""All pairs of consecutive visits of a log, counted."""
+"""The change history of a log: all pairs of consecutive visits, counted, and the hosts whose headers are unreliable."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from unlost._core import VisitHistory, VisitPairing
-from unlost.refresh.intervals import ClusteredShare, ConfidenceInterval, wilson_interval
-from unlost.refresh.matrix import DecisionMatrix
-from unlost.refresh.scheduling import ChangeRate, estimate_change_rate
-from unlost.refresh.visit import VisitRow, Visit
+from unlost.refresh.change_rate import ChangeRate, estimate_change_rate
+from unlost.refresh.confidence import ClusteredShare, ConfidenceInterval, wilson_interval
+from unlost.refresh.decision_matrix import DecisionMatrix
+from unlost.refresh.visit import Visit, VisitRow
 
 _BATCH_SIZE = 4096
 _BOOTSTRAP_SAMPLES = 500  # hosts are drawn anew: the ends of 95 % then lie on the 12 outermost draws
@@ -34,7 +34,7 @@ class HostHistory:
 
 
 class ChangeHistory:
-    """The pairs of a log. Made by `Reading.finish` of `unlost.refresh.reading`, or `of` visits.
+    """The pairs of a log. Made by `Reading.finish` of `unlost.refresh.log_reader`, or `of` visits.
 
     tally: what became of the visits, by name: `successful`, `not_modified`, `failed`, `without_digest` (skipped),
         `without_host` make up all of them; `duplicate` and `out_of_order` are of the successful ones; `tagged`, `dated`
@@ -88,7 +88,7 @@ class ChangeHistory:
     ) -> Iterator[tuple[str, dict[int, tuple[int, int]]]]:
         """Yield what each host with pairs did, as a policy has it: of pairs before a time only those that changed.
 
-        bits: indicators, as `unlost.refresh.cells.bits_of` has them. since: seconds since 1970.
+        bits: indicators, as `unlost.refresh.decision_matrix.bits_of` has them. since: seconds since 1970.
         """
         for first in range(0, self.tally["hosts"], _BATCH_SIZE):
             for name, groups in self.core.seen(first, first + _BATCH_SIZE, by_text, bits, since):
@@ -126,3 +126,40 @@ class ChangeHistory:
         """
         rows = [(server, (counts[0], counts[1], counts[2])) for server, counts in self.core.tags_by_server()]
         return sorted(rows, key=lambda row: (-sum(row[1]), row[0] or ""))
+
+
+_HONEST_PRIOR = (
+    5.0  # visits of an honest host: 3 lies of 3 are not yet believed to be a habit (3/8), 15 of 15 are (15/20)
+)
+_MIN_FALSE_RATE = 0.5  # more often wrong than right
+
+
+@dataclass(frozen=True, slots=True)
+class UnreliableHost:
+    """A host whose indicator stays the same when pages change.
+
+    indicator: `date` or `tag`. lies, claims: how many pages had changed, of how many that it said the same of.
+    rate: the share of lies to be expected, drawn towards that of honest hosts.
+    """
+
+    host: str
+    indicator: str
+    false_claims: int
+    claims: int
+    rate: float
+
+    @property
+    def is_always_false(self) -> bool:
+        """Whether every claim was a lie."""
+        return self.false_claims == self.claims
+
+
+def find_unreliable_hosts(history: ChangeHistory, *, by_text: bool = False) -> list[UnreliableHost]:
+    """Return the hosts that more likely than not lie out of habit, those with the most lies first."""
+    found = []
+    for host, (date_lies, date_claims, tag_lies, tag_claims) in history.core.lying(by_text):
+        for indicator, lies, claims in (("date", date_lies, date_claims), ("tag", tag_lies, tag_claims)):
+            rate = lies / (claims + _HONEST_PRIOR)
+            if rate > _MIN_FALSE_RATE:
+                found.append(UnreliableHost(host, indicator, lies, claims, rate))
+    return sorted(found, key=lambda one: (-one.false_claims, one.host, one.indicator))

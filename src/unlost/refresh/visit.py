@@ -18,7 +18,7 @@ class Visit:
 
     uri: the page that was asked for, before redirects; everything else is of the last response.
     digest: of the body without transfer and content codings, in any notation; None if it was not read.
-    text_digest: of what a reader sees of it, as `unlost.refresh.page_text` makes them; None if nobody looked.
+    text_digest: of what a reader sees of it, as `unlost.refresh.page_text_digest` makes them; None if nobody looked.
     etag, last_modified, date, repr_digest, cache_control, expires, server: headers, verbatim.
     time: milliseconds since 1970, UTC.
     status: of the last response; 0 if there was none.

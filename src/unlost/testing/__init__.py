@@ -12,10 +12,7 @@ Mon, 10 Feb 2014 00:00:00 GMT b'<p>hello'
 It was asked twice, since it leads from a year to the copy of that year, as archives do. docs/testing.md has more.
 """
 
-from unlost.testing.fake_archive import FakeArchive
-from unlost.testing.fault import Fault
-from unlost.testing.holdings import Copy, Held
-from unlost.testing.registry import write_registry
-from unlost.testing.request import Asked, Request
+from unlost.testing.fake_archive import FakeArchive, Fault, write_registry
+from unlost.testing.responses import Asked, Copy, Held, Request
 
 __all__ = ["Asked", "Copy", "FakeArchive", "Fault", "Held", "Request", "write_registry"]

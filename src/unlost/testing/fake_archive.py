@@ -1,29 +1,85 @@
-"""A web archive for tests: an HTTP server on the loopback interface, in threads of its own."""
+"""A web archive for tests: an HTTP server on the loopback interface that serves given captures and fails on demand.
 
+Also its faults, and the registry file that names it for `--archives`.
+"""
+
+import json
 import socket
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from os import PathLike
+from pathlib import Path
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
 
-from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, PrefixListing
 from unlost.errors import UsageError
-from unlost.testing.answers import (
+from unlost.registry.models import Archive, ArchiveKind, PrefixListing, RateLimit, SourcedNumber
+from unlost.testing.responses import (
     CDX_PATH,
     REPLAY_PATH,
     TIMEGATE_PATH,
     TIMEMAP_PATH,
-    FakeResponse,
+    Asked,
+    FakeHoldings,
     FakeResponder,
+    FakeResponse,
+    Held,
+    Request,
     request_kind,
+    to_timestamp,
 )
-from unlost.testing.fault import Fault
-from unlost.testing.holdings import Held, FakeHoldings, to_timestamp
-from unlost.testing.request import Asked, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How an archive fails. Made by one of the methods, and given to `FakeArchive.fail`.
+
+    status: what it answers in the place of the truth; None if it does not.
+    retry_after: what it says there, seconds; None for nothing.
+    body: what it says beside that. delay: seconds before it answers. is_dead: whether it breaks the connection.
+
+    >>> Fault.too_many(retry_after=60).status, Fault.slow(3).delay
+    (429, 3)
+    """
+
+    status: int | None = None
+    retry_after: int | None = None
+    body: bytes = b""
+    delay: float = 0.0
+    is_dead: bool = False
+
+    @classmethod
+    def slow(cls, seconds: float) -> Self:
+        """Return the fault of an archive that answers truly, but late; `math.inf` for never.
+
+        The wait ends with the archive: no test has to wait for it.
+        """
+        return cls(delay=seconds)
+
+    @classmethod
+    def unavailable(cls, retry_after: int | None = None) -> Self:
+        """Return that of one that answers 503. retry_after: seconds that it wants to be left alone."""
+        return cls(503, retry_after, b"down for maintenance")
+
+    @classmethod
+    def too_many(cls, retry_after: int | None = None) -> Self:
+        """Return that of one that answers 429. retry_after: the same."""
+        return cls(429, retry_after, b"too many requests")
+
+    @classmethod
+    def dead(cls) -> Self:
+        """Return that of one that takes connections and breaks them."""
+        return cls(is_dead=True)
+
+    @classmethod
+    def garbage(cls) -> Self:
+        """Return that of one that answers 200, and what it says is nothing."""
+        return cls(200, None, b'\x00\xff<html>]}{,,; rel="memento"\xfe')
+
 
 _LIMIT_SOURCE = "what the test says"
 _POLL_SECONDS = 0.02  # between two looks at whether it is to end
@@ -124,7 +180,8 @@ class FakeArchive:
             timegate=f"{base}{TIMEGATE_PATH}",
             cdx=f"{base}{CDX_PATH}" if has_index else None,
             replay=f"{base}{REPLAY_PATH}{{datetime}}id_/{{uri}}",
-            lister=PrefixListing(("exact", "prefix", "host", "domain"), SourcedNumber(1_000, _LIMIT_SOURCE)) if has_index else None,
+            lister=PrefixListing(("exact", "prefix", "host", "domain"), SourcedNumber(1_000,
+            _LIMIT_SOURCE)) if has_index else None,
         )  # fmt: skip
 
     def add(self, held: Held) -> None:
@@ -217,3 +274,43 @@ class _RequestHandler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(answer.body)
+
+
+def write_registry(path: str | PathLike[str], *archives: Archive) -> Path:
+    """Write a registry of these archives and no others, without any limits but their own; return its path."""
+    file = Path(path)
+    file.write_text("".join(map(_format_entry, archives)))
+    return file
+
+
+def _format_entry(archive: Archive) -> str:
+    fields = {
+        "id": archive.id,
+        "name": archive.name,
+        "kind": str(archive.kind),
+        "timemap": archive.timemap,
+        "timegate": archive.timegate,
+        "cdx": archive.cdx,
+        "replay": archive.replay,
+        "folder": archive.folder,
+    }
+    lines = ["[[archive]]", *(f"{name} = {json.dumps(value)}" for name, value in fields.items() if value is not None)]
+    if archive.migrated:
+        lines.append(f"migrated = {json.dumps(archive.migrated)}")
+    lister = archive.lister
+    if lister is not None:
+        rows = f"{{ value = {int(lister.rows_per_page.value)}, source = {json.dumps(lister.rows_per_page.source)} }}"
+        lines.append(f"lister = {{ matches = {json.dumps(lister.matches)}, rows_per_page = {rows} }}")
+    if archive.kind is not ArchiveKind.FILES:
+        lines.append(f"limits = [{_format_limits(archive.limits, is_quota=False)}]")
+        lines.append(f"quotas = [{_format_limits(archive.quotas, is_quota=True)}]")
+    return "\n".join(lines) + "\n\n"
+
+
+def _format_limits(limits: Iterable[RateLimit], *, is_quota: bool) -> str:
+    return ", ".join(
+        f"{{ requests = {limit.requests}, "
+        + ("" if is_quota else f"seconds = {limit.seconds}, ")
+        + f"works = {json.dumps([str(work) for work in limit.works])}, source = {json.dumps(limit.source)} }}"
+        for limit in limits
+    )

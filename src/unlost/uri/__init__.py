@@ -14,31 +14,29 @@ Addresses are `str`, or `bytes` where they may not be UTF-8; results are ASCII. 
 a list of the same length and order in which a bad address is answered by the `UriError` that it would have raised.
 """
 
-from unlost.uri._forms import (
+from unlost.uri.keys import (
     DEFAULT_RULES,
     MAX_URI_BYTES,
+    POLICIES,
     RULE_SETS,
+    KeyPolicies,
+    Segments,
+    SuffixList,
+    alternative_keys,
     canonical,
     canonical_many,
     foreign_scheme,
-    surt,
-    surt_many,
-    unsurt,
-    unsurt_many,
-)
-from unlost.uri._keys import (
-    POLICIES,
-    KeyPolicies,
-    Segments,
-    alternative_keys,
     key,
     key_many,
     policy_name,
     row_key,
     segments,
     spellings,
+    surt,
+    surt_many,
+    unsurt,
+    unsurt_many,
 )
-from unlost.uri._suffixes import SuffixList
 
 __all__ = [
     "DEFAULT_RULES",

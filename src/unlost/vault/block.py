@@ -1,25 +1,28 @@
-"""One block as it stands in a page: words that describe it, then its bytes in base64."""
+"""The text form of a block: header fields, base64 data, an optional signature, and the carrier that hides it in a page.
+
+`find_blocks` extracts all valid blocks from a page. The format is specified in docs/vault-format.md.
+"""
 
 import binascii
 import hashlib
 import re
 from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 
 from unlost._core import is_signed, sign, signing_public_key
-from unlost.vault.shape import MAX_BLOCKS, BLOCK_UNIT, CodeShape
+from unlost.vault.erasure_code import BLOCK_UNIT, MAX_BLOCKS, CodeShape
 
 BEGIN_MARKER, END_MARKER = b"BEGIN_FILE_RECOVERY", b"END_FILE_RECOVERY"
 """What the dissertation puts around blocks (its Figure 51)."""
-
 BLOCK_FORMAT = "unlost-vault-1"
 CODE_NAME = "rs16"
 KIND_FILES, KIND_MANIFEST = "files", "manifest"
 """What is coded: files, or the list of them all."""
-
 MAX_BLOCK_BYTES = 16 << 20
 """More than any archive keeps of a page, and little enough for memory."""
-
 _LINE_LENGTH = 76  # characters of base64: what mail has, and editors bear
 _HEADER_FIELDS = (
     "format",
@@ -202,3 +205,76 @@ def _has_valid_signature(label: BlockHeader, signature: str) -> bool:
     except (binascii.Error, ValueError):
         return False
     return len(signed) == 64 and is_signed(bytes.fromhex(label.key or ""), format_header(label).encode(), signed)
+
+
+SCRIPT_TYPE = "application/x-unlost-vault"
+"""Of `script` elements that carry blocks: no browser runs a script of a type that it does not know."""
+
+
+class Carrier(StrEnum):
+    """How a page carries a block. Minifiers strip comments; few touch templates, fewer scripts of unknown types."""
+
+    COMMENT = "comment"
+    TEMPLATE = "template"
+    SCRIPT = "script"
+
+
+_DELIMITERS = {
+    Carrier.COMMENT: (b"<!-- ", b"-->\n"),
+    Carrier.TEMPLATE: (b"<template>", b"</template>\n"),
+    Carrier.SCRIPT: (f'<script type="{SCRIPT_TYPE}">'.encode(), b"</script>\n"),
+}
+MAX_CARRIER_BYTES = 60
+"""Bytes that a carrier adds, at most."""
+
+
+def wrap_in_carrier(text: bytes, carrier: Carrier) -> bytes:
+    r"""Return the text of a block as an element or comment of a page.
+
+    >>> carried(b"x", Carrier.TEMPLATE)
+    b'<template>x</template>\n'
+    """
+    before, after = _DELIMITERS[carrier]
+    return before + text + after
+
+
+_UTF16_MARKERS = {
+    "utf-16-le": BEGIN_MARKER.decode().encode("utf-16-le"),
+    "utf-16-be": BEGIN_MARKER.decode().encode("utf-16-be"),
+}
+_MAX_BLOCK_TEXT = 2 * MAX_BLOCK_BYTES
+
+
+def find_blocks(body: bytes, problems: Counter[str]) -> Iterator[VaultBlock]:
+    """Yield the whole blocks of a page. Its charset need not be known: blocks are ASCII, or that in UTF-16.
+
+    problems: gets how many blocks are `cut` (the page ends in them), `damaged` (their hash says so), `forged` (their
+    signature does), or `unreadable` (of no format that is known here).
+    """
+    for inside in _marked_texts(_decode_utf16(body), problems):
+        try:
+            yield parse_block(inside)
+        except InvalidBlockError as error:
+            problems[error.kind] += 1
+
+
+def _decode_utf16(body: bytes) -> bytes:
+    for charset, mark in _UTF16_MARKERS.items():
+        if (at := body.find(mark)) >= 0:
+            # Letters of two bytes begin at even places, unless something of odd length was put before them.
+            return body[at % 2 :].decode(charset, "replace").encode("ascii", "replace")
+    return body
+
+
+def _marked_texts(body: bytes, problems: Counter[str]) -> Iterator[bytes]:
+    at, end = body.find(BEGIN_MARKER), 0
+    while at >= 0:
+        start = at + len(BEGIN_MARKER)
+        following = body.find(BEGIN_MARKER, start)
+        if 0 <= end < start:  # else it is known, and looking for it from every beginning would take forever
+            end = body.find(END_MARKER, start)
+        if end < 0 or 0 <= following < end or end - start > _MAX_BLOCK_TEXT:
+            problems["cut"] += 1
+        else:
+            yield body[start:end]
+        at = following

@@ -1,10 +1,16 @@
-"""A vault on disk: a folder with `vault.json` and the blocks of each segment."""
+"""The vault on disk: settings, pages, generations with their segments, the manifest, and the blocks.
+
+A `Generation` is one complete version of all files. `save_vault` writes `vault.json` atomically.
+"""
 
 import fcntl
+import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,21 +18,180 @@ from pathlib import Path
 from typing import Any
 
 from unlost._core import signing_public_key
+from unlost.atomic import atomic_path
 from unlost.errors import InputError
-from unlost.formats.output import atomic_path
-from unlost.formats.unread import unreadable_error
-from unlost.vault import coding
-from unlost.vault.block import VaultBlock, serialize_block
-from unlost.vault.carriers import Carrier, wrap_in_carrier
-from unlost.vault.generation import Generation, VaultSegment, generation_to_json, generation_from_json
-from unlost.vault.planning import CarrierPage
+from unlost.problems import unreadable_error
+from unlost.vault import erasure_code
+from unlost.vault.block import KIND_MANIFEST, BlockHeader, Carrier, VaultBlock, serialize_block, wrap_in_carrier
+from unlost.vault.erasure_code import CodeShape, stripe_width
+from unlost.vault.plan import CarrierPage
+
+ManifestEntry = tuple[str, str, int, int, int]
+"""A file in a manifest: its name, kind, size in bytes, mode, and time of change in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultSegment:
+    """A part of the files, coded.
+
+    name: what it is called; id: what it is called in pages. kind: files, or the manifest of all of them.
+    source: the SHA-256 of what was packed, before it was compressed and sealed: tells whether it changed.
+    version: the SHA-256 of what was coded. wrap: what that is. entries: the files in it.
+    """
+
+    name: str
+    id: str
+    kind: str
+    source: str
+    version: str
+    shape: CodeShape
+    wrap: str
+    entries: tuple[ManifestEntry, ...] = ()
+
+    @property
+    def blocks_name(self) -> str:
+        """The name of the file with its blocks: all that tells where in it a block is."""
+        shape = self.shape
+        numbers = f"{shape.needed}-{shape.count}-{shape.block}-{stripe_width(shape)}"
+        return f"{self.id}-{self.version[:24]}-{numbers}.blocks"
+
+    def block_header(self, index: int, sha256: str) -> BlockHeader:
+        """Return what one of its blocks says of itself."""
+        return BlockHeader(self.kind, self.id, self.version, self.shape, self.wrap, index, sha256)
+
+    @property
+    def group(self) -> tuple[str, str, str, int, int, int]:
+        """What its blocks share, as `Label.group` has it."""
+        return self.block_header(0, "").group
+
+
+BlockPlacement = Mapping[str, tuple[tuple[str, int], ...]]
+"""By the key of a page, the blocks that it carries: the id of a segment, and a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Segments and where their blocks go. number: from 1 on."""
+
+    number: int
+    segments: tuple[VaultSegment, ...]
+    placement: BlockPlacement
+
+    def segment(self, name: str) -> VaultSegment:
+        """Return the segment with an id. Raises KeyError."""
+        return next(each for each in self.segments if each.id == name)
+
+    @property
+    def files(self) -> tuple[VaultSegment, ...]:
+        """All segments but the manifest."""
+        return tuple(each for each in self.segments if each.kind != KIND_MANIFEST)
+
+    def pages_of(self, segment: VaultSegment) -> dict[int, str]:
+        """Return which page carries which block of a segment."""
+        places = ((page, place) for page, places in self.placement.items() for place in places)
+        return {index: page for page, (name, index) in places if name == segment.id}
+
+
+def generation_to_json(generation: Generation) -> dict[str, Any]:
+    """Return it as JSON has it."""
+    return {
+        "number": generation.number,
+        "segments": [segment_to_json(each) for each in generation.segments],
+        "placement": {page: [list(place) for place in places] for page, places in generation.placement.items()},
+    }
+
+
+def segment_to_json(segment: VaultSegment) -> dict[str, Any]:
+    """Return it as JSON has it."""
+    shape = segment.shape
+    return {
+        "name": segment.name, "id": segment.id, "kind": segment.kind, "source": segment.source,
+        "version": segment.version,
+        "size": shape.size, "block": shape.block, "needed": shape.needed, "count": shape.count, "wrap": segment.wrap,
+        "files": [list(entry) for entry in segment.entries],
+    }  # fmt: skip
+
+
+def segment_from_json(value: Mapping[str, Any]) -> VaultSegment:
+    """Return what `segment_object` made. Raises KeyError, TypeError or ValueError for anything else."""
+    shape = CodeShape(int(value["size"]), int(value["block"]), int(value["needed"]), int(value["count"]))
+    entries = tuple((str(e[0]), str(e[1]), int(e[2]), int(e[3]), int(e[4])) for e in value["files"])
+    name, number, kind, source, version = (str(value[each]) for each in ("name", "id", "kind", "source", "version"))
+    return VaultSegment(name, number, kind, source, version, shape, str(value["wrap"]), entries)
+
+
+def generation_from_json(value: Mapping[str, Any]) -> Generation:
+    """Return what `generation_object` made. Raises as `segment_of`."""
+    placement = {
+        str(page): tuple((str(name), int(index)) for name, index in places)
+        for page, places in value["placement"].items()
+    }
+    return Generation(int(value["number"]), tuple(segment_from_json(each) for each in value["segments"]), placement)
+
+
+MANIFEST_FORMAT = "unlost-vault-manifest-1"
+MANIFEST_NAME = "manifest"
+_MAX_MANIFEST_BYTES = 64 << 20
+"""Of a manifest's text: of half a million files, which no pages carry."""
+_MAX_MANIFEST_EXPANSION = 100
+"""How many times as long as what is packed its text may be: names and hashes are packed to a tenth at best."""
+
+
+@dataclass(frozen=True, slots=True)
+class VaultManifest:
+    """What a manifest says. number: of its generation. pages: by segment, which page carries which block of it."""
+
+    number: int
+    segments: tuple[VaultSegment, ...]
+    pages: Mapping[str, Mapping[int, str]]
+
+
+def serialize_manifest(generation: Generation) -> tuple[bytes, str]:
+    """Return the manifest of all segments of files, gzipped, and the SHA-256 of its text."""
+    segments = []
+    for each in generation.files:
+        pages = generation.pages_of(each)
+        value: dict[str, Any] = segment_to_json(each)
+        value["pages"] = [pages.get(index) for index in range(each.shape.count)]
+        segments.append(value)
+    text = json.dumps(
+        {"format": MANIFEST_FORMAT, "number": generation.number, "segments": segments}, separators=(",", ":")
+    ).encode()
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
+        file.write(text)
+    return packed.getvalue(), hashlib.sha256(text).hexdigest()
+
+
+def parse_manifest(packed: bytes) -> VaultManifest:
+    """Return what `manifest_bytes` made. Raises InputError for anything else."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            most = min(_MAX_MANIFEST_BYTES, max(1 << 20, _MAX_MANIFEST_EXPANSION * len(packed)))
+            text = file.read(most + 1)
+        value = json.loads(text[:most])
+        _check_manifest_format(value["format"])
+        number = int(value["number"])
+        segments = tuple(segment_from_json(each) for each in value["segments"])
+        pages = {
+            str(each["id"]): {index: str(page) for index, page in enumerate(each["pages"]) if page is not None}
+            for each in value["segments"]
+        }
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zlib.error, OSError, RecursionError):
+        raise InputError("expected a manifest, found something else, or damage") from None
+    return VaultManifest(number, segments, pages)
+
+
+def _check_manifest_format(found: object) -> None:
+    if found != MANIFEST_FORMAT:
+        raise ValueError(found)
+
 
 STATE_NAME = "vault.json"
 BLOCKS_FOLDER = "blocks"
 SIGNING_KEY_NAME = "signing.key"
 STATE_FORMAT = "unlost-vault-state-1"
 _WORK_FOLDER = "at-work"
-
 LiveBlock = tuple[str, int, int]
 """A block that a page carries now: the id of a segment, the number of the generation that it is of, its own number."""
 
@@ -78,7 +243,7 @@ class Vault:
         """Return the bytes of one block. Raises InputError if they are not there, OSError."""
         try:
             with (self.folder / BLOCKS_FOLDER / segment.blocks_name).open("rb") as file:
-                return coding.read_block(file, segment.shape, index)
+                return erasure_code.read_block(file, segment.shape, index)
         except InputError as error:
             raise InputError(f"{self.folder / BLOCKS_FOLDER / segment.blocks_name}: {error}") from None
 

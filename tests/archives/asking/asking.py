@@ -10,13 +10,14 @@ import pytest
 
 from tests.neighbours.faults import Answering, Faults, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.archives.asking.addresses import AddressInfo, HostPort, literal_address_info
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.asking.exchange import Timeouts
-from unlost.archives.asking.question import HttpRequest, HttpResponse
-from unlost.archives.manners.limit_store import LimitStore, MemoryLimitStore
 from unlost.errors import FailedError
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.exchange import Timeouts
+from unlost.http.limit_store import LimitStore, MemoryLimitStore
+from unlost.http.models import HttpRequest, HttpResponse
+from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.url import HostPort
+from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
 QUICK = Timeouts(connect=5.0, first_byte=3.0, idle=3.0, total=20.0)
 """Real seconds: short, but long enough for a machine that has much else to do."""

@@ -5,18 +5,9 @@ import socket
 
 import pytest
 
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.addresses import (
-    AddressInfo,
-    HostPort,
-    SystemResolver,
-    is_public_ip,
-    literal_address_info,
-    may_be_public_host,
-    registered_hosts,
-    parse_url,
-    resolve_redirect,
-)
+from unlost.http.resolver import AddressInfo, SystemResolver, literal_address_info
+from unlost.http.url import HostPort, is_public_ip, may_be_public_host, parse_url, registered_hosts, resolve_redirect
+from unlost.registry.models import Archive, ArchiveKind
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from unlost._core import VERSION
-from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.asking.question import HttpRequest, HttpResponse
-from unlost.archives.manners.limit_store import FileLimitStore, MemoryLimitStore
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, FailedError, NotNowError, UsageError
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import FileLimitStore, MemoryLimitStore
+from unlost.http.models import HttpRequest, HttpResponse
+from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
 A_MINUTE = RateLimit(30, 60, (RequestKind.INDEX,), "a test")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.archives.asking.answering import OK, first, reset, saying
 from tests.archives.asking.asking import HASTY, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
-from unlost.archives.asking.exchange import Timeouts
+from unlost.http.exchange import Timeouts
 
 
 @pytest.mark.parametrize(

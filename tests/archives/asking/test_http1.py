@@ -8,9 +8,10 @@ from tests.archives.asking.answering import OK, script
 from tests.archives.asking.asking import HASTY, asking, kind_of, told
 from tests.archives.asking.loops import Run, run
 from tests.neighbours.faults import Talk
-from unlost.archives.asking import pool
-from unlost.archives.asking.addresses import SystemResolver, parse_url
 from unlost.errors import FailedError
+from unlost.http import pool
+from unlost.http.resolver import SystemResolver
+from unlost.http.url import parse_url
 
 __all__ = ["run"]
 

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from unlost.archives.asking.exchange import CONNECTION_ERRORS
-from unlost.archives.asking.http1 import HttpConnection
+from unlost.http.connection import HttpConnection
+from unlost.http.exchange import CONNECTION_ERRORS
 
 WORDS = st.sampled_from(
     [

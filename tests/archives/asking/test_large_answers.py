@@ -12,7 +12,7 @@ import pytest
 from tests.archives.asking.answering import first, saying
 from tests.archives.asking.asking import asking, kind_of
 from tests.neighbours.faults import Answering, Talk
-from unlost.archives.asking.exchange import Timeouts
+from unlost.http.exchange import Timeouts
 
 MIB = 1 << 20
 

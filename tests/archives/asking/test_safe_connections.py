@@ -14,12 +14,12 @@ from tests.archives.asking.asking import Names, asking, kind_of, told
 from tests.archives.asking.loops import Run, run
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, ArchiveKind, RequestKind
-from unlost.archives.asking import pool
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.asking.question import HttpRequest
-from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.errors import FailedError
+from unlost.http import pool
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.http.models import HttpRequest
+from unlost.registry.models import Archive, ArchiveKind, RequestKind
 
 __all__ = ["run"]
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.bodies.body import BodyTooLargeError
-from unlost.archives.bodies.record_body import decode_payload
-from unlost.formats.contentcoding import UndecodableError
+from unlost.archives.warc_capture import decode_payload
+from unlost.http.body import BodyTooLargeError
+from unlost.http.content_encoding import UndecodableError
 
 LIMIT = 1 << 20
 PAGE = b"<p>hello</p>\n" * 20
@@ -84,7 +84,7 @@ def test_a_bomb_goes_off_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> Non
             written.append(len(piece))
             return super().write(piece)
 
-    monkeypatch.setattr("unlost.archives.bodies.body.new_body", Counted)
+    monkeypatch.setattr("unlost.http.body.new_body", Counted)
     with pytest.raises(BodyTooLargeError):
         undone(bomb, "", "gzip")
     assert sum(written) <= LIMIT + len(bomb)

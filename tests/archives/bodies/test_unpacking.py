@@ -5,10 +5,10 @@ from io import BytesIO
 
 import pytest
 
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.bodies.unpacking import decompress_text
+from unlost.archives.replay import decompress_text
 from unlost.errors import FailedError
-from unlost.formats.problems import Problems
+from unlost.problems import Problems
+from unlost.registry.models import Archive, ArchiveKind
 
 PACKED = gzip.compress(b"<p>hello</p>" * 10)
 PLACE = Archive("a", "A", ArchiveKind.WAYBACK)

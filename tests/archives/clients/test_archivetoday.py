@@ -12,14 +12,14 @@ from tests.archives.collected import collected, listed
 from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
 from tests.neighbours.archive_today import serving
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.addresses import AddressInfo, HostPort, literal_address_info
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.clients.archivetoday import ArchiveTodayClient
-from unlost.archives.clients.today_names import ArchiveTodayDomains
-from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.archives.archive_today import ArchiveTodayClient, ArchiveTodayDomains
+from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UnsupportedError
-from unlost.formats.capture import Capture
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.url import HostPort
+from unlost.registry.models import Archive, ArchiveKind
 
 T = TypeVar("T")
 HOME = "http://example.com/"

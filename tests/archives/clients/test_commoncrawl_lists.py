@@ -9,7 +9,7 @@ import pytest
 from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, warcs
 from tests.archives.collected import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
-from unlost.archives.clients.commoncrawl import CommonCrawlClient
+from unlost.archives.common_crawl import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, NotNowError
 
 __all__ = ["ask", "data_port", "warcs"]
@@ -114,7 +114,7 @@ def test_a_number_of_pages_that_is_none(ask: Callable[..., Any], answer: bytes) 
 
 def test_more_pages_than_are_read(ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A list that is longer than anybody reads says so at its end."""
-    monkeypatch.setattr("unlost.archives.clients.crawl_index.MAX_INDEX_PAGES", 1)
+    monkeypatch.setattr("unlost.archives.common_crawl.MAX_INDEX_PAGES", 1)
 
     async def question(client: CommonCrawlClient, fake: FakeCommonCrawl) -> None:
         fake.page_rows = 2

@@ -12,7 +12,7 @@ from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, wa
 from tests.archives.collected import listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.faults import Talk, faulty
-from unlost.archives.clients.commoncrawl import CommonCrawlClient
+from unlost.archives.common_crawl import CommonCrawlClient
 from unlost.errors import FailedError
 
 __all__ = ["ask", "data_port", "warcs"]

@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from tests.archives.collected import collected
 from tests.virtual_clock import VirtualClock
 from unlost import dates
-from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, PrefixListing
-from unlost.archives.asking.question import HttpRequest, HttpResponse
-from unlost.archives.clients.archivetoday import ArchiveTodayClient
-from unlost.archives.clients.commoncrawl import CommonCrawlClient
-from unlost.archives.clients.memento import MementoClient
-from unlost.archives.clients.pywb import PywbClient
-from unlost.archives.clients.wayback import WaybackClient
-from unlost.archives.repository import ArchiveClient
+from unlost.archives.archive_today import ArchiveTodayClient
+from unlost.archives.base import ArchiveClient
+from unlost.archives.cdx_client import PywbClient, WaybackClient
+from unlost.archives.common_crawl import CommonCrawlClient
+from unlost.archives.memento import MementoClient
+from unlost.capture import Capture
 from unlost.errors import ArchiveError
-from unlost.formats.capture import Capture
+from unlost.http.models import HttpRequest, HttpResponse
+from unlost.registry.models import Archive, ArchiveKind, PrefixListing, SourcedNumber
 
 T = TypeVar("T")
 PAGE = "http://example.com/a"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.clients import json_rows
-from unlost.archives.clients.json_rows import MAX_BAD_ROWS, MAX_ROW_BYTES, JsonRowReader
-from unlost.formats.problems import Problems
+from unlost.archives import cdx
+from unlost.archives.cdx import MAX_BAD_ROWS, MAX_ROW_BYTES, JsonRowReader
+from unlost.problems import Problems
 
 _values = st.one_of(
     st.text(), st.none(), st.booleans(), st.integers().map(str), st.sampled_from(['"]', "[[", "\\", "\n"])
@@ -34,7 +34,7 @@ def test_rows_are_those_that_json_has(
     """However they are spaced, and wherever what was read so far ends, the rows are the same."""
     text = json.dumps(table, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_rows, "_CHUNK", chunk)
+        patch.setattr(cdx, "_CHUNK", chunk)
         found, rows, problems = read(text)
     assert found == json.loads(text.decode("utf-8", "surrogateescape"))
     assert (rows.is_list, rows.is_whole, rows.bad_rows, problems.counts) == (True, True, 0, {})

@@ -20,14 +20,14 @@ from tests.archives.clients.timemaps import (
 )
 from tests.archives.collected import collected, listed
 from tests.neighbours.scripted import Answer, Scripted
-from unlost.archives.archive import Archive
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.clients import timemaps
-from unlost.archives.clients.memento import MementoClient
+from unlost.archives import timemap as archives_timemap
+from unlost.archives.memento import MementoClient
+from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
-from unlost.formats import linkformat
-from unlost.formats.capture import Capture
-from unlost.formats.problems import Problems
+from unlost.http.client import ArchiveHttpClient
+from unlost.memento import timemap as memento_timemap
+from unlost.problems import Problems
+from unlost.registry.models import Archive
 
 RAW = {
     f"/{date}id_/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, f"raw {date}")
@@ -78,13 +78,13 @@ def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
         read: list[bool] = []
         threads: list[str] = []
 
-        def noticed(body: bytes, problems: Problems, name: str) -> linkformat.LinkFormatTimeMap:
+        def noticed(body: bytes, problems: Problems, name: str) -> memento_timemap.LinkFormatTimeMap:
             threads.append(threading.current_thread().name)
             read.append(len(body) > 1 << 20)
-            return linkformat.read_timemap(body, problems, name)
+            return memento_timemap.read_timemap(body, problems, name)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(timemaps, "read_timemap", noticed)
+            patched.setattr(archives_timemap, "read_timemap", noticed)
             found = await listed(MementoClient(archive, courier).captures(PAGE))
         assert len({capture.datetime for capture in found}) == len(entries) == 43_200
         assert read == [True, True], "in pieces"
@@ -190,7 +190,7 @@ def test_pages_of_a_list_are_followed() -> None:
 
 def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that only repeat others lead nowhere, and of new ones there are so many and no more."""
-    monkeypatch.setattr(timemaps, "MAX_PAGES", 5)
+    monkeypatch.setattr(archives_timemap, "MAX_PAGES", 5)
     same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
     other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
 

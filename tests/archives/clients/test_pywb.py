@@ -17,17 +17,17 @@ from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours import pywb
 from tests.real_data import DATA
 from unlost import uri
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.exchange import Timeouts
-from unlost.archives.asking.question import HttpClient, HttpRequest, HttpResponse
-from unlost.archives.clients.memento import MementoClient
-from unlost.archives.clients.pywb import PywbClient
-from unlost.archives.repository import ArchiveClient, FetchedCapture
+from unlost.archives.base import ArchiveClient, FetchedCapture
+from unlost.archives.cdx_client import PywbClient
+from unlost.archives.memento import MementoClient
+from unlost.capture import Capture
 from unlost.errors import FailedError, ListCutError
-from unlost.formats import Problems
-from unlost.formats.capture import Capture
-from unlost.formats.index import read_index_captures
-from unlost.formats.warc import open_warc_record
+from unlost.http.exchange import Timeouts
+from unlost.http.models import HttpClient, HttpRequest, HttpResponse
+from unlost.index.reader import read_index_captures
+from unlost.problems import Problems
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.warc.reader import open_warc_record
 
 SITE = "http://example.com"
 MOVED = (f"Content-Type: {PAGE}", "Location: /target?x=1")
@@ -377,7 +377,7 @@ def test_a_real_crawl_comes_back(tmp_path: Path, name: str, captures: int, is_so
 
 def test_the_clients_are_repositories() -> None:
     """All three can stand wherever an archive is asked."""
-    from unlost.archives.clients.wayback import WaybackClient
+    from unlost.archives.cdx_client import WaybackClient
 
     archive = Archive("a", "A", ArchiveKind.PYWB)
     courier = a_courier()

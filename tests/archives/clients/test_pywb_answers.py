@@ -10,10 +10,10 @@ import pytest
 
 from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.archive import Archive, SourcedNumber, ArchiveKind, PrefixListing
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.clients.pywb import PywbClient
+from unlost.archives.cdx_client import PywbClient
 from unlost.errors import ExcludedError, FailedError, UnsupportedError
+from unlost.http.client import ArchiveHttpClient
+from unlost.registry.models import Archive, ArchiveKind, PrefixListing, SourcedNumber
 
 SITE = "http://example.com"
 

@@ -11,14 +11,14 @@ import pytest
 from tests.archives.collected import a_courier
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.clients.replay import ReplayClient
-from unlost.archives.clients.urims import archive_hosts, raw_memento_url, parse_memento_url, memento_url
-from unlost.archives.repository import FetchedCapture
-from unlost.archives.spelling import normalize_input_url
+from unlost.archives.base import FetchedCapture
+from unlost.archives.memento_urls import archive_hosts, memento_url, parse_memento_url, raw_memento_url
+from unlost.archives.replay import ReplayClient
+from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError
-from unlost.formats.capture import Capture
-from unlost.formats.problems import Problems
+from unlost.problems import Problems
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.uri.normalize import normalize_input_url
 
 PAGE = "http://example.com/page"
 DATE = "20140210000001"

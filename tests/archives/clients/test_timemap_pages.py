@@ -21,15 +21,15 @@ from tests.archives.clients.timemaps import (
 from tests.archives.collected import collected, listed
 from tests.archives.stubs import Answers, reply
 from tests.neighbours.scripted import Answer, Scripted
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.asking.question import HttpRequest, HttpResponse
-from unlost.archives.clients import timemaps
-from unlost.archives.clients.memento import MementoClient
+from unlost.archives import timemap as archives_timemap
+from unlost.archives.memento import MementoClient
 from unlost.errors import ArchiveError, ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
-from unlost.formats import mementos
-from unlost.formats.mementos import ArchiveTimeMap, MementoTuple, Mementos
-from unlost.formats.problems import Problem, Problems
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.models import HttpRequest, HttpResponse
+from unlost.memento import timemap as memento_timemap
+from unlost.memento.timemap import ArchiveTimeMap, Mementos, MementoTuple
+from unlost.problems import Problem, Problems
+from unlost.registry.models import Archive, ArchiveKind
 
 
 def test_the_copies_are_those_of_the_captures() -> None:
@@ -106,7 +106,7 @@ def test_what_was_listed_before_a_deadline_is_there() -> None:
 
 def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that only repeat others lead nowhere, and of new ones there are so many and no more."""
-    monkeypatch.setattr(timemaps, "MAX_PAGES", 5)
+    monkeypatch.setattr(archives_timemap, "MAX_PAGES", 5)
     same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
     other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
 
@@ -121,7 +121,7 @@ def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(Mementos.merged(pages)) == len(server.asked) == 5
         assert isinstance(error, ListCutError)
         # Nor may all of them together take more memory than is set.
-        monkeypatch.setattr(timemaps, "MAX_TIMEMAP_BYTES", 300)
+        monkeypatch.setattr(archives_timemap, "MAX_TIMEMAP_BYTES", 300)
         server.asked.clear()
         pages, error = await collected(client.pages(PAGE))
         assert 1 <= len(server.asked) < 5
@@ -211,10 +211,10 @@ def test_a_long_list_is_read_in_a_thread() -> None:
 
         def noticed(body: bytes, archive: str, base: str, problems: Problems, name: str) -> ArchiveTimeMap:
             threads.append(threading.current_thread())
-            return mementos.read_archive_timemap(body, archive, base, problems, name)
+            return memento_timemap.read_archive_timemap(body, archive, base, problems, name)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(timemaps, "read_archive_timemap", noticed)
+            patched.setattr(archives_timemap, "read_archive_timemap", noticed)
             pages, error = await collected(MementoClient(archive, courier).pages(PAGE))
         assert (len(pages[0]), error) == (10_000, None)
         assert threads
@@ -229,10 +229,10 @@ def test_a_list_that_is_too_long_to_be_held_is_told() -> None:
     async def talk(server: Scripted, archive: Archive, courier: ArchiveHttpClient) -> None:
         def cut(body: bytes, archive: str, base: str, problems: Problems, name: str) -> ArchiveTimeMap:
             problems.add(Problem("too-large", name, 1, 0, "too much"))
-            return mementos.read_archive_timemap(body, archive, base, problems, name)
+            return memento_timemap.read_archive_timemap(body, archive, base, problems, name)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(timemaps, "read_archive_timemap", cut)
+            patched.setattr(archives_timemap, "read_archive_timemap", cut)
             pages, error = await collected(MementoClient(archive, courier).pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert isinstance(error, ListCutError)

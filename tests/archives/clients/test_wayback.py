@@ -10,11 +10,11 @@ import pytest
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
 from tests.archives.collected import collected, listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, pages
-from unlost.archives.archive import RequestKind
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.clients.wayback import WaybackClient
+from unlost.archives.cdx_client import WaybackClient
+from unlost.capture import Capture
 from unlost.errors import DateError, FailedError, ListCutError, UnsupportedError, UriError
-from unlost.formats.capture import Capture
+from unlost.http.client import ArchiveHttpClient
+from unlost.registry.models import RequestKind
 
 DIGEST = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 

@@ -8,11 +8,11 @@ from tests.archives.clients.wayback import PAGE, array, row, with_archive
 from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback, pages
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import RequestKind
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.clients.memento import MementoClient
-from unlost.archives.clients.wayback import WaybackClient
+from unlost.archives.cdx_client import WaybackClient
+from unlost.archives.memento import MementoClient
 from unlost.errors import ExcludedError, FailedError
+from unlost.http.client import ArchiveHttpClient
+from unlost.registry.models import RequestKind
 
 
 @pytest.mark.parametrize("exception", ["AdministrativeAccessControlException", "RobotAccessControlException"])

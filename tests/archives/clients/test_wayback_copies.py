@@ -8,9 +8,9 @@ import pytest
 from tests.archives.clients.wayback import PAGE, with_archive
 from tests.archives.collected import listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
-from unlost.archives.archive import RequestKind
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.clients.wayback import WaybackClient
+from unlost.archives.cdx_client import WaybackClient
+from unlost.http.client import ArchiveHttpClient
+from unlost.registry.models import RequestKind
 
 
 def test_a_copy_has_its_own_headers_and_the_date_that_is_true() -> None:

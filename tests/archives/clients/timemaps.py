@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from tests.archives.collected import a_courier
 from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.http.client import ArchiveHttpClient
+from unlost.registry.models import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"
 MAP = f"/map/{PAGE}"

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.archives.collected import a_courier
 from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback
-from unlost.archives.asking.courier import ArchiveHttpClient
+from unlost.http.client import ArchiveHttpClient
 
 PAGE = "http://example.com/page"
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.neighbours.lost_site import HOME, NOT_PAGES, PAGES
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.local.flat_folder import CachedResponseArchive
-from unlost.archives.repository import ArchiveClient
+from unlost.archives.base import ArchiveClient
+from unlost.archives.browser_cache import CachedResponseArchive
+from unlost.capture import Capture
 from unlost.errors import ArchiveError
-from unlost.formats import Capture
+from unlost.registry.models import Archive, ArchiveKind
 
 HOSTS = ("*.example", "http://localhost")
 Make = Callable[[Archive], CachedResponseArchive]

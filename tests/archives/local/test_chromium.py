@@ -8,9 +8,8 @@ import pytest
 from tests.archives.local.kept_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
-from unlost.archives.archive import ArchiveKind
-from unlost.archives.local.chromium import ChromiumCache
-from unlost.formats.chromium_cache import chromium_data_folder
+from unlost.archives.chromium_cache import ChromiumCache, chromium_data_folder
+from unlost.registry.models import ArchiveKind
 
 pytestmark = pytest.mark.browser
 

@@ -14,11 +14,10 @@ import pytest
 
 from tests.archives.archive_files import files, listed, run
 from tests.formats.warcs import record
-from unlost.archives.local import file_tables
-from unlost.archives.local.file_index import WarcFileIndex
-from unlost.archives.local.file_reading import IndexingStoppedError
+from unlost.archives import warc_file_index
+from unlost.archives.warc_file_index import IndexingStoppedError, WarcFileIndex
+from unlost.capture import Capture
 from unlost.errors import FailedError
-from unlost.formats.capture import Capture
 
 PAGES = 40
 
@@ -115,7 +114,7 @@ def test_damage_while_it_is_used(home: Path, folder: Path) -> None:
 def test_an_index_of_another_version_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an older unlost wrote is not trusted."""
     listed(files(folder).list_prefix("http://example.com"))
-    monkeypatch.setattr(file_tables, "INDEX_VERSION", 999)
+    monkeypatch.setattr(warc_file_index, "INDEX_VERSION", 999)
     read: list[str] = []
     assert len(listed(files(folder, on_file=read.append).list_prefix("http://example.com"))) == PAGES
     assert len(read) == 4
@@ -144,15 +143,15 @@ def test_work_that_was_broken_off_is_taken_up(folder: Path, tmp_path: Path) -> N
 
 def test_half_a_file_is_not_seen(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a file that was not read to its end are invisible, and gone when it is read again."""
-    from unlost.formats.warcindex import read_archive_captures
+    from unlost.index.warc_index import read_archive_captures
 
     def dying(*arguments: Any, **options: Any) -> Iterator[Capture]:  # noqa: ANN401  those of the function
         yield from islice(read_archive_captures(*arguments, **options), 7)
         raise IndexingStoppedError
 
     index = WarcFileIndex(folder, tmp_path / "x.sqlite")
-    monkeypatch.setattr("unlost.archives.local.file_reading._BATCH_ROWS", 3)
-    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive_captures", dying)
+    monkeypatch.setattr("unlost.archives.warc_file_index._BATCH_ROWS", 3)
+    monkeypatch.setattr("unlost.archives.warc_file_index.read_archive_captures", dying)
     with pytest.raises(IndexingStoppedError):
         index.update(Event())
     everything = ("com,example)", "com,example*", ("0", "9" * 14), None, 999)
@@ -161,7 +160,7 @@ def test_half_a_file_is_not_seen(folder: Path, tmp_path: Path, monkeypatch: pyte
     connection.close()
     assert index.captures_between(*everything) == []
     assert not index.is_current()
-    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive_captures", read_archive_captures)
+    monkeypatch.setattr("unlost.archives.warc_file_index.read_archive_captures", read_archive_captures)
     index.update(Event())
     assert len(index.captures_between(*everything)) == PAGES
 

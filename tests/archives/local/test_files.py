@@ -130,7 +130,7 @@ def test_fetch_finds_the_very_record(tmp_path: Path) -> None:
 
 def test_a_capture_of_elsewhere_is_fetched_by_its_date(folder: Path) -> None:
     """A capture that names no file gives the closest copy."""
-    from unlost.formats.capture import Capture
+    from unlost.capture import Capture
 
     here = files(folder)
     asked = Capture(HOME, "com,example)/", "20160101000000")
@@ -356,8 +356,8 @@ def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
     assert listed(files(tmp_path / "empty").list_prefix("*.com")) == []
     with pytest.raises(UriError):
         listed(files(folder).captures("dns:example.com"))
-    from unlost.archives.archive import Archive, ArchiveKind
-    from unlost.archives.local.files import ArchiveFiles
+    from unlost.archives.warc_files import ArchiveFiles
+    from unlost.registry.models import Archive, ArchiveKind
 
     with pytest.raises(UsageError):
         ArchiveFiles(Archive("mine", "My files", ArchiveKind.FILES))
@@ -365,7 +365,7 @@ def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
 
 def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is served; when the rights change, the file is read."""
-    from unlost.formats.warcindex import is_archive_file
+    from unlost.index.warc_index import is_archive_file
 
     clock = VirtualClock()
 
@@ -376,11 +376,11 @@ def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monke
             raise InputError(f"{path}: cannot be read: Permission denied")
         return is_archive_file(path)
 
-    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive_file", refused)  # root may read everything
+    monkeypatch.setattr("unlost.archives.warc_file_index.is_archive_file", refused)  # root may read everything
     here = files(folder, clock=clock)
     assert [capture.filename for capture in listed(here.captures(HOME))] == ["deep/b.warc"]
     assert run(here.problems()).counts == {"unreadable": 1}
-    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive_file", is_archive_file)
+    monkeypatch.setattr("unlost.archives.warc_file_index.is_archive_file", is_archive_file)
     (folder / "a.warc.gz").chmod(stat.S_IRUSR)
     clock.advance(11)
     assert len(listed(here.captures(HOME))) == 2

@@ -8,9 +8,8 @@ import pytest
 from tests.archives.local.kept_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import firefox
 from tests.neighbours.lost_site import HOME
-from unlost.archives.archive import ArchiveKind
-from unlost.archives.local.firefox import FirefoxCache
-from unlost.formats.firefox_cache import firefox_data_folder
+from unlost.archives.firefox_cache import FirefoxCache, firefox_data_folder
+from unlost.registry.models import ArchiveKind
 
 pytestmark = pytest.mark.browser
 

@@ -14,16 +14,16 @@ import pytest
 
 from tests.archives.local.kept_pages import Make, listed
 from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.local import flat_folder
-from unlost.archives.local.chromium import ChromiumCache
-from unlost.archives.local.firefox import FirefoxCache
-from unlost.archives.local.har import HarFiles
-from unlost.archives.repository import ArchiveClient
+from unlost.archives import browser_cache, har
+from unlost.archives.base import ArchiveClient
+from unlost.archives.browser_cache import CachedResponse
+from unlost.archives.chromium_cache import ChromiumCache
+from unlost.archives.firefox_cache import FirefoxCache
+from unlost.archives.har import HarFiles
+from unlost.capture import Capture
 from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
-from unlost.formats import Capture, har
-from unlost.formats.kept import CachedResponse
-from unlost.formats.problems import Problems
+from unlost.problems import Problems
+from unlost.registry.models import Archive, ArchiveKind
 
 
 def har_of(place: Path, *entries: object, **fields: object) -> HarFiles:
@@ -199,7 +199,7 @@ def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(
 
 def test_a_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However small it is stored."""
-    monkeypatch.setattr(flat_folder, "MAX_BODY_BYTES", 1 << 20)
+    monkeypatch.setattr(browser_cache, "MAX_BODY_BYTES", 1 << 20)
     repository = chromium_of(tmp_path, gzip.compress(bytes(1 << 22)), b"gzip")
     with pytest.raises(FailedError) as caught:
         asyncio.run(repository.get("http://a.com/"))
@@ -254,7 +254,7 @@ def test_an_archive_without_a_folder_is_refused() -> None:
 
 def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read is listed, then the cut is raised; nothing is said not to be there."""
-    monkeypatch.setattr(flat_folder, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(browser_cache, "MAX_ENTRIES", 2)
     repository = har_of(tmp_path, *(har_entry(f"http://a.com/{number}") for number in range(3)))
 
     async def ask() -> None:
@@ -289,7 +289,7 @@ def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> 
         begun.clear()
         go_on.clear()
         read.clear()
-        repository = flat_folder.CachedResponseArchive(archive, lambda place: place, responses, har.open_har_content)
+        repository = browser_cache.CachedResponseArchive(archive, lambda place: place, responses, har.open_har_content)
         gives_up = asyncio.create_task(repository.last_capture_date("http://a.com/4"))
         await asyncio.to_thread(begun.wait, 30)
         stays = asyncio.create_task(repository.last_capture_date("http://a.com/4")) if somebody_stays else None

@@ -10,8 +10,8 @@ import pytest
 from tests.archives.local.kept_pages import HOSTS, check_damage, check_pages, entry, listed
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
-from unlost.archives.archive import ArchiveKind
-from unlost.archives.local.har import HarFiles
+from unlost.archives.har import HarFiles
+from unlost.registry.models import ArchiveKind
 
 
 @pytest.fixture(scope="module")

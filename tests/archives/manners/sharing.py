@@ -7,12 +7,12 @@ import signal
 import sys
 from types import FrameType
 
-from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.archives.manners.ledger import RateLimitState
-from unlost.archives.manners.limit_store import FileLimitStore
-from unlost.archives.manners.waiting import WaitBudget, RateLimiter
 from unlost.clock import SystemClock
 from unlost.errors import NotNowError
+from unlost.http.limit_store import FileLimitStore
+from unlost.http.rate_limit import RateLimitState
+from unlost.http.rate_limiter import RateLimiter, WaitBudget
+from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
 LIMIT = RateLimit(50, 0.5, (RequestKind.INDEX,), "a test")
 QUOTA = RateLimit(200, 86_400, (RequestKind.REPLAY,), "a test")

@@ -5,19 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archives.manners.windows import most_within
-from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.archives.manners.admission import (
+from unlost.http.rate_limit import (
     DAY,
-    HOUR,
     DEFAULT_SHARE,
+    HOUR,
     SHARE_WITHOUT_CONTACT,
+    RateLimitState,
     admit,
-    record_response,
-    record_refusal,
     parse_retry_after,
+    record_refusal,
+    record_response,
     record_throttling,
 )
-from unlost.archives.manners.ledger import RateLimitState
+from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
 NOW = 1_700_000_000.0
 NOON = NOW - NOW % DAY + DAY / 2

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.manners.ledger import RateLimitState
 from unlost.errors import InputError
+from unlost.http.rate_limit import RateLimitState
 
 times = st.floats(0, 1e11)
 ledgers = st.builds(

@@ -14,10 +14,10 @@ import pytest
 
 from tests.archives.manners.sharing import ARCHIVE, LIMIT, QUOTA, add_one
 from tests.archives.manners.windows import most_within
-from unlost.archives.manners import limit_store
-from unlost.archives.manners.ledger import RateLimitState
-from unlost.archives.manners.limit_store import FileLimitStore, LimitStore, MemoryLimitStore
 from unlost.errors import InputError
+from unlost.http import limit_store
+from unlost.http.limit_store import FileLimitStore, LimitStore, MemoryLimitStore
+from unlost.http.rate_limit import RateLimitState
 
 ROOT = Path(__file__).parents[3]
 

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.archives.manners import waiting
-from unlost.archives.manners.ledger import RateLimitState
-from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.manners.waiting import WaitBudget, RateLimiter
 from unlost.errors import NotNowError
+from unlost.http import rate_limiter
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.http.rate_limit import RateLimitState
+from unlost.http.rate_limiter import RateLimiter, WaitBudget
+from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
 SLOW = Archive(
     "a", "A", ArchiveKind.MEMENTO, limits=(RateLimit(1, 8, (RequestKind.INDEX,), "a test"),)
@@ -66,7 +66,7 @@ def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.Mon
         first.mark_sent()
         await settled()
         assert second.done()
-        monkeypatch.setattr(waiting, "_MAX_CONNECT_HOLD", 0.05)
+        monkeypatch.setattr(rate_limiter, "_MAX_CONNECT_HOLD", 0.05)
         (await second).release()
         hanging = await given.acquire(WIDE, RequestKind.INDEX, slot, WaitBudget(1))
         hanging.mark_connecting()
@@ -266,7 +266,7 @@ def test_who_is_cancelled_while_waiting_says_that_nothing_was_sent(archive: Arch
         waits = asyncio.create_task(given.acquire(archive, RequestKind.INDEX, slot, WaitBudget(60)))
         await settled()
         waits.cancel()
-        with pytest.raises(asyncio.CancelledError, match=waiting.NOT_SENT):
+        with pytest.raises(asyncio.CancelledError, match=rate_limiter.NOT_SENT):
             await waits
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):

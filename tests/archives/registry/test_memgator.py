@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.archive import SourcedNumber, ArchiveKind, RequestKind
-from unlost.archives.registry.registry import Registry, load_registry
 from unlost.errors import InputError
+from unlost.registry.loader import Registry, load_registry
+from unlost.registry.models import ArchiveKind, RequestKind, SourcedNumber
 
 ENTRY = {
     "id": "example",

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.archives.archive import SourcedNumber, ArchiveKind, RateLimit, PrefixListing, RequestKind
-from unlost.archives.registry.registry import Registry, load_registry, without_default_limits
 from unlost.errors import InputError, UsageError
+from unlost.registry.loader import Registry, load_registry, without_default_limits
+from unlost.registry.models import ArchiveKind, PrefixListing, RateLimit, RequestKind, SourcedNumber
 
 MINE = """
 [[archive]]

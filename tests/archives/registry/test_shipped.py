@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from unlost.archives.archive import ArchiveKind, RequestKind
-from unlost.archives.registry.entries import LOCAL_KINDS
-from unlost.archives.registry.registry import load_registry
+from unlost.registry.loader import LOCAL_KINDS, load_registry
+from unlost.registry.models import ArchiveKind, RequestKind
 
 SHIPPED = files("unlost.archives.registry").joinpath("archives.toml").read_text()
 

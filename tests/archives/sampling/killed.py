@@ -37,7 +37,7 @@ class Commands:
         return int(self._process.stdout.readline())
 
 
-SAMPLING = ("unlost.archives.clients.memento", "unlost.cli.mapsample")
+SAMPLING = ("unlost.archives.memento", "unlost.cli.map_sample")
 
 
 @contextmanager

@@ -12,13 +12,11 @@ import pytest
 from tests.archives.asking.asking import Asking, asking
 from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Talk
-from unlost.archives.archive import RateLimit, RequestKind
-from unlost.archives.sampling.fulltext import FullTextSearch, SearchResultPage
-from unlost.archives.sampling.sampler import EarlyStop
-from unlost.archives.sampling.searcher import SearchSampler
-from unlost.archives.sampling.state import SampleState
+from unlost.archives.sample_state import SampleState
+from unlost.archives.sampler import EarlyStop, FullTextSearch, SearchResultPage, SearchSampler
 from unlost.errors import FailedError, NotNowError, UnsupportedError
-from unlost.formats.problems import Problems
+from unlost.problems import Problems
+from unlost.registry.models import RateLimit, RequestKind
 
 Say = Callable[[str, int], object]
 """What is said to a search from an offset: JSON, or bytes, or a status."""

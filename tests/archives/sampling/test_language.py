@@ -4,9 +4,9 @@ from io import BytesIO
 
 import pytest
 
-from unlost.archives.repository import FetchedCapture
-from unlost.archives.sampling.language import capture_language
-from unlost.formats.capture import Capture
+from unlost.archives.base import FetchedCapture
+from unlost.archives.sampler import capture_language
+from unlost.capture import Capture
 
 
 @pytest.mark.parametrize(

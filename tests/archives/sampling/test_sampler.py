@@ -14,12 +14,12 @@ from tests.archives.asking.asking import asking
 from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.archives.clients.memento import MementoClient
-from unlost.archives.repository import FetchedCapture
-from unlost.archives.sampling.sample_map import write_sample_map
-from unlost.archives.sampling.sampler import SampleUrlList, ArchiveSampler
-from unlost.archives.sampling.state import SampleState
+from unlost.archives.base import FetchedCapture
+from unlost.archives.memento import MementoClient
+from unlost.archives.sample_map import write_sample_map
+from unlost.archives.sample_state import SampleState
+from unlost.archives.sampler import ArchiveSampler, SampleUrlList
+from unlost.capture import Capture
 from unlost.errors import (
     ExcludedError,
     FailedError,
@@ -30,8 +30,8 @@ from unlost.errors import (
     UnsupportedError,
     UsageError,
 )
-from unlost.formats.capture import Capture
-from unlost.formats.problems import Problems
+from unlost.problems import Problems
+from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
 TIMEMAP = b'<http://m.example/20140101000000/x>; rel="memento"; datetime="Wed, 01 Jan 2014 00:00:00 GMT"'
 

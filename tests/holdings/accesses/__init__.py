@@ -1,1 +1,1 @@
-"""Tests of `unlost.holdings.accesses`."""
+"""Tests of `unlost.research`."""

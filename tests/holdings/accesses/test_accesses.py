@@ -9,17 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.formats.problems import Problems
-from unlost.formats.upstream import UpstreamLogEntry, UpstreamOutcome, format_log_entry
-from unlost.holdings.accesses.gathering import (
+from unlost.logs.upstream import UpstreamLogEntry, UpstreamOutcome, format_log_entry
+from unlost.problems import Problems
+from unlost.research.access_stats import (
     LOG_KINDS,
     AccessStats,
     ArchiveOutcomes,
+    access_stats_to_json,
+    access_tables,
     collect_access_stats,
     detect_log_kind,
+    magnitude_of,
+    open_request_counter,
+    render_access_page,
+    tabulate_holdings,
+    write_access_report,
 )
-from unlost.holdings.accesses.matrix import open_request_counter, magnitude_of, tabulate_holdings
-from unlost.holdings.accesses.tables import access_stats_to_json, render_access_page, access_tables, write_access_report
 
 # Table 3 of the second paper: requests, hits and misses in per cent.
 TABLE_3 = {

@@ -1,1 +1,1 @@
-"""Tests of `unlost.holdings.spark`."""
+"""Tests of `unlost.research.spark`."""

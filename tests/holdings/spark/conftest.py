@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from unlost.formats.problems import Problems
-from unlost.holdings.spark.engine import SparkEngine
-from unlost.holdings.spark.session import spark_session
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
+from unlost.problems import Problems
+from unlost.research.spark.engine import SparkEngine
+from unlost.research.spark.session import spark_session
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 ROOT = Path(__file__).parents[3]
 

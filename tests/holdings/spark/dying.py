@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unlost.holdings.spark.engine import SplitTask
-from unlost.holdings.spark.pieces import Split
-from unlost.holdings.spark.rows import PartialRow
+from unlost.research.spark.engine import SplitTask
+from unlost.research.spark.rows import PartialRow
+from unlost.research.spark.splits import Split
 
 
 def executor() -> int:

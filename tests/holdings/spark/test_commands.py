@@ -21,7 +21,7 @@ from tests.cli.run import UNLOST
 from tests.holdings.spark.conftest import MASTER, local_files
 from unlost.cli.main import app
 from unlost.errors import InputError
-from unlost.holdings.spark.engine import SparkEngine
+from unlost.research.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 

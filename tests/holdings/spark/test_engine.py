@@ -15,16 +15,18 @@ from pyarrow import parquet
 from tests.holdings.spark.conftest import local_files
 from tests.holdings.spark.dying import Dying
 from unlost.cli import filter as filter_command
-from unlost.cli.mapbuild import build
+from unlost.cli.map_build import build
 from unlost.errors import ClusterError, InputError, UsageError
-from unlost.formats.problems import Problems
-from unlost.holdings import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
-from unlost.holdings.profile import ProfileHeader, build_profiles
-from unlost.holdings.spark import counting, filters, maps, merging, profiles
-from unlost.holdings.spark.engine import SparkEngine, PartTask, SparkStage
-from unlost.holdings.spark.pieces import COMMON_CRAWL_COLUMNS
-from unlost.holdings.spark.rows import PartialRow
-from unlost.holdings.spark.session import spark_session
+from unlost.mementomap import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
+from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.problems import Problems
+from unlost.research.spark import engine as spark_engine
+from unlost.research.spark import filters, maps, profiles
+from unlost.research.spark import maps as spark_maps
+from unlost.research.spark.engine import PartTask, SparkEngine, SparkStage
+from unlost.research.spark.rows import PartialRow
+from unlost.research.spark.session import spark_session
+from unlost.research.spark.splits import COMMON_CRAWL_COLUMNS
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +65,7 @@ def test_maps_are_merged_and_compacted_the_same(engine: SparkEngine, index: Path
         assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     sources = [tmp_path / name for name in ("a.ukvs", "b.ukvs", "wide.ukvs", "excluding.ukvs")]
     here = merge_maps(sources, tmp_path / "here")
-    there = merging.merge_maps(engine, sources, tmp_path / "there")
+    there = spark_maps.merge_maps(engine, sources, tmp_path / "there")
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     assert (there.merged, there.dropped) == (here.merged, here.dropped)
     assert here.dropped > 0
@@ -229,7 +231,7 @@ def test_a_truncated_map_is_refused(engine: SparkEngine, index: Path, tmp_path: 
     commands: list[Callable[[], object]] = [
         lambda: maps.build_map(engine, [cut], output),
         lambda: maps.compact_map(engine, cut, output),
-        lambda: merging.merge_maps(engine, [whole, cut], output),
+        lambda: spark_maps.merge_maps(engine, [whole, cut], output),
     ]
     for command in commands:
         with pytest.raises(InputError, match=r"cut\.ukvs: truncated: the header declares"):
@@ -250,7 +252,7 @@ def test_files_that_vanish_are_told(
     """A file that is gone between the listing and the reading is an error, not a map without it."""
     going = tmp_path / "going.cdxj"
     going.write_bytes((index / "part-1.cdxj").read_bytes())
-    reading = counting.read_inputs
+    reading = spark_engine.read_inputs
 
     def read_then_lose(*wanted: object) -> object:
         files = reading(*wanted)  # type: ignore[arg-type]

@@ -9,12 +9,11 @@ import pytest
 
 from tests.holdings.spark.conftest import local_files
 from unlost.errors import ClusterError, InputError
-from unlost.holdings import MapOptions, build_map
-from unlost.holdings.spark import maps, statistics
-from unlost.holdings.spark.counting import read_inputs
-from unlost.holdings.spark.engine import SparkEngine
-from unlost.holdings.spark.keeping import CheckpointStore
-from unlost.holdings.spark.rows import TaskReport
+from unlost.mementomap import MapOptions, build_map
+from unlost.research.spark import maps, statistics
+from unlost.research.spark.checkpoint import CheckpointStore
+from unlost.research.spark.engine import SparkEngine, read_inputs
+from unlost.research.spark.rows import TaskReport
 
 pytestmark = pytest.mark.spark
 

@@ -9,11 +9,11 @@ from pyarrow import parquet
 from tests.holdings.spark.conftest import local_files
 from tests.holdings.spark.dying import Dying
 from unlost.errors import InputError
-from unlost.holdings.spark import statistics
-from unlost.holdings.spark.engine import SparkEngine
-from unlost.holdings.statistics.figures import IndexMetrics
-from unlost.holdings.statistics.gathering import IndexCountOptions, count_index
-from unlost.holdings.statistics.writing import index_metrics_to_json, render_index_page
+from unlost.research.index_counts import IndexCountOptions, count_index
+from unlost.research.index_metrics import IndexMetrics
+from unlost.research.index_report import index_metrics_to_json, render_index_page
+from unlost.research.spark import statistics
+from unlost.research.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 

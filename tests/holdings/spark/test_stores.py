@@ -17,12 +17,14 @@ from pyspark.sql import DataFrame
 from tests.holdings.spark.conftest import local_files
 from tests.neighbours.webhdfs import Store, storing
 from unlost.errors import ClusterError, InputError, UnlostError
-from unlost.formats.problems import Problems
-from unlost.holdings import Compaction, MapOptions, build_map, compact_map, merge_maps
-from unlost.holdings.profile import ProfileHeader, build_profiles
-from unlost.holdings.spark import counting, maps, merging, profiles
-from unlost.holdings.spark.engine import SparkEngine
-from unlost.holdings.spark.keeping import CheckpointStore, CheckpointRange
+from unlost.mementomap import Compaction, MapOptions, build_map, compact_map, merge_maps
+from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.problems import Problems
+from unlost.research.spark import engine as spark_engine
+from unlost.research.spark import maps, profiles
+from unlost.research.spark import maps as spark_maps
+from unlost.research.spark.checkpoint import CheckpointRange, CheckpointStore
+from unlost.research.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.spark
 
@@ -79,7 +81,7 @@ def test_maps_of_a_store_are_merged_and_compacted(
         build_map(local_files(index)[number::2], source)
     there = [f"{store.address}/{source.name}" for source in sources]
     merge_maps(sources, tmp_path / "here")
-    merging.merge_maps(engine, there, tmp_path / "there")
+    spark_maps.merge_maps(engine, there, tmp_path / "there")
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     compact_map(sources[0], tmp_path / "here", Compaction())
     maps.compact_map(engine, there[0], tmp_path / "there", Compaction())
@@ -105,7 +107,7 @@ def test_a_table_of_a_store_is_read_by_its_columns(
 
 def _after_listing(monkeypatch: pytest.MonkeyPatch, event: Callable[[], object]) -> None:
     """Have something happen when it is known what there is, and nothing of it was counted."""
-    reading = counting.read_inputs
+    reading = spark_engine.read_inputs
 
     def read(*wanted: object) -> object:
         files = reading(*wanted)  # type: ignore[arg-type]

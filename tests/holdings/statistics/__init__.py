@@ -1,1 +1,1 @@
-"""Tests of `unlost.holdings.statistics`."""
+"""Tests of `unlost.research`."""

@@ -8,8 +8,8 @@ import pytest
 
 from tests.neighbours.cdxsummary import summary_of
 from tests.real_data import DATA
-from unlost.holdings.statistics.figures import IndexMetrics
-from unlost.holdings.statistics.gathering import count_index
+from unlost.research.index_counts import count_index
+from unlost.research.index_metrics import IndexMetrics
 
 
 def _compare(file: Path) -> None:

@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.holdings.statistics.figures import IndexMetrics, YearMetrics, key_reduction, reduction_curve
-from unlost.holdings.statistics.fits import (
-    fit_power_curve,
-    fit_power_law,
-    gini_coefficient,
-    pareto_break,
-    summarize_distribution,
-)
-from unlost.holdings.statistics.partial import TopPage, IndexCounts
+from unlost.research.index_counts import IndexCounts, TopPage
+from unlost.research.index_metrics import IndexMetrics, YearMetrics, key_reduction, reduction_curve
+from unlost.statistics import fit_power_curve, fit_power_law, gini_coefficient, pareto_break, summarize_distribution
 
 _KEYS = 1_138_923_169
 _COUNTS = st.dictionaries(st.integers(1, 10_000), st.integers(1, 50), min_size=1, max_size=30)

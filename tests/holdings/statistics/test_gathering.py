@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.holdings.strategies import KEYS, YEARS, Row, url
 from tests.models import statistics as model
 from unlost.errors import InputError, UnsortedError
-from unlost.holdings.statistics.figures import IndexMetrics
-from unlost.holdings.statistics.gathering import IndexCountOptions, estimate_index, count_index
-from unlost.holdings.statistics.partial import IndexCounts, merge_counts
+from unlost.research.index_counts import IndexCountOptions, IndexCounts, count_index, estimate_index, merge_counts
+from unlost.research.index_metrics import IndexMetrics
 
 _CAPTURES = st.lists(
     st.builds(

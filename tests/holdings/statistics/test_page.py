@@ -7,12 +7,11 @@ from playwright.sync_api import Browser
 
 from tests.shown.axe import faults_of
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
-from unlost.holdings.statistics.figures import IndexMetrics
-from unlost.holdings.statistics.files import table_to_csv
-from unlost.holdings.statistics.gathering import count_index
-from unlost.holdings.statistics.partial import TopHost, TopPage, DomainCounts, IndexCounts
-from unlost.holdings.statistics.writing import render_index_page, write_index_report
-from unlost.shown.table import ReportTable
+from unlost.report.format import ReportTable
+from unlost.research.index_counts import DomainCounts, IndexCounts, TopHost, TopPage, count_index
+from unlost.research.index_metrics import IndexMetrics
+from unlost.research.index_report import render_index_page, write_index_report
+from unlost.research.table_export import table_to_csv
 
 _NAMES = (EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "com,a)/")
 

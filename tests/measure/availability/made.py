@@ -5,8 +5,8 @@
 from typing import Any
 
 from unlost import uri
-from unlost.crawl.resource import LiveResource, CrawlOutcome
-from unlost.measure.availability.standing import ArchiveHolding, ResourceAvailability
+from unlost.check.availability import ArchiveHolding, ResourceAvailability
+from unlost.crawl.models import CrawlOutcome, LiveResource
 
 NOW = "20260601000000"
 

@@ -12,28 +12,21 @@ from tests.measure.availability.made import live
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.asking import UpstreamClient
-from unlost.aggregate.experience import LearnedStats
-from unlost.aggregate.routing import ArchiveRouter
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.opening import create_client
-from unlost.archives.registry.registry import Registry
-from unlost.crawl.resource import LiveResource
-from unlost.holdings.routing import ArchiveHoldings
-from unlost.measure.availability.asking import (
-    MAX_FAILURES,
-    AvailabilityQuery,
-    UrlProber,
-    ArchiveAccess,
-    ArchiveQueryResult,
-)
-from unlost.measure.availability.figures import CheckStats, compute_check_stats
-from unlost.measure.availability.states import AvailabilityState
-from unlost.measure.visits.file import VisitDatabase
-from unlost.measure.visits.history import VisitHistory
-from unlost.measure.visits.present import CurrentVisit
+from unlost.aggregate.hit_rates import LearnedStats
+from unlost.aggregate.router import ArchiveRouter
+from unlost.aggregate.upstream import UpstreamClient
+from unlost.archives.factory import create_client
+from unlost.check.archives import MAX_FAILURES, ArchiveAccess, ArchiveQueryResult, AvailabilityQuery, UrlProber
+from unlost.check.availability import AvailabilityState
+from unlost.check.history import VisitHistory
+from unlost.check.summary import CheckStats, compute_check_stats
+from unlost.check.visit_store import CurrentVisit, VisitDatabase
+from unlost.crawl.models import LiveResource
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.mementomap.lookup import ArchiveHoldings
+from unlost.registry.loader import Registry
+from unlost.registry.models import Archive, ArchiveKind
 
 BASE = "http://site.example/"
 PAGES = [live(f"p{number}") for number in range(40)]

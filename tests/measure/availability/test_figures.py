@@ -5,13 +5,10 @@ from typing import Any
 import pytest
 
 from tests.measure.availability.made import NOW, held, live, standing
-from unlost.crawl.resource import CrawlOutcome
-from unlost.measure.availability.advice import Hindrance
-from unlost.measure.availability.figures import CheckStats, compute_check_stats
-from unlost.measure.availability.score import AvailabilityScore
-from unlost.measure.availability.standing import ResourceAvailability
-from unlost.measure.availability.states import AvailabilityState
-from unlost.measure.availability.wording import describe_advice, check_headline, check_remarks
+from unlost.check.availability import AvailabilityScore, AvailabilityState, ResourceAvailability
+from unlost.check.report import check_headline, check_remarks, describe_advice
+from unlost.check.summary import CheckStats, Hindrance, compute_check_stats
+from unlost.crawl.models import CrawlOutcome
 
 
 def test_states_and_score() -> None:

@@ -9,20 +9,17 @@ from playwright.sync_api import Page
 
 from tests.measure.availability.made import NOW, held, live, standing
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit
-from unlost.crawl.resource import LiveResource, CrawlOutcome
-from unlost.measure.availability import page as renderer
-from unlost.measure.availability.drawing import STATE_ORDER, draw_state_bar, draw_state_columns
-from unlost.measure.availability.figures import compute_check_stats
-from unlost.measure.availability.page import render_check_page
-from unlost.measure.availability.standing import ResourceAvailability
-from unlost.measure.availability.states import AvailabilityState
-from unlost.measure.visits.history import FinishedVisit
-from unlost.measure.visits.losses import SiteLoss
-from unlost.measure.watching.lifetimes import Lifetime, summarize_lifetimes
-from unlost.measure.watching.looking import SiteHealth
-from unlost.measure.watching.page import WatchedSite, render_watch_page
-from unlost.measure.watching.survey import LifetimeRow, SiteSurvey
-from unlost.shown.page import make_template_environment
+from unlost.check import report as renderer
+from unlost.check.availability import STATE_ORDER, AvailabilityState, ResourceAvailability
+from unlost.check.history import FinishedVisit
+from unlost.check.report import draw_state_bar, draw_state_columns, render_check_page
+from unlost.check.summary import compute_check_stats
+from unlost.crawl.models import CrawlOutcome, LiveResource
+from unlost.report.html_templates import make_template_environment
+from unlost.watch.lifetimes import Lifetime, LifetimeRow, SiteSurvey, summarize_lifetimes
+from unlost.watch.losses import SiteLoss
+from unlost.watch.report import WatchedSite, render_watch_page
+from unlost.watch.site_health import SiteHealth
 
 pytestmark = pytest.mark.browser
 DAY = 86_400.0
@@ -113,7 +110,7 @@ def test_the_looks_see_what_they_look_for(
 
 def test_without_escaping_harm_would_be_seen(page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the escaping that keeps names from becoming part of the page."""
-    made = make_template_environment("unlost.measure")
+    made = make_template_environment("unlost.check")
     made.autoescape = False
     monkeypatch.setattr(renderer, "make_template_environment", lambda _: made)
     assert Visit(page, tmp_path / "raw.html", check_html()).is_harmed()

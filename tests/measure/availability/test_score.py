@@ -5,8 +5,8 @@ from math import comb, sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.measure.availability.score import AvailabilityScore
-from unlost.measure.intervals import Z95, wilson_interval
+from unlost.check.availability import AvailabilityScore
+from unlost.statistics import Z95, wilson_interval
 
 
 def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:

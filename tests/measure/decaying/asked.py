@@ -11,18 +11,18 @@ from tests.measure.decaying.archives import Behaviour, Truth, address, type_of
 from tests.measure.decaying.web import BEGIN, DAY
 from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.asking import UpstreamClient
-from unlost.aggregate.experience import LearnedStats
-from unlost.aggregate.routing import ArchiveRouter
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.opening import create_client
-from unlost.archives.registry.registry import Registry
-from unlost.measure.availability.asking import ArchiveAccess
-from unlost.measure.availability.checking import CheckResult
-from unlost.measure.visits.file import VisitDatabase
-from unlost.measure.visits.history import ANY_ARCHIVE, VisitHistory
-from unlost.measure.watching.survey import resource_lifetimes
+from unlost.aggregate.hit_rates import LearnedStats
+from unlost.aggregate.router import ArchiveRouter
+from unlost.aggregate.upstream import UpstreamClient
+from unlost.archives.factory import create_client
+from unlost.check.archives import ArchiveAccess
+from unlost.check.checker import CheckResult
+from unlost.check.history import ANY_ARCHIVE, VisitHistory
+from unlost.check.visit_store import VisitDatabase
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.registry.loader import Registry
+from unlost.watch.lifetimes import resource_lifetimes
 
 EVENING = DAY * 3 // 4
 

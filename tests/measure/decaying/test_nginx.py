@@ -13,14 +13,12 @@ from tests.measure.decaying.asked import EVENING, asked, assert_lives
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.plan import CrawlConfig
-from unlost.crawl.resource import CrawlOutcome
-from unlost.measure.availability.checking import CheckOptions, SiteSource
-from unlost.measure.availability.crawled import CrawledSite, SiteCrawlOptions
-from unlost.measure.visits.file import VisitDatabase
-from unlost.measure.visits.history import VisitHistory
-from unlost.measure.watching.glancing import PolitePageFetcher
-from unlost.measure.watching.watcher import VisitResult, Watcher
+from unlost.check.checker import CheckOptions, CrawledSite, SiteCrawlOptions, SiteSource
+from unlost.check.history import VisitHistory
+from unlost.check.visit_store import VisitDatabase
+from unlost.crawl.models import CrawlConfig, CrawlOutcome
+from unlost.watch.site_health import PolitePageFetcher
+from unlost.watch.watcher import VisitResult, Watcher
 
 CONTACT = "me@example.org"
 BEHAVIOURS = (

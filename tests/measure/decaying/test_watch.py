@@ -12,11 +12,11 @@ from tests.measure.decaying.asked import EVENING, asked, assert_copies, assert_l
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
 from tests.virtual_clock import VirtualClock
 from unlost import dates, uri
-from unlost.crawl.resource import LiveResource, CrawlOutcome
-from unlost.measure.availability.asking import UrlProber, ArchiveAccess
-from unlost.measure.availability.checking import CheckResult, CheckOptions, resume_or_begin_visit, check_site
-from unlost.measure.visits.file import VisitDatabase
-from unlost.measure.visits.history import VisitHistory
+from unlost.check.archives import ArchiveAccess, UrlProber
+from unlost.check.checker import CheckOptions, CheckResult, check_site, resume_or_begin_visit
+from unlost.check.history import VisitHistory
+from unlost.check.visit_store import VisitDatabase
+from unlost.crawl.models import CrawlOutcome, LiveResource
 
 BASE = "http://decaying.example/"
 BEHAVIOURS = (

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tests.formats.warcs import record
 from tests.recover.report.states import NOW
-from unlost.recover.plan import RecoverOptions
-from unlost.recover.state.state import RecoveryState
-from unlost.state_file import STATE_FILE_NAME
+from unlost.recover.options import RecoverOptions
+from unlost.recover.state.store import RecoveryState
+from unlost.sqlite import STATE_FILE_NAME
 
 TLDS = {"com": "com", "org": "org", "net": "net", "edu": "edu", "gov": "gov", "fr": "country", "example": "other"}
 ENDINGS = {"html": "page", "png": "image", "pdf": "document", "zip": "other"}

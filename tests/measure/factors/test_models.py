@@ -8,14 +8,14 @@ from math import exp, log, nan
 import pytest
 
 from tests.models.regression import least_squares, most_likely
-from unlost.measure.factors.models import (
+from unlost.research.regression import (
     MIN_DEGREES_OF_FREEDOM,
+    ColumnFile,
     RegressionModel,
+    compute_moments,
     fit_linear,
     fit_logistic,
-    compute_moments,
 )
-from unlost.measure.factors.rows import ColumnFile
 
 PLANTED = (0.3, 0.8, -0.5, 0.02)
 

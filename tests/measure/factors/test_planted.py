@@ -14,12 +14,9 @@ from tests.cli.run import unlost
 from tests.measure.factors.planted import PLANTED, Truth, plant
 from tests.models.regression import least_squares
 from tests.shown.looking import EVIL, Visit
-from unlost.measure.factors import page as renderer
-from unlost.measure.factors.factor import FACTORS, NUMERIC_FACTORS
-from unlost.measure.factors.findings import analyze_factors
-from unlost.measure.factors.page import render_factors_page
-from unlost.measure.factors.reading import ExternalFactorData
-from unlost.shown.page import make_template_environment
+from unlost.report.html_templates import make_template_environment
+from unlost.research import factors as renderer
+from unlost.research.factors import FACTORS, NUMERIC_FACTORS, ExternalFactorData, analyze_factors, render_factors_page
 
 SITES = 21
 
@@ -170,7 +167,7 @@ def test_names_of_folders_do_no_harm(truth: Truth, page: Page, tmp_path: Path, m
     evil.symlink_to(truth.folders[0])
     found = analyze_factors([evil], ExternalFactorData())
     assert not Visit(page, tmp_path / "page.html", render_factors_page(found)).is_harmed()
-    made = make_template_environment("unlost.measure")
+    made = make_template_environment("unlost.research")
     made.autoescape = False
     monkeypatch.setattr(renderer, "make_template_environment", lambda _: made)
     assert Visit(page, tmp_path / "raw.html", render_factors_page(found)).is_harmed()

@@ -11,14 +11,13 @@ import pytest
 
 from tests.measure.overlap.holdings import ARCHIVES, begun, stubs, truth
 from tests.recover.stubs import Held, Stub
-from unlost.archives.sampling.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
+from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
+from unlost.capture import Capture
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError, UsageError
-from unlost.formats.capture import Capture
-from unlost.measure.overlap.asking import OverlapSurvey
-from unlost.measure.overlap.copies import PageObservation, snapshot_response
-from unlost.measure.overlap.figures import OverlapStats, compute_overlap_stats
-from unlost.measure.overlap.live import LiveWebClient
-from unlost.measure.overlap.state import OverlapState
+from unlost.research.overlap_state import OverlapState
+from unlost.research.overlap_stats import OverlapStats, compute_overlap_stats
+from unlost.research.overlap_survey import LiveWebClient, OverlapSurvey
+from unlost.research.page_snapshot import PageObservation, snapshot_response
 
 
 class KilledError(BaseException):

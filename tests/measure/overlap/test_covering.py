@@ -6,8 +6,7 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.measure.overlap.covering import best_covers, minimum_covers
-from unlost.measure.overlap.membership import ArchiveMembership
+from unlost.research.set_cover import ArchiveMembership, best_covers, minimum_covers
 
 
 @st.composite

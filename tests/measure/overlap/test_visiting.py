@@ -15,14 +15,12 @@ from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.pages.documents.samples import TEXT_WORDS, pdf, postscript, sample
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.crawl.robots import RobotsResponse, MemoryRobotsStore
-from unlost.measure.overlap.asking import OverlapSurvey
-from unlost.measure.overlap.copies import PageObservation, decompress_text
-from unlost.measure.overlap.figures import compute_overlap_stats
-from unlost.measure.overlap.objects import overlap_to_json
-from unlost.measure.overlap.standing import LiveComparison
-from unlost.measure.overlap.visiting import PoliteLiveWebClient
-from unlost.pages.documents import DocumentKind, DocumentReader
+from unlost.crawl.robots import MemoryRobotsStore, RobotsResponse
+from unlost.documents import DocumentKind, DocumentReader
+from unlost.research.overlap_report import overlap_to_json
+from unlost.research.overlap_stats import LiveComparison, compute_overlap_stats
+from unlost.research.overlap_survey import OverlapSurvey, PoliteLiveWebClient
+from unlost.research.page_snapshot import PageObservation, decompress_text
 
 HTML = {"content-type": "text/html"}
 WORDS = " ".join(f"word{number}" for number in range(60))

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.holdings.beside import lookup_keys_in_filter
-from unlost.holdings.budget import MapBudget
-from unlost.measure.intervals import Proportion
-from unlost.measure.routing import trying
-from unlost.measure.routing.configurations import list_configurations
-from unlost.measure.routing.evaluation import evaluate_index
+from unlost.mementomap.budget import MapBudget, lookup_keys_in_filter
+from unlost.research import routing_evaluation
+from unlost.research.routing_evaluation import evaluate_index
+from unlost.research.routing_results import list_configurations
+from unlost.statistics import Proportion
 
 HELD = [f"http://a.com/x/{n}" for n in range(30)] + ["http://b.com/", "http://c.org/page"]
 ASKED = [*HELD[:4], HELD[0], "http://a.com/x/no", "http://a.com/no", "http://b.com/no", "http://unknown.net/"]
@@ -77,7 +76,7 @@ def test_a_filter_that_denies_what_is_held_is_found_out(
     def forgetful(file: Path, keys: Sequence[str]) -> list[bool]:
         return [had and key != "com,a)/x/1" for key, had in zip(keys, lookup_keys_in_filter(file, keys), strict=True)]
 
-    monkeypatch.setattr(trying, "lookup_keys_in_filter", forgetful)
+    monkeypatch.setattr(routing_evaluation, "lookup_keys_in_filter", forgetful)
     assert evaluate_index([files[0]], [files[1]], list_configurations(bits=[8])).false_negatives == [
         ("hosts + 8 bits", "com,a)/x/1")
     ]

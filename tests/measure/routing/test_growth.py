@@ -6,11 +6,10 @@ import pytest
 
 from unlost import uri
 from unlost.errors import InputError, UsageError
-from unlost.formats.problems import Problems
-from unlost.holdings.synth import SynthIndexOptions, write_synthetic_index
-from unlost.measure.routing.configurations import list_configurations
-from unlost.measure.routing.growth import fit_power_parameters, measure_growth, r_squared
-from unlost.measure.routing.slices import slice_index
+from unlost.problems import Problems
+from unlost.research.growth import fit_power_parameters, measure_growth, r_squared, slice_index
+from unlost.research.routing_results import list_configurations
+from unlost.research.synth import SynthIndexOptions, write_synthetic_index
 
 
 @pytest.fixture

@@ -4,10 +4,9 @@ import csv
 import json
 from pathlib import Path
 
-from unlost.measure.routing.configurations import list_configurations
-from unlost.measure.routing.evaluation import evaluate_archives
-from unlost.measure.routing.page import render_evaluation_page, write_evaluation_report
-from unlost.measure.routing.results import pareto_front
+from unlost.research.routing_evaluation import evaluate_archives
+from unlost.research.routing_report import render_evaluation_page, write_evaluation_report
+from unlost.research.routing_results import list_configurations, pareto_front
 
 
 def test_all_files_tell_the_same(tmp_path: Path) -> None:

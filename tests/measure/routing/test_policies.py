@@ -7,13 +7,24 @@ from pathlib import Path
 import pytest
 
 from unlost import uri
-from unlost.measure.intervals import Proportion
-from unlost.measure.routing import trying
-from unlost.measure.routing.configurations import WEIGHT_PAIRS, RoutingConfiguration, list_configurations
-from unlost.measure.routing.evaluation import evaluate_index, evaluate_archives
-from unlost.measure.routing.questions import QuerySet, read_profile_blocks
-from unlost.measure.routing.results import RoutingResult, ConfigurationSize, pareto_front, upstream_loads
-from unlost.measure.routing.trying import ConfigurationTrial
+from unlost.research import routing_evaluation
+from unlost.research.routing_evaluation import (
+    ConfigurationTrial,
+    QuerySet,
+    evaluate_archives,
+    evaluate_index,
+    read_profile_blocks,
+)
+from unlost.research.routing_results import (
+    WEIGHT_PAIRS,
+    ConfigurationSize,
+    RoutingConfiguration,
+    RoutingResult,
+    list_configurations,
+    pareto_front,
+    upstream_loads,
+)
+from unlost.statistics import Proportion
 
 RNG = random.Random(7)  # noqa: S311  made-up addresses
 HOSTS = ["a.com", "www.b.co.uk", "x.b.co.uk", "c.org:8080", "1.2.3.4", "xn--mnchen-3ya.de"]
@@ -87,7 +98,7 @@ def test_a_profile_that_loses_a_key_is_found_out(files: tuple[Path, Path], monke
         lines = b"".join(blocks(path)).splitlines(keepends=True)
         return [b"".join(line for line in lines if "H3P1" not in path.name or not line.startswith(key + b" "))]
 
-    monkeypatch.setattr(trying, "read_profile_blocks", forgetful)
+    monkeypatch.setattr(routing_evaluation, "read_profile_blocks", forgetful)
     found = evaluate_index([files[0]], [files[1]], list_configurations(policies=["H3P1", "HxPx"]))
     assert [name for name, _ in found.false_negatives] == ["policy H3P1"]
     result = next(one for one in found.results if one.configuration.policy == "H3P1")

@@ -3,9 +3,8 @@
 import random
 from pathlib import Path
 
-from unlost.measure.routing.configurations import list_configurations
-from unlost.measure.routing.evaluation import evaluate_index
-from unlost.measure.routing.ranking import likelihood_band, estimate_probabilities
+from unlost.research.routing_evaluation import estimate_probabilities, evaluate_index, likelihood_band
+from unlost.research.routing_results import list_configurations
 
 
 def test_each_half_is_judged_by_the_other() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.real_data import DATA
-from unlost.measure.routing.configurations import WEIGHT_PAIRS, list_configurations
-from unlost.measure.routing.evaluation import evaluate_index
+from unlost.research.routing_evaluation import evaluate_index
+from unlost.research.routing_results import WEIGHT_PAIRS, list_configurations
 from unlost.uri import POLICIES
 
 

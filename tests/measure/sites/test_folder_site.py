@@ -11,11 +11,11 @@ from typing import BinaryIO
 
 import pytest
 
+from unlost.comparison import file_site
+from unlost.comparison.file_site import is_host_name, url_of_path
+from unlost.comparison.site import guess_media_type
+from unlost.comparison.site_readers import open_site, readable_bytes
 from unlost.errors import InputError, UsageError
-from unlost.measure.sites import folder_site
-from unlost.measure.sites.file_types import guess_media_type
-from unlost.measure.sites.folder_addresses import url_of_path, is_host_name
-from unlost.measure.sites.opening import open_site, readable_bytes
 
 
 def write(root: Path, *files: str, body: bytes = b"<p>") -> Path:
@@ -98,7 +98,7 @@ def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
 def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the folder is read, and before a body is."""
     write(tmp_path, "example.com/a.html", "example.com/b.html", "example.com/c.html")
-    opened = folder_site._open_regular_file
+    opened = file_site._open_regular_file
 
     def vanishing(file: Path) -> BinaryIO:
         if file.name == "b.html":
@@ -108,7 +108,7 @@ def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             file.unlink()
         return opened(file)
 
-    monkeypatch.setattr(folder_site, "_open_regular_file", vanishing)
+    monkeypatch.setattr(file_site, "_open_regular_file", vanishing)
     found = open_site(tmp_path)
     assert found.resources.keys() == {"example.com/a.html"}
     assert found.problems.counts == {"unreadable": 2}

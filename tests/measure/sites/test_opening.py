@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.formats.warcs import member, record
+from unlost.comparison.site_readers import open_site, readable_bytes
 from unlost.errors import InputError, UnlostError, UsageError
-from unlost.measure.sites.opening import open_site, readable_bytes
 
 HOST = "example.com"
 ARC = b"filedesc://a 0.0.0.0 20140101000000 text/plain 0\n\n"

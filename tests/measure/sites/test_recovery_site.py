@@ -14,11 +14,11 @@ from tests.cli.test_recover import ARCHIVES, SITE
 from tests.recover.running import SITE as STUB_SITE
 from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
-from unlost.archives.archive import RequestKind
+from unlost.comparison.site_readers import open_site, readable_bytes
 from unlost.errors import FailedError, InputError
-from unlost.measure.sites.opening import open_site, readable_bytes
-from unlost.recover.plan import RecoverPolicy
-from unlost.recover.state.state import RecoveryState
+from unlost.recover.options import RecoverPolicy
+from unlost.recover.state.store import RecoveryState
+from unlost.registry.models import RequestKind
 
 NAME = STUB_SITE.removeprefix("http://").removeprefix("www.")
 

@@ -11,10 +11,10 @@ from unittest.mock import Mock
 import pytest
 
 from tests.formats.warcs import record
+from unlost.comparison import warc_site
+from unlost.comparison.site import Site
+from unlost.comparison.site_readers import open_site
 from unlost.errors import ArchiveFileError
-from unlost.measure.resource import Site
-from unlost.measure.sites import unpacked
-from unlost.measure.sites.opening import open_site
 
 PAGES = 60
 SIZE = 50_000
@@ -59,8 +59,8 @@ def bodies(site: Site) -> list[bytes]:
 
 def test_a_member_is_unpacked_once(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many records are read from it, in whatever order; nothing of it is left behind."""
-    inflated = Mock(wraps=unpacked._inflate_member)
-    monkeypatch.setattr(unpacked, "_inflate_member", inflated)
+    inflated = Mock(wraps=warc_site._inflate_member)
+    monkeypatch.setattr(warc_site, "_inflate_member", inflated)
     site = open_site(whole)
     assert bodies(site) == [body(n) for n in reversed(range(PAGES))]
     assert inflated.call_count == 1
@@ -71,7 +71,7 @@ def test_a_member_is_unpacked_once(whole: Path, files: Path, monkeypatch: pytest
 
 def test_what_is_too_long_is_read_from_its_beginning(whole: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes longer, and takes no more room."""
-    monkeypatch.setattr(unpacked, "_MAX_MEMBER_BYTES", 1 << 20)
+    monkeypatch.setattr(warc_site, "_MAX_MEMBER_BYTES", 1 << 20)
     site = open_site(whole)
     assert bodies(site) == [body(n) for n in reversed(range(PAGES))]
     assert list(files.glob("*/*")) == []

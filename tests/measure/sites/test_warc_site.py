@@ -15,9 +15,9 @@ from warcio.warcwriter import WARCWriter
 
 from tests.formats.wacz_files import wacz
 from tests.formats.warcs import PAGE, member, record
+from unlost.comparison.site import Site
+from unlost.comparison.site_readers import open_site, readable_bytes
 from unlost.errors import ArchiveFileError
-from unlost.measure.resource import Site
-from unlost.measure.sites.opening import open_site, readable_bytes
 
 MOMENT = "2014-02-10T00:00:01Z"
 

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.measure.availability.made import held, live
-from unlost.crawl.resource import LiveResource, CrawlOutcome
+from unlost.check.availability import ArchiveHolding
+from unlost.check.history import ANY_ARCHIVE, VisitHistory
+from unlost.check.visit_store import ListingResult, VisitDatabase, VisitStage, translate_sqlite_errors
+from unlost.crawl.models import CrawlOutcome, LiveResource
 from unlost.errors import InputError
-from unlost.measure.availability.standing import ArchiveHolding
-from unlost.measure.visits.file import VisitDatabase, translate_sqlite_errors
-from unlost.measure.visits.history import ANY_ARCHIVE, VisitHistory
-from unlost.measure.visits.present import ListingResult, VisitStage
-from unlost.measure.watching.survey import resource_lifetimes, survey_site
+from unlost.watch.lifetimes import resource_lifetimes, survey_site
 
 URL = "http://site.example/"
 DAY = 86_400.0

@@ -7,9 +7,14 @@ import pytest
 
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from tests.virtual_clock import VirtualClock
-from unlost.measure.watching.glancing import PolitePageFetcher
-from unlost.measure.watching.glimpse import MAX_PAGE_BYTES, FetchedPage
-from unlost.measure.watching.looking import SiteHealth, HealthCheck, check_health
+from unlost.watch.site_health import (
+    MAX_PAGE_BYTES,
+    FetchedPage,
+    HealthCheck,
+    PolitePageFetcher,
+    SiteHealth,
+    check_health,
+)
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 HOME = Answer(200, HTML, '<title>Home</title><p>All about lighthouses<a href="/a">A</a>')

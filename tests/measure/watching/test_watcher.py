@@ -15,27 +15,26 @@ from tests.measure.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
 from unlost import uri
-from unlost.aggregate.asking import UpstreamClient
-from unlost.aggregate.experience import LearnedStats
-from unlost.aggregate.routing import ArchiveRouter
-from unlost.archives.archive import Archive, ArchiveKind
-from unlost.archives.asking.courier import ArchiveHttpClient
-from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.archives.opening import create_client
-from unlost.archives.registry.registry import Registry
-from unlost.crawl.resource import LiveResource, CrawlOutcome
-from unlost.measure.availability.asking import UrlProber, ArchiveAccess
-from unlost.measure.availability.checking import CheckOptions, SiteSource
-from unlost.measure.availability.states import AvailabilityState
-from unlost.measure.visits import history as history_module
-from unlost.measure.visits import losses as losses_module
-from unlost.measure.visits import present as present_module
-from unlost.measure.visits.file import VisitDatabase
-from unlost.measure.visits.history import VisitHistory
-from unlost.measure.visits.losses import LossStore
-from unlost.measure.watching.on_loss import LossHook
-from unlost.measure.watching.watcher import VisitResult, Watcher
-from unlost.transactions import transaction
+from unlost.aggregate.hit_rates import LearnedStats
+from unlost.aggregate.router import ArchiveRouter
+from unlost.aggregate.upstream import UpstreamClient
+from unlost.archives.factory import create_client
+from unlost.check import history as history_module
+from unlost.check import visit_store as present_module
+from unlost.check.archives import ArchiveAccess, UrlProber
+from unlost.check.availability import AvailabilityState
+from unlost.check.checker import CheckOptions, SiteSource
+from unlost.check.history import VisitHistory
+from unlost.check.visit_store import VisitDatabase
+from unlost.crawl.models import CrawlOutcome, LiveResource
+from unlost.http.client import ArchiveHttpClient
+from unlost.http.limit_store import MemoryLimitStore
+from unlost.registry.loader import Registry
+from unlost.registry.models import Archive, ArchiveKind
+from unlost.sqlite import transaction
+from unlost.watch import losses as losses_module
+from unlost.watch.losses import LossHook, LossStore
+from unlost.watch.watcher import VisitResult, Watcher
 
 QUIET = Habits(0, 0, 0, 0, 0, 0, 0, 0)
 """Nothing happens to a site."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from unlost.pages.documents import DocumentReader, DocumentLimits
+from unlost.documents import DocumentLimits, DocumentReader
 
 
 @pytest.fixture(scope="module")

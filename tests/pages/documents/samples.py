@@ -8,7 +8,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from unlost.pages.documents import DocumentKind
+from unlost.documents import DocumentKind
 
 FILES = Path(__file__).parent / "files"
 

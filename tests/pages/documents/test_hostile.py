@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.pages.documents.samples import HELLO, WORDS, ole, pdf, postscript, sample, zipped
+from unlost.documents import DocumentKind, DocumentLimits, DocumentReader
 from unlost.errors import DocumentError
-from unlost.pages.documents import DocumentKind, DocumentReader, DocumentLimits
 
 KINDS = ("damaged", "encrypted", "too-long", "too-big")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pages.documents.samples import FILES, WORDS, ole, sample, zipped
-from unlost.pages.documents import DocumentKind, detect_document_kind
+from unlost.documents import DocumentKind, detect_document_kind
 
 SOMEWHERE = "http://a.example/x"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.pages.documents.samples import zipped
+from unlost.documents import DocumentKind, DocumentReader
 from unlost.errors import DocumentError
-from unlost.pages.documents import DocumentKind, DocumentReader
 
 DOCX = """<?xml version="1.0"?><x:document xmlns:x="http://purl.oclc.org/ooxml/wordprocessingml/main"
  xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><x:body>{}</x:body></x:document>"""

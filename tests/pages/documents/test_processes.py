@@ -15,8 +15,8 @@ import pytest
 
 from tests.pages.documents.samples import HELLO, SHEET_WORDS, WORDS, busy_seconds, children, sample, zipped
 from tests.waiting import wait_until
+from unlost.documents import DocumentKind, DocumentLimits, DocumentReader
 from unlost.errors import DocumentError, UsageError
-from unlost.pages.documents import DocumentKind, DocumentReader, DocumentLimits
 
 ENDLESS = b"%!PS\n{} loop"
 
@@ -163,7 +163,7 @@ def test_no_modules_are_taken_from_where_one_is(monkeypatch: pytest.MonkeyPatch,
 
 def test_libraries_are_imported_by_those_processes_only() -> None:
     """Whoever asks does not pay for what reads documents."""
-    code = "import sys, unlost.pages.documents; print({'pypdfium2', 'olefile', 'python_calamine'} & set(sys.modules))"
+    code = "import sys, unlost.documents; print({'pypdfium2', 'olefile', 'python_calamine'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"set()\n"
 
 
@@ -177,7 +177,7 @@ def test_errors_go_from_process_to_process() -> None:
 
 PARENT = """
 import sys
-from unlost.pages.documents import DocumentKind, Documents
+from unlost.documents import DocumentKind, Documents
 with Documents() as documents:
     documents.text_of(rb"{\\rtf1 Hello}", DocumentKind.RTF)
     print("ready", flush=True)

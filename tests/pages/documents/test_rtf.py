@@ -2,7 +2,7 @@
 
 import pytest
 
-from unlost.pages.documents import DocumentKind, DocumentReader
+from unlost.documents import DocumentKind, DocumentReader
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.pages.documents.samples import FILES, TEXT_WORDS, WORDS, pdf, postscript, sample, zipped
+from unlost.documents import DocumentKind, DocumentReader
 from unlost.errors import DocumentError
-from unlost.pages.documents import DocumentKind, DocumentReader
-from unlost.pages.text import ExtractedText
+from unlost.html.text import ExtractedText
 
 
 @pytest.mark.parametrize("kind", WORDS)
@@ -97,7 +97,7 @@ def test_a_pdf_of_chromium_has_the_words_of_its_page(documents: DocumentReader) 
 
 def test_text_is_cut_where_it_is_too_long() -> None:
     """Beyond the limit nothing is read, and that is said."""
-    from unlost.pages.documents import DocumentLimits
+    from unlost.documents import DocumentLimits
 
     with DocumentReader(limits=DocumentLimits(text=30)) as opened:
         for kind, words in WORDS.items():

@@ -5,9 +5,9 @@ import struct
 import pytest
 
 from tests.pages.documents.samples import ole
+from unlost.documents import DocumentKind, DocumentReader
 from unlost.errors import DocumentError
-from unlost.pages.documents import DocumentKind, DocumentReader
-from unlost.pages.text import ExtractedText
+from unlost.html.text import ExtractedText
 
 
 def word_97(pieces: list[tuple[str, str]], lengths: list[int]) -> bytes:

@@ -12,7 +12,7 @@ from warcio.exceptions import ArchiveLoadFailed
 from tests.pages.verdicts.examples import FOLDER, Example, Page, examples, held_out
 from tests.pages.verdicts.examples import Context as Known
 from tests.real_data import DATA
-from unlost.pages.verdicts import PageResponse, ClassifierContext, PageVerdict, make_reference_page, classify_page
+from unlost.quality import ClassifierContext, PageResponse, PageVerdict, classify_page, make_reference_page
 
 
 @cache

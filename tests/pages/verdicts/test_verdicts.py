@@ -15,14 +15,14 @@ from tests.pages.verdicts.judged import (
     judged_held_out,
     real_pages,
 )
-from unlost.pages.verdicts import (
-    PageResponse,
+from unlost.quality import (
     ClassifierContext,
-    VerdictKind,
+    PageResponse,
     ReferencePage,
+    VerdictKind,
+    classify_page,
     is_suspicious,
     make_reference_page,
-    classify_page,
 )
 
 FOUND = 0.95  # of the bad
@@ -154,7 +154,7 @@ def test_nobody_can_tell_a_hijacked_site_without_its_past() -> None:
 
 def test_pages_from_before_are_read_once() -> None:
     """All pages of a site are compared with the same few, whose words are counted for the first of them."""
-    from unlost.pages.verdicts import hijacked
+    from unlost.quality import hijacked
 
     before = tuple(
         ReferencePage(

@@ -1,1 +1,1 @@
-"""Tests of `unlost.recover.export`."""
+"""Tests of `unlost.export`."""

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.small_disk import AS_IT_SHOULD_BE
-from unlost.recover.export.archive_files.wacz_target import write_wacz
-from unlost.recover.export.archive_files.warc_target import write_warc
-from unlost.recover.export.targets.opening import open_target
+from unlost.export.targets import open_target
+from unlost.export.wacz import write_wacz
+from unlost.export.warc import write_warc
 
 
 def fill(path: Path, recovery: Path | None, error: int, size: int = 300_000) -> None:

@@ -10,7 +10,7 @@ from tests.recover.registry import registry
 from tests.recover.site import ROOT, Held, Site
 from tests.recover.streets import ARCHIVES, STREETS
 from tests.recover.town import town
-from unlost.archives.archive import Archive, ArchiveKind
+from unlost.registry.models import Archive, ArchiveKind
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 

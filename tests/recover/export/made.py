@@ -8,23 +8,22 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.repository import FetchedCapture
+from unlost.archives.base import FetchedCapture
+from unlost.capture import Capture
 from unlost.errors import UriError
-from unlost.formats.capture import Capture
-from unlost.pages.link import LinkKind
-from unlost.recover.choice import CaptureQuality
-from unlost.recover.export.exported import ExportResult
-from unlost.recover.export.exporting import ExportOptions, export_site
-from unlost.recover.export.manifest import MANIFEST_NAME
-from unlost.recover.plan import RecoverOptions
-from unlost.recover.state.resources import ResourceStatus
+from unlost.export.manifest import MANIFEST_NAME
+from unlost.export.site import ExportOptions, ExportResult, export_site
+from unlost.html.links import LinkKind
+from unlost.recover.options import RecoverOptions
+from unlost.recover.ranking import CaptureQuality
 from unlost.recover.state.resources import NewResource as Asked
-from unlost.recover.state.state import RecoveryState
-from unlost.recover.warcs import WarcStore
-from unlost.uri.naming import page_name
+from unlost.recover.state.resources import ResourceStatus
+from unlost.recover.state.store import RecoveryState
+from unlost.recover.warc_store import WarcStore
+from unlost.uri.names import page_name
 
 if TYPE_CHECKING:
-    from unlost.recover.record import RecoveryRecord
+    from unlost.recover.warc_records import RecoveryRecord
 
 ROOT = "http://lost.example/"
 DATE = "20140210000001"

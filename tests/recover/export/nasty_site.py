@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from unlost.recover.export.placed import ExportedResource
+from unlost.export.links import ExportedResource
 
 HOST = "http://www.lost.example"
 IMAGE = "http://img.other.example"

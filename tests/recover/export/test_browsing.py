@@ -17,7 +17,7 @@ from tests.recover.export.asking import follow
 from tests.recover.export.browsing import Fault, Findings, look_at
 from tests.recover.reading import summary
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, ArchiveKind
+from unlost.registry.models import Archive, ArchiveKind
 
 pytestmark = pytest.mark.browser
 

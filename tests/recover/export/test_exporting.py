@@ -10,11 +10,11 @@ from tests.recover.export.made import DATE, ROOT, Copy, MemoryTarget, exported, 
 from tests.recover.running import Run
 from tests.recover.stubs import Held, Stub
 from unlost.errors import InputError
-from unlost.recover.export.exporting import ExportOptions, export_site
-from unlost.recover.export.external import EMPTY_IMAGE_URL, ExternalLinks
-from unlost.recover.export.manifest import MANIFEST_NAME, read_manifest
-from unlost.recover.plan import RecoverOptions
-from unlost.recover.state.reading import StateReader
+from unlost.export.links import EMPTY_IMAGE_URL, ExternalLinks
+from unlost.export.manifest import MANIFEST_NAME, read_manifest
+from unlost.export.site import ExportOptions, export_site
+from unlost.recover.options import RecoverOptions
+from unlost.recover.state.reader import StateReader
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 BANNER = b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->x<!-- END WAYBACK TOOLBAR INSERT -->"

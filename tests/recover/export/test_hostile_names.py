@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.made import ROOT, Copy, recovered
-from unlost.recover.export.exporting import ExportOptions, export_site
-from unlost.recover.export.manifest import MANIFEST_NAME
-from unlost.recover.export.targets.opening import open_target
+from unlost.export.manifest import MANIFEST_NAME
+from unlost.export.site import ExportOptions, export_site
+from unlost.export.targets import open_target
 
 TAILS = (
     "..%2f..%2f..%2foutside", "%2e%2e/%2e%2e/outside", "..\\..\\outside", "a/..%5c..%5coutside", "/etc/outside",

@@ -12,9 +12,9 @@ from tests.neighbours import apache, nginx
 from tests.recover.export import nasty_site
 from tests.recover.export.asking import ask, follow
 from tests.recover.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, Nasty, body
-from unlost.recover.export.hosting.files import hosting_files
-from unlost.recover.export.placed import ExportedResource
-from unlost.recover.export.placing.segments import escape_unsafe
+from unlost.export.hosting import hosting_files
+from unlost.export.links import ExportedResource
+from unlost.export.paths import escape_unsafe
 
 SERVERS: dict[str, Callable[[Path, Path], AbstractContextManager[int]]] = {
     "nginx": nginx.hosting,

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 
 from tests.neighbours import nginx
 from tests.recover.export.browsing import Findings, look_at
-from unlost.recover.export.hosting.files import hosting_files
+from unlost.export.hosting import hosting_files
 
 pytestmark = pytest.mark.browser
 

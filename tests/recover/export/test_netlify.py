@@ -3,8 +3,8 @@
 from tests.recover.export import nasty_site
 from tests.recover.export.nasty_site import FILES, REDIRECTS, STUB_RING, STUBS
 from tests.recover.export.netlify_model import ask
-from unlost.recover.export.hosting.files import hosting_files
-from unlost.recover.export.placed import ExportedResource
+from unlost.export.hosting import hosting_files
+from unlost.export.links import ExportedResource
 
 FOUND = hosting_files(nasty_site.placed())
 WRITTEN = {name: FOUND[name].decode() for name in ("_redirects", "_headers")}

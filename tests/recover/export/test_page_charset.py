@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.made import ROOT, Copy, exported, recovered
-from unlost.pages.text import extract_text
-from unlost.recover.export.page_charset import declare_charset
+from unlost.export.bodies import declare_charset
+from unlost.html.text import extract_text
 
 PAGE = "text/html"
 DA = "Да, конечно".encode("koi8-r")

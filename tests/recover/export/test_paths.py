@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.recover.export.made import has_name
-from unlost.recover.export.placing.clashes import PathAllocator
-from unlost.recover.export.placing.paths import PathMapper, is_default_page
-from unlost.recover.export.placing.style import PathStyle
-from unlost.recover.export.targets.entry_paths import WrittenPaths
-from unlost.uri.naming import page_name
+from unlost.export.paths import PathAllocator, PathMapper, PathStyle, is_default_page
+from unlost.export.targets import WrittenPaths
+from unlost.uri.names import page_name
 
 HOME = "lost.example"
 BROWSE, WINDOWS, MIRROR = PathStyle(), PathStyle(windows=True), PathStyle(browsable=False)

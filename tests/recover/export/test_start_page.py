@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.made import ROOT, Copy, MemoryTarget, exported, recovered
-from unlost.recover.export.exporting import ExportOptions, export_site
-from unlost.recover.export.manifest import MANIFEST_NAME, read_manifest
-from unlost.recover.export.start_page import MAX_START_PAGE_FILES
-from unlost.recover.plan import RecoverOptions
+from unlost.export.manifest import MANIFEST_NAME, read_manifest
+from unlost.export.site import MAX_START_PAGE_FILES, ExportOptions, export_site
+from unlost.recover.options import RecoverOptions
 
 WANTED = ExportOptions(windows=True, start_page="en")
 PAGE = f"{ROOT}a/b?x=1&y=2"

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from tests.recover.export.unpacked import KINDS, unpacked
 from unlost.errors import DateError, InputError, UsageError
-from unlost.recover.export.targets.new_place import TEMPORARY_SUFFIX
-from unlost.recover.export.targets.opening import open_target
+from unlost.export.targets import TEMPORARY_SUFFIX, open_target
 
 DATE = "20110203040506"
 FILES = {
@@ -343,7 +342,7 @@ def test_the_ending_tells_the_kind(tmp_path: Path) -> None:
 INTERRUPTED = """
 import io, sys
 from pathlib import Path
-from unlost.recover.export.targets.opening import open_target
+from unlost.export.targets import open_target
 with open_target(Path(sys.argv[1])) as target:
     for number in range(10**9):
         target.add(f"{number // 100}/{number}", io.BytesIO(b"x" * 1000), "20110101000000")

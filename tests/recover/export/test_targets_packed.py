@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.recover.export.unpacked import unpacked
-from unlost.recover.export.targets.opening import open_target
+from unlost.export.targets import open_target
 
 DATE = "20110203040506"
 

@@ -23,9 +23,9 @@ from tests.recover.running import SITE
 from tests.recover.site import ROOT
 from tests.recover.village import PAGES
 from unlost.errors import UsageError
-from unlost.recover.export.archive_files.wacz_target import write_wacz
-from unlost.recover.export.archive_files.warc_target import write_warc
-from unlost.recover.state.reading import StateReader
+from unlost.export.wacz import write_wacz
+from unlost.export.warc import write_warc
+from unlost.recover.state.reader import StateReader
 
 WACZ = pywb.ROOT / ".neighbours" / "wacz" / "bin" / "wacz"
 
@@ -134,7 +134,7 @@ def test_without_a_title_it_has_that_of_its_host(tmp_path: Path, recovery: Path)
 
 def test_a_large_one_is_in_the_form_of_zip64(tmp_path: Path, recovery: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it is where the files of the recovery have more than 2 GiB: valid, and read by ourselves."""
-    monkeypatch.setattr("unlost.recover.export.archive_files.wacz_target.ZIP64_LIMIT", 1000)
+    monkeypatch.setattr("unlost.export.wacz.ZIP64_LIMIT", 1000)
     write_wacz(recovery, tmp_path / "a.wacz")
     assert validate(tmp_path / "a.wacz")[0]
     assert unlost("index", "check", str(tmp_path / "a.wacz")).returncode == 0

@@ -7,17 +7,17 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from unlost.formats.capture import Capture
-from unlost.pages.link import LinkKind
-from unlost.recover.plan import RecoverOptions
-from unlost.recover.record import RecoveryRecord
-from unlost.recover.report.figures import collect_stats
-from unlost.recover.report.page import render_report_page
-from unlost.recover.state.listings import ListingStatus, ListingRow
-from unlost.recover.state.reading import StateReader
-from unlost.recover.state.resources import ResourceStatus, NewResource
-from unlost.recover.state.state import RecoveryState
-from unlost.state_file import STATE_FILE_NAME
+from unlost.capture import Capture
+from unlost.html.links import LinkKind
+from unlost.recover.options import RecoverOptions
+from unlost.recover.state.captures import ListingRow, ListingStatus
+from unlost.recover.state.reader import StateReader
+from unlost.recover.state.resources import NewResource, ResourceStatus
+from unlost.recover.state.store import RecoveryState
+from unlost.recover.warc_records import RecoveryRecord
+from unlost.report.recovery.stats import collect_stats
+from unlost.report.recovery.writer import render_report_page
+from unlost.sqlite import STATE_FILE_NAME
 
 SITE = "http://lost.example/"
 NOW = "20260101000000"

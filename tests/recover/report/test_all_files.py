@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.recover.report.states import SITE, Made, html_of, make, note_list
-from unlost.recover.report.figures import collect_stats
-from unlost.recover.report.page import MAX_LISTED_RESOURCES, ReportPageOptions, render_report
-from unlost.recover.state.listings import ListingStatus
-from unlost.recover.state.reading import StateReader
+from unlost.recover.state.captures import ListingStatus
+from unlost.recover.state.reader import StateReader
+from unlost.report.recovery.stats import collect_stats
+from unlost.report.recovery.writer import MAX_LISTED_RESOURCES, ReportPageOptions, render_report
 
 FULL = ReportPageOptions(names={"a": "Archive <A>", "b": "Archive B"}, back_url="/jobs/1-x", lists_all=True)
 

@@ -9,13 +9,13 @@ import pytest
 
 from tests.recover.report.states import NOW, SITE, Made, make, make_many, note_list
 from unlost.errors import InputError
-from unlost.pages.link import LinkKind
-from unlost.recover.report.figures import MAX_TYPES, RecoveryStats, collect_stats
-from unlost.recover.state.ended import FinishedResource
-from unlost.recover.state.listings import ListingStatus
-from unlost.recover.state.reading import StateReader
+from unlost.html.links import LinkKind
+from unlost.recover.state.captures import ListingStatus
+from unlost.recover.state.queries import FinishedResource
+from unlost.recover.state.reader import StateReader
 from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.state import RecoveryState
+from unlost.recover.state.store import RecoveryState
+from unlost.report.recovery.stats import MAX_TYPES, RecoveryStats, collect_stats
 
 MANY = 100_000
 

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 import unlost.crawl.traps
-import unlost.pages.verdicts
+import unlost.quality
 from tests.pages.verdicts.judged import judged, judged_held_out
 from tests.recover.report.states import Made, html_of, make, note_list
 from unlost.crawl.traps import TrapDetector
-from unlost.pages.link import LinkKind
-from unlost.recover.report import page as renderer
-from unlost.recover.report.files import ReportFiles, write_report
-from unlost.recover.report.page import MAX_LISTED_RESOURCES
-from unlost.recover.report.retelling import report_strings, translate_message
-from unlost.recover.state.listings import ListingStatus
-from unlost.recover.state.reading import REQUESTS_FACT, StateReader
+from unlost.html.links import LinkKind
+from unlost.recover.state.captures import ListingStatus
+from unlost.recover.state.reader import StateReader
 from unlost.recover.state.resources import ResourceStatus
-from unlost.recover.state.state import RecoveryState
-from unlost.shown.catalogue import load_texts
+from unlost.recover.state.schema import REQUESTS_FACT
+from unlost.recover.state.store import RecoveryState
+from unlost.report.i18n import load_texts
+from unlost.report.recovery import writer as renderer
+from unlost.report.recovery.text import report_strings, translate_message
+from unlost.report.recovery.writer import MAX_LISTED_RESOURCES, ReportFiles, write_report
 
 REPORT = Path(renderer.__file__).parent
 KINDS = ("text/html", "image/png", "text/css", "text/javascript", "application/pdf", "font/woff2", "video/mp4")
@@ -133,11 +133,11 @@ def test_every_text_of_the_catalogue_is_said(folder: Path, tmp_path: Path) -> No
     shown = re.search(r'f"head\.\{each\}"\) for each in \((.*?)\)', source)
     assert shown is not None
     named |= {f"head.{name}" for name in re.findall(r'"(\w+)"', shown[1])}
-    texts = {re.sub(r"\.(one|other)$", "", name) for name in load_texts("en", "unlost.recover.report")}
+    texts = {re.sub(r"\.(one|other)$", "", name) for name in load_texts("en", "unlost.report.recovery")}
     assert {name for name in texts if name.startswith(("report.", "head.", "note.", "time."))} == named
     pages = html_of(folder, "de") + html_of(rich(tmp_path / "few", (2010, 2010)), "de")
     pages += html_of(make(tmp_path / "listed", [Made("m", reason="not-held")]), "de")
-    words = load_texts("de", "unlost.recover.report")
+    words = load_texts("de", "unlost.report.recovery")
     parts = {name for name in words if name.startswith(("reason", "outcome_unlisted.", "verdict.", "kind."))}
     assert {name for name in parts if words[name] not in pages} == {"reason.failed"}, "which has a list of its own"
 
@@ -192,12 +192,12 @@ def test_every_reason_is_told_in_german() -> None:
 
 def test_every_sentence_in_the_source_is_known() -> None:
     """A sentence that is added to verdicts or traps, and that no page of the tests meets, is not forgotten."""
-    folders = [Path(unlost.pages.verdicts.__file__).parent, Path(unlost.crawl.traps.__file__)]
+    folders = [Path(unlost.quality.__file__).parent, Path(unlost.crawl.traps.__file__)]
     files = [file for place in folders for file in ([place] if place.is_file() else sorted(place.glob("*.py")))]
     said = set(sentences(files))
     assert len(said) > 20
     patterns = {
-        _bare(text) for name, text in load_texts("en", "unlost.recover.report").items() if name.startswith("said.")
+        _bare(text) for name, text in load_texts("en", "unlost.report.recovery").items() if name.startswith("said.")
     }
     unknown = {text for text in said if text not in patterns}
     assert unknown == {"more than {} unlisted addresses {}", "in one folder"}, "which are put together"

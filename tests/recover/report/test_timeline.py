@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.recover.report.retelling import report_strings
-from unlost.recover.report.timeline import TimelineBar, timeline_bars, describe_timeline, render_timeline
+from unlost.report.recovery.text import report_strings
+from unlost.report.recovery.timeline import TimelineBar, describe_timeline, render_timeline, timeline_bars
 
 ENGLISH = report_strings("en")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,16 +10,14 @@ import pytest
 
 from tests.recover.export.made import ROOT, Copy, exported, recovered
 from unlost.errors import InputError
-from unlost.recover.export.archive_files.wacz_target import write_wacz
-from unlost.recover.report.figures import collect_stats
-from unlost.recover.report.objects import summary_json
-from unlost.recover.report.page import render_report_page
-from unlost.recover.report.retelling import report_strings
-from unlost.recover.report.wording import listing_text
-from unlost.recover.state.reading import StateReader
-from unlost.recover.state.state import RecoveryState
-from unlost.recover.summary import summary_rows
-from unlost.state_file import STATE_FILE_NAME
+from unlost.export.wacz import write_wacz
+from unlost.recover.state.reader import StateReader
+from unlost.recover.state.store import RecoveryState
+from unlost.report.recovery.serializers import summary_json, summary_rows
+from unlost.report.recovery.stats import collect_stats
+from unlost.report.recovery.text import listing_text, report_strings
+from unlost.report.recovery.writer import render_report_page
+from unlost.sqlite import STATE_FILE_NAME
 
 NO_TEXT = b"\xff"
 

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unlost.capture import Capture
 from unlost.errors import InputError, UsageError
-from unlost.formats.capture import Capture
-from unlost.pages.link import LinkKind
-from unlost.recover.plan import RecoverOptions, RecoverPolicy
-from unlost.recover.record import RecoveryRecord
-from unlost.recover.state.captures import CaptureOutcome
-from unlost.recover.state.listings import ListingStatus, ListingRow
-from unlost.recover.state.resources import UNASSIGNED, ResourceStatus, NewResource
-from unlost.recover.state.state import RecoveryState
-from unlost.state_file import STATE_FILE_NAME
+from unlost.html.links import LinkKind
+from unlost.recover.options import RecoverOptions, RecoverPolicy
+from unlost.recover.state.captures import CaptureOutcome, ListingRow, ListingStatus
+from unlost.recover.state.resources import UNASSIGNED, NewResource, ResourceStatus
+from unlost.recover.state.store import RecoveryState
+from unlost.recover.warc_records import RecoveryRecord
+from unlost.sqlite import STATE_FILE_NAME
 
 SITE = "http://lost.example/"
 HOST = "lost.example/"

@@ -11,10 +11,9 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
-from unlost.refresh.cells import CELL_COUNT, format_cell
-from unlost.refresh.harvest.harvesting import HarvestResult, HarvestOptions, harvest
-from unlost.refresh.harvest.rounds import add_pages, begin_round, normalize_visit_url
-from unlost.refresh.harvest.state import HarvestState
+from unlost.refresh.decision_matrix import CELL_COUNT, format_cell
+from unlost.refresh.harvest_state import HarvestState
+from unlost.refresh.harvester import HarvestOptions, HarvestResult, add_pages, begin_round, harvest, normalize_visit_url
 from unlost.refresh.policy import Policy
 
 DAY = 86_400.0

@@ -10,10 +10,10 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.refresh.harvest.site import Served, changing, kinds, log, records, trusting
-from unlost.formats.problems import Problems
-from unlost.refresh.harvest.archive_history import export_cdxj, import_cdxj
-from unlost.refresh.harvest.rounds import add_pages
-from unlost.refresh.harvest.state import HarvestState, HarvestPage
+from unlost.problems import Problems
+from unlost.refresh.cdxj_history import export_cdxj, import_cdxj
+from unlost.refresh.harvest_state import HarvestPage, HarvestState
+from unlost.refresh.harvester import add_pages
 from unlost.refresh.policy import Policy
 
 LARGE = b"<p>" + b" word" * 4_000
@@ -30,8 +30,12 @@ def digest(letter: str) -> str:
 
 
 def imported(
-    folder: Path, index: str, *, only_known: bool = False, **options: Any
-) -> tuple[dict[str, HarvestPage], Any, Any]:  # noqa: ANN401
+    folder: Path,
+    index: str,
+    *,
+    only_known: bool = False,
+    **options: Any,  # noqa: ANN401
+) -> tuple[dict[str, HarvestPage], Any, Any]:
     """Return the pages of a state that read an index, what was counted, and problems."""
     file = folder / "index.cdxj"
     file.write_text(index)

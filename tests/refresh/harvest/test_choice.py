@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.refresh.harvest.site import trusting
-from unlost.refresh.cells import parse_cell, project_to_indicators
-from unlost.refresh.harvest.choice import FetchMethod, choose_fetch_method
-from unlost.refresh.harvest.held import PageSnapshot
-from unlost.refresh.harvest.treatment import HostBehaviour
+from unlost.refresh.decision_matrix import parse_cell, project_to_indicators
+from unlost.refresh.harvest_state import HostBehaviour, PageSnapshot
+from unlost.refresh.page_visitor import FetchMethod, choose_fetch_method
 from unlost.refresh.policy import Policy
 from unlost.refresh.visit import Visit
 

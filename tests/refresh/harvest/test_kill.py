@@ -40,7 +40,7 @@ def site(killing: Killing) -> Iterator[Living]:
 @pytest.fixture(scope="module")
 def starting() -> Iterator[Commands]:
     """Be ready to start harvests."""
-    with commands("unlost.cli.harvestrun") as ready:
+    with commands("unlost.cli.harvest_run") as ready:
         yield ready
 
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tests.virtual_clock import VirtualClock
-from unlost.service.jobs import states
-from unlost.service.jobs.job import Job, JobProgress, JobState
-from unlost.service.jobs.order import Order
+from unlost.jobs import states
+from unlost.jobs.models import Job, JobProgress, JobState, Order
 
 ORDER = Order("http://lost.example/", "me@example.org", "Me")
 

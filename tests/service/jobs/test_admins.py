@@ -7,10 +7,10 @@ import pytest
 
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, UsageError
-from unlost.service.jobs import admins as module
-from unlost.service.jobs.admins import AdminStore, hash_password, verify_password
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.rules import OrderRules
+from unlost.jobs import auth as module
+from unlost.jobs.auth import AdminStore, hash_password, verify_password
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.limits import OrderRules
 
 PASSWORD = "a long enough password"
 
@@ -109,7 +109,7 @@ def test_strangers_lock_nobody_out(admins: AdminStore, clock: VirtualClock, monk
 
 def test_trying_many_names_is_no_way_round(admins: AdminStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """From one network address, so many are tried for all names together: each takes memory and time."""
-    monkeypatch.setattr("unlost.service.jobs.admins.verify_password", lambda *_: False)
+    monkeypatch.setattr("unlost.jobs.auth.verify_password", lambda *_: False)
     for number in range(40):
         assert admins.log_in(f"name {number}", "wrong", "here") is None
     with pytest.raises(BusyError):

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.virtual_clock import VirtualClock
-from unlost.service.jobs.clock_guard import ClockGuard
-from unlost.service.jobs.database import Database
+from unlost.jobs.database import Database
+from unlost.jobs.service import ClockGuard
 
 DAY = 86_400.0
 

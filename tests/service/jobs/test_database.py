@@ -14,11 +14,11 @@ import pytest
 from tests.service.jobs.shelf import ORDER
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
-from unlost.service.jobs import database as module
-from unlost.service.jobs import states
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, JobState
-from unlost.service.jobs.store import JobStore
+from unlost.jobs import database as module
+from unlost.jobs import states
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.models import Job, JobState
+from unlost.jobs.store import JobStore
 
 
 @pytest.fixture

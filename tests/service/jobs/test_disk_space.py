@@ -15,12 +15,11 @@ from tests.service.jobs.workers import Hold, Place, check, place
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
 from unlost.errors import SpaceError
-from unlost.service.jobs.bound import JobQuota
-from unlost.service.jobs.disk_space import QUOTA_REACHED, LOW_SPACE, DiskSpace, DiskSpaceLimits
-from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.job import JobState
-from unlost.service.jobs.packages import write_packages
-from unlost.service.jobs.rules import OrderLimits
+from unlost.jobs.folders import LOW_SPACE, QUOTA_REACHED, DiskSpace, DiskSpaceLimits, JobFolders
+from unlost.jobs.limits import OrderLimits
+from unlost.jobs.models import JobState
+from unlost.jobs.packages import write_packages
+from unlost.jobs.worker import JobQuota
 
 TOO_MUCH = 10**9  # megabytes that no disk has
 BALLAST = b"\0" * 2_000_000

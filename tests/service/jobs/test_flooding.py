@@ -10,16 +10,15 @@ from starlette.requests import HTTPConnection
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, LimitError, UsageError
-from unlost.service.clients import ClientIdentifier
-from unlost.service.jobs import states
-from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import Job, JobState
-from unlost.service.jobs.keys import LinkSigner
-from unlost.service.jobs.letters import MailOutbox
-from unlost.service.jobs.pending import OrderOrigin
-from unlost.service.jobs.rows import hash_customer
-from unlost.service.jobs.rules import OrderLimits
-from unlost.service.jobs.store import JobStore
+from unlost.jobs import states
+from unlost.jobs.auth import LinkSigner
+from unlost.jobs.database import Database
+from unlost.jobs.limits import OrderLimits, OrderOrigin
+from unlost.jobs.models import Job, JobState
+from unlost.jobs.outbox import MailOutbox
+from unlost.jobs.service import ClientIdentifier
+from unlost.jobs.store import JobStore
+from unlost.jobs.tables import hash_customer
 
 FREE = {"per_mail": 0, "per_client": 0, "per_address": 0}
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.service.jobs.folders import CHECKPOINT_FILE, JobFolders, write_checkpoint
-from unlost.service.jobs.keys import LinkSigner, load_secret
+from unlost.jobs.auth import LinkSigner, load_secret
+from unlost.jobs.folders import CHECKPOINT_FILE, JobFolders, write_checkpoint
 
 
 def write_state(folder: Path, value: int) -> None:

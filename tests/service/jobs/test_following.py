@@ -12,12 +12,12 @@ import pytest
 
 from tests.service.jobs.shelf import ORDER
 from unlost.errors import BusyError, DatabaseError
-from unlost.service.jobs import following as module
-from unlost.service.jobs.following import JobWatcher, JobSnapshot
-from unlost.service.jobs.job import Job, JobState
+from unlost.jobs import watcher as module
+from unlost.jobs.models import Job, JobState
+from unlost.jobs.watcher import JobSnapshot, JobWatcher
 
 if TYPE_CHECKING:
-    from unlost.service.jobs.store import JobStore
+    from unlost.jobs.store import JobStore
 
 WAITING = Job(1, ORDER, JobState.QUEUED, 0.0, 0.0)
 DONE = replace(WAITING, state=JobState.COMPLETE)

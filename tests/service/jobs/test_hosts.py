@@ -8,7 +8,7 @@ from tests.neighbours import hosts, postgresql
 from tests.recover.village import FILES, running, village
 from tests.service.jobs.workers import Hold, check, place
 from tests.waiting import wait_until
-from unlost.service.jobs.job import JobState
+from unlost.jobs.models import JobState
 
 
 def test_a_host_that_is_cut_off_and_comes_back(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from unlost.errors import LeaseLostError
-from unlost.service.jobs import keeping
-from unlost.service.jobs.job import Job, JobProgress
-from unlost.service.jobs.keeping import LeaseKeeper
+from unlost.jobs import worker
+from unlost.jobs.models import Job, JobProgress
+from unlost.jobs.worker import LeaseKeeper
 
 if TYPE_CHECKING:
-    from unlost.service.jobs.store import JobStore
+    from unlost.jobs.store import JobStore
 
 LEASE = 0.4  # seconds
 
@@ -65,8 +65,8 @@ def test_who_has_given_a_job_up_keeps_it_no_more() -> None:
 
 def test_a_beat_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other jobs of the worker go on while this one ends, which does not wait for it, nor listen to it afterwards."""
-    monkeypatch.setattr(keeping, "_LAST_SECONDS", 0.2)
-    monkeypatch.setattr(keeping, "_BEATS", 300)
+    monkeypatch.setattr(worker, "_LAST_SECONDS", 0.2)
+    monkeypatch.setattr(worker, "_BEATS", 300)
     jobs, lost = SilentFirst(lost=True), threading.Event()
 
     async def work() -> int:

@@ -20,8 +20,8 @@ from tests.neighbours.postgresql import Postgresql, program
 from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
 from tests.waiting import wait_until
-from unlost.service.jobs.database import Database
-from unlost.service.jobs.store import JobStore
+from unlost.jobs.database import Database
+from unlost.jobs.store import JobStore
 
 POINTS = 5
 """Kills in a round: fifty in ten rounds."""

@@ -14,11 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from tests.service.jobs.shelf import ORDER, Shelf
 from tests.virtual_clock import VirtualClock
 from unlost.errors import JobError, LeaseLostError
-from unlost.service.jobs import states
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, JobProgress, JobState
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs.tables import JOBS, LETTERS
+from unlost.jobs import states
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.models import Job, JobProgress, JobState
+from unlost.jobs.store import JobStore
+from unlost.jobs.tables import JOBS, LETTERS
 
 if TYPE_CHECKING:
     from tests.neighbours.postgresql import Postgresql

@@ -7,11 +7,11 @@ from sqlalchemy import text
 
 from tests.service.jobs.shelf import ORDER
 from unlost.errors import InputError
-from unlost.service.jobs import migrations
-from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import JobState
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs.tables import METADATA
+from unlost.jobs import migrations
+from unlost.jobs.database import Database
+from unlost.jobs.models import JobState
+from unlost.jobs.store import JobStore
+from unlost.jobs.tables import METADATA
 
 # A job as the first form of the tables has it: later forms must be able to read it.
 _FIRST = """

@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.recover.doors import Suspension
-from unlost.recover.result import RecoveryRunResult
+from unlost.http.circuit_breaker import Suspension
+from unlost.jobs.folders import JobFolders
+from unlost.jobs.models import Job, JobProgress, JobState
+from unlost.jobs.worker import JobRunner, WorkerContext, summarize_open_issues
+from unlost.recover.session import RecoveryRunResult
 from unlost.recover.state.resources import ResourceStatus
-from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.job import Job, JobProgress, JobState
-from unlost.service.jobs.work import WorkerContext, JobRunner, summarize_open_issues
 
 if TYPE_CHECKING:
-    from unlost.service.jobs.store import JobStore
+    from collections.abc import Callable
+
+    from unlost.http.client import ArchiveHttpClient
+    from unlost.jobs.store import JobStore
 
 NOW = 1_700_000_000.0
 
@@ -22,8 +25,13 @@ def work(rounds: int, before: int, recovered: int) -> JobRunner:
     """Return the work of one round. before, recovered: resources that had come before it, and have now."""
     clock = VirtualClock(NOW)
     tools = WorkerContext(
-        cast("JobStore", None), JobFolders(Path("/nonexistent")), {}, lambda _: None, clock, round_pause_seconds=600
-    )  # type: ignore[arg-type, return-value]
+        cast("JobStore", None),
+        JobFolders(Path("/nonexistent")),
+        {},
+        cast("Callable[[float], ArchiveHttpClient]", None),
+        clock,
+        round_pause_seconds=600,
+    )
     job = Job(1, ORDER, JobState.PROCESSING, NOW, NOW, rounds=rounds, progress=JobProgress(before))
     found = JobRunner(tools, job)
     found._progress = JobProgress(recovered)

@@ -8,15 +8,12 @@ import pytest
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BlockedError, LimitError, UsageError
-from unlost.service.jobs import states
-from unlost.service.jobs.bound import JobQuota
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import JobState
-from unlost.service.jobs.log import list_events, seconds_worked
-from unlost.service.jobs.order import parse_order
-from unlost.service.jobs.pending import OrderOrigin
-from unlost.service.jobs.rules import OrderLimits, OrderRules, parse_domain, is_host_below, is_private_host
-from unlost.service.jobs.store import JobStore
+from unlost.jobs import states
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.limits import OrderLimits, OrderOrigin, OrderRules, is_host_below, is_private_host, parse_domain
+from unlost.jobs.models import JobState, parse_order
+from unlost.jobs.store import JobStore, list_events, seconds_worked
+from unlost.jobs.worker import JobQuota
 
 DAY = 86_400.0
 
@@ -221,7 +218,7 @@ def test_how_long_a_job_was_worked_on(url: str) -> None:
 def test_a_recovery_that_becomes_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped at the size or the time that is set, and says which; 0 is no limit."""
     now = 0.0
-    monkeypatch.setattr("unlost.service.jobs.bound.time.monotonic", lambda: now)
+    monkeypatch.setattr("unlost.jobs.worker.time.monotonic", lambda: now)
     large, endless = (
         JobQuota(tmp_path, OrderLimits(megabytes=1, hours=0)),
         JobQuota(tmp_path, OrderLimits(megabytes=0, hours=0)),

@@ -32,9 +32,10 @@ from tests.service.jobs.workers import Hold
 from tests.service.pages.visits import Visitor
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
-from unlost.recover.export.manifest import MANIFEST_NAME
-from unlost.service import body, jobs_api
-from unlost.service.jobs.following import _MAX_OF_ONE
+from unlost.export.manifest import MANIFEST_NAME
+from unlost.jobs.watcher import _MAX_OF_ONE
+from unlost.web import jobs_api
+from unlost.webui import render
 
 NEIGHBOURS = Path(__file__).parents[3] / ".neighbours"
 
@@ -247,7 +248,7 @@ def test_orders_that_are_none(service: Service) -> None:
 
 def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sends headers and then nothing is not waited for, and told so."""
-    monkeypatch.setattr(body, "_BODY_SECONDS", 0.01)
+    monkeypatch.setattr(render, "_BODY_SECONDS", 0.01)
 
     async def never() -> dict[str, object]:
         await asyncio.Event().wait()

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.service.jobs.job import Job, JobPackage, JobProgress, JobState
-from unlost.service.jobs.order import Order
-from unlost.service.jobs.statistics import (
-    IP_ADDRESS,
+from unlost.jobs.models import Job, JobPackage, JobProgress, JobState, Order
+from unlost.jobs.statistics import (
     HISTOGRAM_BINS,
+    IP_ADDRESS,
     MAX_TLDS,
     OTHER_TLDS,
     RunningSummary,

@@ -10,18 +10,17 @@ import pytest
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, ArchiveKind, RateLimit, RequestKind
-from unlost.archives.manners.admission import admit
-from unlost.archives.manners.ledger import RateLimitState
 from unlost.errors import BusyError, DatabaseError, JobError, LeaseLostError, UsageError
-from unlost.service.jobs import states
-from unlost.service.jobs.accounts import DatabaseLimitStore
-from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import Job, JobPackage, JobProgress, JobState
-from unlost.service.jobs.letters import MailOutbox
-from unlost.service.jobs.retention import MailKind
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs.tokens import AdminTokens
+from unlost.http.rate_limit import RateLimitState, admit
+from unlost.jobs import states
+from unlost.jobs.auth import AdminTokens
+from unlost.jobs.database import Database
+from unlost.jobs.models import Job, JobPackage, JobProgress, JobState
+from unlost.jobs.outbox import MailOutbox
+from unlost.jobs.rate_limit_store import DatabaseLimitStore
+from unlost.jobs.states import MailKind
+from unlost.jobs.store import JobStore
+from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
 DAY = 86_400.0
 

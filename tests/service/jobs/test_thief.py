@@ -8,15 +8,13 @@ import pytest
 from tests.cli.run import unlost
 from tests.service.jobs.serving import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.cli.jobs_options import open_database
-from unlost.service.jobs import admins as admins_module
-from unlost.service.jobs import states
-from unlost.service.jobs.admins import AdminStore, hash_password
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.keys import LinkSigner, load_secret
-from unlost.service.jobs.order import parse_order
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs.tokens import AdminTokens
+from unlost.cli.job_options import open_database
+from unlost.jobs import auth as admins_module
+from unlost.jobs import states
+from unlost.jobs.auth import AdminStore, AdminTokens, LinkSigner, hash_password, load_secret
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.models import parse_order
+from unlost.jobs.store import JobStore
 
 PASSWORD = "a long enough password"
 

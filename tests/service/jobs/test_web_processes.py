@@ -23,12 +23,10 @@ from tests.service.jobs.workers import Hold
 from tests.service.pages.visits import Visitor, log_in
 from tests.waiting import wait_until
 from unlost.errors import LimitError
-from unlost.service.jobs.database import Database
-from unlost.service.jobs.order import parse_order
-from unlost.service.jobs.pending import OrderOrigin
-from unlost.service.jobs.rules import OrderLimits
-from unlost.service.jobs.store import JobStore
-from unlost.service.pages.look_limit import LookupRateLimit
+from unlost.jobs.database import Database
+from unlost.jobs.limits import LookupRateLimit, OrderLimits, OrderOrigin
+from unlost.jobs.models import parse_order
+from unlost.jobs.store import JobStore
 
 SITE = Path(__file__).parents[3] / "deploy" / "nginx.conf"
 ADMIN, PASSWORD = "operator", "a long enough password"

@@ -22,14 +22,14 @@ from tests.neighbours.tcp_relay import relaying
 from tests.recover.village import FILES, Village, running, village
 from tests.service.jobs.workers import Hold, Place, Started, check, place
 from tests.waiting import wait_until
-from unlost.archives.manners.admission import DEFAULT_SHARE
 from unlost.errors import DatabaseError
-from unlost.recover.export.manifest import MANIFEST_NAME
-from unlost.service.jobs import states
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job, JobState
-from unlost.service.jobs.rules import OrderLimits
-from unlost.service.jobs.tables import EVENTS, JOBS
+from unlost.export.manifest import MANIFEST_NAME
+from unlost.http.rate_limit import DEFAULT_SHARE
+from unlost.jobs import states
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.limits import OrderLimits
+from unlost.jobs.models import Job, JobState
+from unlost.jobs.tables import EVENTS, JOBS
 
 ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
 

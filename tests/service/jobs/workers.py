@@ -15,11 +15,10 @@ from tests.cli.run import UNLOST
 from tests.recover.site import ROOT
 from tests.recover.village import FILES, Village
 from tests.waiting import wait_until
-from unlost.recover.export.manifest import MANIFEST_NAME
-from unlost.service.jobs.database import Database
-from unlost.service.jobs.job import Job, JobState
-from unlost.service.jobs.order import parse_order
-from unlost.service.jobs.store import JobStore
+from unlost.export.manifest import MANIFEST_NAME
+from unlost.jobs.database import Database
+from unlost.jobs.models import Job, JobState, parse_order
+from unlost.jobs.store import JobStore
 
 LEASE = 3.0
 """Seconds: short, since tests wait for it to run out; no test depends on a worker that keeps it."""

@@ -14,8 +14,8 @@ from tests.recover.site import Site
 from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import Service, serving
 from tests.waiting import wait_until
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.rules import OrderLimits, OrderRules
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.limits import OrderLimits, OrderRules
 
 ADMIN, ADMIN_PASSWORD = "operator", "a long enough password"
 

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-import unlost.service
-from unlost.service.pages.catalogue import load_strings
+import unlost.web
+from unlost.webui.templating import load_strings
 
-SERVICE = Path(unlost.service.__file__).parent
+SERVICE = Path(unlost.web.__file__).parent
 SOURCES = [*SERVICE.glob("templates/**/*.html"), *SERVICE.glob("templates/**/*.txt"), *SERVICE.glob("pages/*.py")]
 NAMED = re.compile(r"""(?:\bt|strings_for\(request\))\(\s*f?"([a-z_]+(?:\.[a-z_]+)+)["{]""")
 TEXT_BESIDE = re.compile(r">[^<>{}%]*[A-Za-z]{3,}[^<>{}%]*<")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from unlost.service.pages.estimate import estimate_start
+from unlost.webui.job_pages import estimate_start
 
 Draw = Callable[[random.Random], float]
 

@@ -10,7 +10,7 @@ import pytest
 from tests.service.jobs.serving import ORDER, Service
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
 from tests.service.pages.visits import Visitor, log_in
-from unlost.service.jobs.rules import OrderLimits
+from unlost.jobs.limits import OrderLimits
 
 EVIL = "\"'><script>document.title='owned'</script><img src=x onerror=alert(1)>{{7*7}}"
 

@@ -8,9 +8,9 @@ from tests.recover.village import running, village
 from tests.service.jobs.serving import serving
 from tests.service.pages.visits import Visitor
 from tests.virtual_clock import VirtualClock
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.tables import TALLIES
-from unlost.service.pages.look_limit import LookupRateLimit
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.limits import LookupRateLimit
+from unlost.jobs.tables import TALLIES
 
 
 def test_so_many_and_then_later(tmp_path: Path) -> None:

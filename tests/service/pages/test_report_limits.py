@@ -11,16 +11,15 @@ from starlette.requests import Request
 
 from tests.recover.report.states import make
 from unlost.errors import BusyError
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.folders import JobFolders
-from unlost.service.jobs.keys import LinkSigner
-from unlost.service.jobs.letters import MailOutbox
-from unlost.service.jobs.store import JobStore
-from unlost.service.jobs_desk import JobService
-from unlost.service.pages import owner as owner_module
-from unlost.service.pages.forms import CsrfForms
-from unlost.service.pages.looks import PageRenderer
-from unlost.service.pages.owner import JobPages
+from unlost.jobs.auth import LinkSigner
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.folders import JobFolders
+from unlost.jobs.outbox import MailOutbox
+from unlost.jobs.service import JobService
+from unlost.jobs.store import JobStore
+from unlost.webui import job_pages as owner_module
+from unlost.webui.job_pages import JobPages
+from unlost.webui.render import CsrfForms, PageRenderer
 
 
 def request() -> Request:

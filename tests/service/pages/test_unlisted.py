@@ -7,16 +7,15 @@ import pytest
 from tests.recover.site import ROOT
 from tests.recover.village import FILES, Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
-from unlost.aggregate.found import AggregateResult
-from unlost.aggregate.report import ArchiveReport
-from unlost.formats.mementos import Mementos
-from unlost.service.jobs import states
-from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.store import JobStore
-from unlost.service.pages.looks import create_environment
-from unlost.service.pages.ordering import HoldingsSummary, summarize_holdings
-from unlost.service.pages.owner import unlisted_archives
-from unlost.shown.catalogue import Translations
+from unlost.aggregate.models import AggregateResult, ArchiveReport
+from unlost.jobs import states
+from unlost.jobs.database import Database, file_url
+from unlost.jobs.store import JobStore
+from unlost.memento.timemap import Mementos
+from unlost.report.i18n import Translations
+from unlost.webui.job_pages import unlisted_archives
+from unlost.webui.submit import HoldingsSummary, summarize_holdings
+from unlost.webui.templating import create_environment
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +95,7 @@ def test_what_archives_hold_of_a_page() -> None:
     page = create_environment()
     page.filters["name_of"] = page.globals["name_of"] = {"b": "Archive B"}.get
     template = page.get_template("order/holdings.html")
-    t = Translations.load("en", "unlost.recover.report", "unlost.service.pages")
+    t = Translations.load("en", "unlost.report.recovery", "unlost.webui")
     text = template.render(t=t, holdings=found)
     assert "None of the archives that answered has a copy of this page." in text
     assert "Archive B did not answer" in text

@@ -11,9 +11,9 @@ from study.lost.profiles import Pace, Profile
 from study.lost.repository import MadeRepository, digest_of
 from study.lost.site import File, MadeSite, moment
 
-from unlost.archives.archive import RequestKind
+from unlost.capture import Capture
 from unlost.errors import ListCutError
-from unlost.formats.capture import Capture
+from unlost.registry.models import RequestKind
 
 SITE = Profile("lively", 60, 50, 20, 8, Pace.LIVELY, breadth=5)
 

@@ -64,7 +64,7 @@ pub enum Use {
 }
 
 impl Use {
-    /// The word for it, as in `unlost.pages.link.Use`.
+    /// The word for it, as in `unlost.html.links.Use`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -24,7 +24,7 @@ static MEMENTO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 fn memento<'py>(py: Python<'py>, copy: &Copy<'_>) -> PyResult<Bound<'py, PyAny>> {
     MEMENTO
-        .import(py, "unlost.formats.mementos", "Memento")?
+        .import(py, "unlost.memento.timemap", "MementoTuple")?
         .call1((
             std::str::from_utf8(&copy.datetime).unwrap_or_default(),
             copy.archive,

@@ -34,7 +34,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<WarcScanner>()
 }
 
-/// A record of an archive file without its body; see `unlost.formats.warc`.
+/// A record of an archive file without its body; see `unlost.warc.reader`.
 #[pyclass(frozen, get_all, module = "unlost._core")]
 struct WarcRecord {
     offset: u64,

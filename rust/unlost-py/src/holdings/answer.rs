@@ -146,7 +146,7 @@ impl Answer {
         };
         let (mementos, resources) = (frequency.mementos, frequency.resources);
         FREQUENCY
-            .import(py, "unlost.formats.frequency", "Frequency")?
+            .import(py, "unlost.index.ukvs", "Frequency")?
             .call1((
                 mementos.value(),
                 mementos.bound(),

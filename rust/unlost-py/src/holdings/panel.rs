@@ -11,7 +11,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Panel>()
 }
 
-/// What is found about a page, as `unlost.holdings.panel` explains it.
+/// What is found about a page, as `unlost.mementomap.lookup` explains it.
 mod found {
     pub const UNCOVERED: u8 = 0;
     pub const EXCLUDED: u8 = 1;

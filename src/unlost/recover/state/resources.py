@@ -1,13 +1,13 @@
-"""Resources: pages and parts of them, whether they are wanted, and whose turn it is to give them."""
+"""Tables of the frontier: resources with their status and queue, aliases, links, and URLs guessed from scripts."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, islice
 
-from unlost.pages.link import LinkKind
-from unlost.recover.state.file import RecoveryStateFile
-from unlost.uri import naming
+from unlost.html.links import LinkKind
+from unlost.recover.state.schema import RecoveryStateFile
+from unlost.uri import names as uri_names
 
 
 class ResourceStatus(StrEnum):
@@ -61,14 +61,12 @@ class NewResource:
 
 UNASSIGNED = ""
 """In the place of an archive's id: nobody has looked yet whose turn it is."""
-
 _WAS_RECOVERED = "changed IS NOT NULL AND reason IS NULL"
 _COLUMNS = f"id, name, uri, use, standing, hops, near, record, changed, {_WAS_RECOVERED}, uses > 0"
 _BATCH_SIZE = 400  # names that are looked up together
 _MAX_ROWS_PER_STATEMENT = 10_000  # SQLite remembers the rows of one statement in memory until it ends
 _LAST_RANK = 1 << 40  # more than any rank
 _LISTED_RANK = 1 << 39  # more than any rank of what links point to
-
 # The lower, the sooner: what is near a beginning, and among that what many pages use. The parts of a page come before
 # the next pages do, so that a recovery cut short is a site that can be looked at.
 _RANK = """32 * {hops} + CASE {use} WHEN 'requisite' THEN 8 WHEN 'list' THEN 4 ELSE 0 END
@@ -207,7 +205,9 @@ class RecoveryResourceTable:
             f"SELECT {_COLUMNS} FROM resource WHERE folded IN "  # noqa: S608
             "(SELECT folded FROM resource GROUP BY folded HAVING count(*) > 1) ORDER BY folded, id"
         )
-        return [list(group) for _, group in groupby(map(_resource, rows), key=lambda each: naming.fold_case(each.name))]
+        return [
+            list(group) for _, group in groupby(map(_resource, rows), key=lambda each: uri_names.fold_case(each.name))
+        ]
 
     def merge(self, into: int, other: int) -> None:
         """Make one resource an alias of another, with its captures and links. It must have no record."""
@@ -295,7 +295,9 @@ class RecoveryResourceTable:
 
     def find_case_variant(self, name: str) -> str | None:
         """Return the address of one whose name differs only in letter case; None if there is none."""
-        found = self._execute("SELECT uri FROM resource WHERE folded = ? LIMIT 1", (naming.fold_case(name),)).fetchone()
+        found = self._execute(
+            "SELECT uri FROM resource WHERE folded = ? LIMIT 1", (uri_names.fold_case(name),)
+        ).fetchone()
         return None if found is None else str(found[0])
 
     def is_linked(self, number: int) -> bool:
@@ -322,8 +324,8 @@ class RecoveryResourceTable:
                 f"WHERE standing IN ('queued', 'missing', 'substituted') AND {rows}"
             )
             self._execute(
-                f"UPDATE resource SET reason = NULL WHERE standing = 'listed' AND reason IS NOT NULL AND {rows}"
-            )  # noqa: S608
+                f"UPDATE resource SET reason = NULL WHERE standing = 'listed' AND reason IS NOT NULL AND {rows}"  # noqa: S608
+            )
             self.requeue(f"standing = 'recovered' AND {rows}")
             self._execute(
                 "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "  # noqa: S608
@@ -423,9 +425,11 @@ class RecoveryResourceTable:
 
     def _find_alias_target(self, name: str) -> int | None:
         """Return the one that a name stands for which differs from it as described in `want`; None if there is none."""
-        found = self._execute("SELECT id FROM resource WHERE folded = ? LIMIT 1", (naming.fold_case(name),)).fetchone()
+        found = self._execute(
+            "SELECT id FROM resource WHERE folded = ? LIMIT 1", (uri_names.fold_case(name),)
+        ).fetchone()
         if found is None:
-            roots = [naming.fold_case(each) for each in naming.default_page_names(name)]
+            roots = [uri_names.fold_case(each) for each in uri_names.default_page_names(name)]
             marks = ", ".join("?" * len(roots))
             sql = f"SELECT id FROM resource WHERE folded IN ({marks}) AND standing != 'missing' ORDER BY id LIMIT 1"  # noqa: S608
             found = self._execute(sql, roots).fetchone()
@@ -439,7 +443,7 @@ class RecoveryResourceTable:
 
 
 def _row(wanted: NewResource) -> tuple[object, ...]:
-    return wanted.name, naming.fold_case(wanted.name), wanted.uri, wanted.link_kind.value, wanted.hops
+    return wanted.name, uri_names.fold_case(wanted.name), wanted.uri, wanted.link_kind.value, wanted.hops
 
 
 def _resource(
@@ -450,3 +454,99 @@ def _resource(
         number, name, uri, LinkKind(use), ResourceStatus(standing), hops, near, record, changed, bool(was_recovered),
         bool(is_linked),
     )  # fmt: skip
+
+
+MAX_CANDIDATES = 100_000
+"""How many are remembered, some 20 MB: whoever has more makes them up."""
+_PENDING_CANDIDATES = "SELECT name, uri, use, hops, near FROM candidate WHERE wanted = 0"
+_IS_LISTED = """EXISTS (
+    SELECT 1 FROM resource WHERE resource.folded = candidate.folded AND resource.standing = 'listed'
+    AND EXISTS (SELECT 1 FROM capture WHERE capture.resource = resource.id))"""
+_IS_UNKNOWN = "NOT EXISTS (SELECT 1 FROM resource WHERE resource.folded = candidate.folded)"
+_NAMES_PER_QUERY = 400  # names that are looked up together
+
+
+class CandidateTable:
+    """The table of candidates. Each is wanted once, until `forget_wanted`."""
+
+    def __init__(self, file: RecoveryStateFile) -> None:
+        self._file = file
+        self._execute = file.connection.execute
+        self._count: int | None = None
+
+    def add(self, found: Iterable[NewResource]) -> int:
+        """Remember candidates; return how many were left out since there are too many."""
+        self._file.begin()
+        if self._count is None:
+            self._count = int(self._execute("SELECT count(*) FROM candidate").fetchone()[0])
+        left_out = 0
+        sql = "INSERT OR IGNORE INTO candidate (name, folded, uri, use, hops, near) VALUES (?, ?, ?, ?, ?, ?)"
+        for each in found:
+            if self._count >= MAX_CANDIDATES:
+                left_out += 1
+                continue
+            row = (
+                each.name,
+                uri_names.fold_case(each.name),
+                each.uri,
+                each.link_kind.value,
+                each.hops,
+                each.page_datetime,
+            )
+            self._count += self._execute(sql, row).rowcount
+        return left_out
+
+    def pending_listed(self, names: Sequence[str] | None = None) -> list[NewResource]:
+        """Return those that were not wanted yet, and that archives list. names: only of these; None for all."""
+        return self._pending(_IS_LISTED, names)
+
+    def pending_unknown(self, limit: int, names: Sequence[str] | None = None) -> list[NewResource]:
+        """Return those that were not wanted yet, and of which nobody knows anything; so many at most."""
+        return self._pending(_IS_UNKNOWN, names)[: max(limit, 0)]
+
+    def _pending(self, condition: str, names: Sequence[str] | None) -> list[NewResource]:
+        if names is None:
+            return list(map(_candidate, self._execute(f"{_PENDING_CANDIDATES} AND {condition} ORDER BY rowid")))
+        found: list[NewResource] = []
+        for start in range(0, len(names), _NAMES_PER_QUERY):
+            part = names[start : start + _NAMES_PER_QUERY]
+            marks = ", ".join("?" * len(part))
+            rows = self._execute(f"{_PENDING_CANDIDATES} AND name IN ({marks}) AND {condition} ORDER BY rowid", part)
+            found.extend(map(_candidate, rows))
+        return found
+
+    def mark_enqueued(self, wanted: Iterable[NewResource]) -> None:
+        """Say that these are looked for."""
+        self._file.begin()
+        self._file.connection.executemany(
+            "UPDATE candidate SET wanted = 1 WHERE name = ?", [(each.name,) for each in wanted]
+        )
+
+    def count_enqueued(self) -> int:
+        """Return how many are looked for, or were."""
+        return int(self._execute("SELECT count(*) FROM candidate WHERE wanted = 1").fetchone()[0])
+
+    def is_candidate(self, resource: int) -> bool:
+        """Return whether a resource is looked for since it is a candidate, and no other has a link to it."""
+        sql = """SELECT 1 FROM resource JOIN candidate USING (folded) WHERE resource.id = ?1 AND candidate.wanted = 1
+            AND NOT EXISTS (SELECT 1 FROM link WHERE link.target = ?1) LIMIT 1"""
+        return self._execute(sql, (resource,)).fetchone() is not None
+
+    def reset_enqueued(self) -> None:
+        """Let those be wanted once more that are not in the queue: archives may have gained something."""
+        self._file.begin()
+        self._execute(
+            "UPDATE candidate SET wanted = 0 WHERE NOT EXISTS "
+            "(SELECT 1 FROM resource WHERE resource.folded = candidate.folded AND resource.standing = 'queued')"
+        )
+
+    def clear(self) -> None:
+        """Forget all, to begin anew with other rules."""
+        self._file.begin()
+        self._execute("DELETE FROM candidate")
+        self._count = 0
+
+
+def _candidate(row: tuple[str, str, str, int, str | None]) -> NewResource:
+    name, uri, use, hops, near = row
+    return NewResource(name, uri, LinkKind(use), hops, near)

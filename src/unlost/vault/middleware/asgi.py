@@ -4,14 +4,15 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from os import PathLike
 from typing import Any
 
-from unlost.vault.middleware.answers import (
-    original_if_none_match,
+from unlost.vault.middleware.page_blocks import (
+    PageBlockCache,
+    PageBlocks,
     headers_with_blocks,
-    passes_if_modified_since,
     may_be_html,
     not_modified_headers,
+    original_if_none_match,
+    passes_if_modified_since,
 )
-from unlost.vault.middleware.carrying import PageBlockCache, PageBlocks
 
 AsgiMessage = MutableMapping[str, Any]
 AsgiSend = Callable[[AsgiMessage], Awaitable[None]]
@@ -76,7 +77,7 @@ def _original_request(scope: MutableMapping[str, Any], blocks: PageBlocks) -> Mu
 class _BlockAppender:
     """One answer on its way. It is held until the first bytes of its body tell whether it is text."""
 
-    __slots__ = ("_headers", "_room", "_blocks", "_send", "_start")
+    __slots__ = ("_blocks", "_headers", "_room", "_send", "_start")
 
     def __init__(self, blocks: PageBlocks, send: AsgiSend) -> None:
         self._blocks = blocks

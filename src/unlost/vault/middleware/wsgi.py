@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from unlost.vault.middleware.answers import (
-    original_if_none_match,
+from unlost.vault.middleware.page_blocks import (
+    PageBlockCache,
+    PageBlocks,
     headers_with_blocks,
-    passes_if_modified_since,
     may_be_html,
     not_modified_headers,
+    original_if_none_match,
+    passes_if_modified_since,
 )
-from unlost.vault.middleware.carrying import PageBlockCache, PageBlocks
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

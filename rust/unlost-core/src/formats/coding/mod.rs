@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What is not in the coding that a header names passes as it is; what is, and breaks off, is given up to there, and said
-//! to be broken. `unlost.formats.contentcoding` does the same in Python, and is what the tests compare with.
+//! to be broken. `unlost.http.content_encoding` does the same in Python, and is what the tests compare with.
 
 mod brotli;
 mod chunks;

@@ -8,10 +8,10 @@ use super::tables::{CAPTURES_PERCENT, TYPES};
 use crate::formats::{Damage, Lines, Source};
 use crate::uri::{RuleSet, UriError, surt_of_uri};
 
-/// Longer lines cannot be addresses. The same as `unlost.formats.lines.MAX_LINE_BYTES`.
+/// Longer lines cannot be addresses. The same as `unlost.text_lines.MAX_LINE_BYTES`.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
-/// As `unlost.formats.urllist` says it.
+/// As `unlost.text_lines` says it.
 const NO_COLUMN: &str = "expected more columns, or something in this one";
 const BAD_URI: &str = "expected an address, found control characters";
 

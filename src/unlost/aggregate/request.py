@@ -1,0 +1,295 @@
+"""Parsing of requests to the aggregator's HTTP API.
+
+Reads the requested URL (URI-R), the date, the format, the routing options and the freshness from raw paths, queries and
+headers. The hot path: most responses come from a cache, so parsing must cost little.
+"""
+
+import re
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from unlost import dates
+from unlost.aggregate.models import CacheControl, RoutingOptions
+from unlost.aggregate.urls import ServiceUrls
+from unlost.errors import DateError, UriError, UsageError
+
+MAX_TARGET_BYTES = 1 << 14
+"""The longest path with query that is answered. Browsers and archives make no longer addresses."""
+# What may stand in an address as it is, as `archives.spelling` has it. All else is escaped: no byte of a request can
+# end a header, a link or a line of ours. `#` is, too: a fragment is never sent, so what was escaped is no fragment.
+_UNESCAPED = "!$%&'()*+,-./:;=?@_~[]|"
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_SINGLE_SLASH = re.compile(r"(https?):/(?=[^/])", re.IGNORECASE)
+_PLAIN = re.compile(rb"https?://[!$&'()*+,\-./0-9:;=?@A-Z_a-z~]+")  # nothing to unescape, to escape or to put in front
+
+
+def parse_target_url(path: bytes, query: bytes) -> str:
+    """Return the page that the rest of a path and the query name, by the rules that clients of MemGator know.
+
+    It is unescaped once; what an address cannot have is escaped again; `http://` is put in front unless it has a
+    scheme; the query is its own. Raises UriError if there is nothing.
+
+    >>> page_of(b"http%3A%2F%2Fexample.com%2Fa%20b", b""), page_of(b"example.com:8080/", b"a=1,2&b")
+    ('http://example.com/a%20b', 'http://example.com:8080/?a=1,2&b')
+    >>> page_of(b"http:/example.com/%0d%0aX: y", b""), page_of("http://ü.example/%23".encode(), b"")
+    ('http://example.com/%0D%0AX:%20y', 'http://%C3%BC.example/%23')
+    """
+    whole = path + b"?" + query if query else path
+    if _PLAIN.fullmatch(whole):
+        return whole.decode("ascii")
+    return _escape_url(unquote_to_bytes(whole))
+
+
+def parse_typed_url(text: str) -> str:
+    """Return the page that somebody typed, or that a parameter holds: the same, but nothing is unescaped.
+
+    >>> page_in(" example.com/a b%20c ")
+    'http://example.com/a%20b%20c'
+    """
+    return _escape_url(text.encode("utf-8", "surrogatepass"))
+
+
+def _escape_url(url: bytes) -> str:
+    text = quote_from_bytes(url.strip(), _UNESCAPED)
+    if not text:
+        raise UriError("expected the address of a page, found nothing", "empty")
+    if _SCHEME.match(text):
+        return text
+    # Servers that tidy paths make one slash of two.
+    mended = _SINGLE_SLASH.sub(r"\1://", text, count=1)
+    return mended if mended != text and _SCHEME.match(mended) else f"http://{text.lstrip('/')}"
+
+
+DEFAULT_OPTIONS = RoutingOptions()
+DEFAULT_CACHE_CONTROL = CacheControl()
+_MAX_ARCHIVES = 1_000  # ids in one wish: more than there are archives
+_MAX_TOP_K = 1_000
+_PREFERENCE = re.compile(
+    r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
+)
+_FIRST_YEAR = "1900"  # no memento is older: dates of earlier years are errors of a client
+_PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
+_DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
+_HTTP_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
+    r"\d\d:\d\d:\d\d GMT",
+    re.ASCII,
+)
+
+
+def parse_prefer(header: str) -> RoutingOptions:
+    """Return what a `Prefer` header wishes (RFC 7240); preferences of others are passed over. Raises UsageError.
+
+    >>> preferred('archives="a,b"; broadcast; top-k=3, respond-async') == wished("a,b", "1", "3")
+    True
+    """
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(header):
+        match = _PREFERENCE.match(header, place)
+        if match is None:
+            raise UsageError('Prefer: expected such as archives="a,b", broadcast, top-k=3')
+        found.setdefault(match[1].lower(), match[2] or match[3] or "")
+        place = match.end()
+    broadcast = "1" if found.get("broadcast", "0") == "" else found.get("broadcast")
+    least = found.get("min-probability", found.get("min_probability"))
+    return parse_routing_options(found.get("archives"), broadcast, found.get("top-k", found.get("top_k")), least)
+
+
+def parse_routing_options(
+    archives: str | None, broadcast: str | None, top_k: str | None, min_probability: str | None = None
+) -> RoutingOptions:
+    """Return a wish from the values of options; None or nothing for those that were not given. Raises UsageError."""
+    ids = [part.strip().lower() for part in archives.split(",")] if archives and archives.strip() else []
+    if len(ids) > _MAX_ARCHIVES or not all(ids):
+        raise UsageError("archives: expected ids of archives with commas between them")
+    if broadcast not in (None, "", "0", "1", "true", "false", "on"):
+        raise UsageError("broadcast: expected 1 or 0")
+    if top_k and not (top_k.isascii() and top_k.isdigit() and len(top_k) < 5 and 1 <= int(top_k) <= _MAX_TOP_K):
+        raise UsageError(f"top_k: expected a number from 1 to {_MAX_TOP_K}")
+    if min_probability and not _PROBABILITY.fullmatch(min_probability):
+        raise UsageError("min_probability: expected a number from 0 to 1, such as 0.05")
+    chosen = frozenset(ids) if ids else None
+    least = float(min_probability) if min_probability else 0.0
+    return RoutingOptions(chosen, broadcast in ("1", "true", "on"), int(top_k) if top_k else None, least)
+
+
+def merge_routing_options(options: RoutingOptions, defaults: RoutingOptions) -> RoutingOptions:
+    """Return a wish, with what is usual where it says nothing."""
+    return RoutingOptions(
+        options.archives or defaults.archives,
+        options.broadcast or defaults.broadcast,
+        options.top_k or defaults.top_k,
+        options.min_probability or defaults.min_probability,
+    )
+
+
+def parse_routing_parameters(options: Mapping[str, str]) -> RoutingOptions:
+    """Return a wish from parameters: `archives`, `broadcast`, `top_k`, `min_probability`. Raises UsageError."""
+    names = ("archives", "broadcast", "top_k", "min_probability")
+    archives, broadcast, top_k, least = (options.get(name) for name in names)
+    return parse_routing_options(archives, broadcast, top_k, least)
+
+
+def parse_cache_control(cache_control: str) -> CacheControl:
+    """Return how fresh an answer must be, from a request's Cache-Control; what else it says is passed over.
+
+    >>> freshness_of("max-age=0, No-Cache")
+    Freshness(no_cache=True, only_if_cached=False)
+    """
+    directives = {part.strip().lower() for part in cache_control.split(",")}
+    return CacheControl("no-cache" in directives, "only-if-cached" in directives)
+
+
+def parse_date_digits(digits: str) -> str:
+    """Return the first moment of a date of 4, 6, … or 14 digits, from 1900 on. Raises DateError."""
+    if not _DIGITS.fullmatch(digits):
+        raise DateError(f"expected a date as YYYY[MM[DD[hh[mm[ss]]]]], found `{digits[:40]}`")
+    _check_year(digits[:4])
+    return dates.pad(digits)
+
+
+def parse_accept_datetime(header: str) -> str:
+    """Return the 14 digits of an Accept-Datetime: only GMT, as RFC 7089 has it, from 1900 on. Raises DateError."""
+    found = _HTTP_DATE.fullmatch(header.strip())
+    if found is None:
+        raise DateError(f"expected a date such as Mon, 10 Feb 2014 00:00:01 GMT, found `{header[:40]}`")
+    _check_year(found[1])  # before the date is read: a year such as 0099 would become 1999
+    return dates.from_http(header.strip())
+
+
+def _check_year(year: str) -> None:
+    """Raise DateError if a year of four digits is invalid."""
+    if year < _FIRST_YEAR:
+        raise DateError(f"expected a date of {_FIRST_YEAR} or later, in GMT, found year {year}")
+
+
+Scope = MutableMapping[str, Any]
+
+
+TIMEMAP_FORMATS = ("link", "json", "cdxj", "text")
+"""The formats of TimeMaps."""
+MEMENTO_FORMATS = ("link", "json", "cdxj", "proxy")
+"""The formats of one memento; `proxy` is the memento itself."""
+SUMMARY_FORMATS = ("json", "text")
+ENDPOINT_PATTERNS = {
+    "timemap": f"/timemap/{{{'|'.join(TIMEMAP_FORMATS)}}}/[FROM-UNTIL/]URI",
+    "timegate": "/timegate/URI",
+    "memento": f"/memento/[{{{'|'.join(MEMENTO_FORMATS)}}}/]DATE/URI",
+    "api": f"/api/{{{'|'.join(MEMENTO_FORMATS)}}}/DATE/URI",
+    "summary": f"/summary/{{{'|'.join(SUMMARY_FORMATS)}}}/URI",
+}
+"""The endpoints that have a page's address in their path, and what is expected of each."""
+_FORMATS = {"timemap": TIMEMAP_FORMATS, "memento": MEMENTO_FORMATS, "api": MEMENTO_FORMATS, "summary": SUMMARY_FORMATS}
+_SPAN = re.compile(rb"([0-9]{14})-([0-9]{14})/")
+_HOST = re.compile(r"[a-z0-9._~-]+(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?", re.IGNORECASE)
+_MAX_HOST = 260  # characters: the longest name of a host, and a port
+
+
+@dataclass(slots=True)
+class RequestHeaders:
+    """What the headers of a request say. Values are as they came, or None."""
+
+    urls: ServiceUrls
+    options: RoutingOptions
+    cache_control: CacheControl = DEFAULT_CACHE_CONTROL
+    accept_datetime: str | None = None
+    if_none_match: bytes | None = None
+
+
+@dataclass(slots=True)
+class MementoRequest:
+    """What a request asks for.
+
+    endpoint: of `SHAPES`. form: the format, or nothing where there is none. date: 14 digits, or nothing.
+    span: the first and last date of the part of a list that is wanted, 14 digits each; None for all of it.
+    """
+
+    endpoint: str
+    form: str
+    date: str
+    uri: str
+    span: tuple[str, str] | None = None
+
+
+def parse_path(endpoint: str, rest: bytes, query: bytes) -> MementoRequest:
+    """Return what the path behind an endpoint asks for. Raises UsageError, DateError, UriError."""
+    formats = _FORMATS.get(endpoint)
+    form = date = ""
+    if formats is not None:
+        name, slash, behind = rest.partition(b"/")
+        form = name.decode("latin-1")
+        if form not in formats and not (endpoint == "memento" and form[:1].isdigit()):
+            raise UsageError(f"expected {ENDPOINT_PATTERNS[endpoint]}")
+        if form in formats:
+            rest = behind
+        else:
+            form, slash = "", b"/"
+        if not slash:
+            raise UsageError(f"expected {ENDPOINT_PATTERNS[endpoint]}")
+    if endpoint in ("memento", "api"):
+        digits, slash, rest = rest.partition(b"/")
+        if not slash:
+            raise UsageError(f"expected {ENDPOINT_PATTERNS[endpoint]}")
+        try:
+            date = parse_date_digits(digits.decode("latin-1"))
+        except DateError as error:
+            raise DateError(f"{error} in {ENDPOINT_PATTERNS[endpoint]}") from None
+    span = None
+    if endpoint == "timemap" and (found := _SPAN.match(rest)):
+        span = parse_date_digits(found[1].decode()), parse_date_digits(found[2].decode())
+        rest = rest[found.end() :]
+    return MementoRequest(endpoint, form, date, parse_target_url(rest, query), span)
+
+
+@lru_cache(maxsize=64)
+def _service_urls(scheme: str, host: bytes) -> ServiceUrls:
+    name = host.decode("latin-1")
+    if len(name) > _MAX_HOST or not _HOST.fullmatch(name):
+        raise UsageError("Host: expected a name or an address, perhaps with a port")
+    return ServiceUrls(f"{scheme}://{name}")
+
+
+def parse_headers(
+    scope: Scope, urls: ServiceUrls | None, default_options: RoutingOptions = DEFAULT_OPTIONS
+) -> RequestHeaders:
+    """Return what the headers of a request say. Raises UsageError.
+
+    places: our own addresses; without them, those by which the request calls us. wish: that of requests without one.
+    """
+    host = said = cached = b""
+    terms = RequestHeaders(urls or _NO_URLS, default_options)
+    for name, value in scope["headers"]:
+        if name == b"host":
+            host = host + b"," + value if host else value  # two are none: a proxy before us may take the other
+        elif name == b"if-none-match":
+            terms.if_none_match = value
+        elif name == b"accept-datetime":
+            terms.accept_datetime = value.decode("latin-1").strip() or None  # an empty one counts as absent
+        elif name == b"prefer":
+            said += b"," + value  # fields that come more than once are one, with commas between
+        elif name == b"cache-control":
+            cached += b"," + value
+    if said:
+        terms.options = merge_routing_options(parse_prefer(said[1:].decode("latin-1")), default_options)
+    if cached:
+        terms.cache_control = parse_cache_control(cached.decode("latin-1"))
+    if urls is None:
+        terms.urls = _service_urls(scope.get("scheme", "http"), host or b"localhost")
+    return terms
+
+
+_NO_URLS = ServiceUrls("")
+
+
+_RECORD_FRAGMENT = re.compile(
+    r"#\d+(?:-\d+)?\Z"
+)  # as `asking.address_of` names it: servers never see it, and send the whole file
+
+
+def is_web_url(url: str) -> bool:
+    """Return whether a browser sees a copy at its address: not if it is a record in a file, or something else."""
+    return url[:8].lower().startswith(("http://", "https://")) and not _RECORD_FRAGMENT.search(url)

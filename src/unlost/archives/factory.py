@@ -1,0 +1,87 @@
+"""Creates the client for an archive of the registry. A client's module is imported when it is needed."""
+
+from collections.abc import Callable
+
+from unlost.archives.base import ArchiveClient
+from unlost.errors import UsageError
+from unlost.http.models import HttpClient
+from unlost.registry.models import Archive, ArchiveKind
+
+# ruff: noqa: PLC0415  whoever asks one archive does not load the clients of all
+
+
+def create_client(archive: Archive, client: HttpClient) -> ArchiveClient:
+    """Return the client for an archive. Nothing is requested yet, and a folder on this machine is not read yet.
+
+    Raises UsageError for a kind that no registry has.
+    """
+    if archive.kind not in _CLIENTS:
+        raise UsageError(f"{archive.id}: there is no client for an archive of the kind {archive.kind}")
+    return _CLIENTS[archive.kind](archive, client)
+
+
+def _wayback(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.cdx_client import WaybackClient
+
+    return WaybackClient(archive, client)
+
+
+def _pywb(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.cdx_client import PywbClient
+
+    return PywbClient(archive, client)
+
+
+def _memento(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.memento import MementoClient
+
+    return MementoClient(archive, client)
+
+
+def _common_crawl(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.common_crawl import CommonCrawlClient
+
+    return CommonCrawlClient(archive, client)
+
+
+def _archive_today(archive: Archive, client: HttpClient) -> ArchiveClient:
+    from unlost.archives.archive_today import ArchiveTodayClient
+
+    return ArchiveTodayClient(archive, client)
+
+
+def _files(archive: Archive, _: HttpClient) -> ArchiveClient:
+    from unlost.archives.warc_files import ArchiveFiles
+
+    return ArchiveFiles(archive)
+
+
+def _har(archive: Archive, _: HttpClient) -> ArchiveClient:
+    from unlost.archives.har import HarFiles
+
+    return HarFiles(archive)
+
+
+def _chromium(archive: Archive, _: HttpClient) -> ArchiveClient:
+    from unlost.archives.chromium_cache import ChromiumCache
+
+    return ChromiumCache(archive)
+
+
+def _firefox(archive: Archive, _: HttpClient) -> ArchiveClient:
+    from unlost.archives.firefox_cache import FirefoxCache
+
+    return FirefoxCache(archive)
+
+
+_CLIENTS: dict[ArchiveKind, Callable[[Archive, HttpClient], ArchiveClient]] = {
+    ArchiveKind.WAYBACK: _wayback,
+    ArchiveKind.PYWB: _pywb,
+    ArchiveKind.MEMENTO: _memento,
+    ArchiveKind.COMMON_CRAWL: _common_crawl,
+    ArchiveKind.ARCHIVE_TODAY: _archive_today,
+    ArchiveKind.FILES: _files,
+    ArchiveKind.HAR: _har,
+    ArchiveKind.CHROMIUM: _chromium,
+    ArchiveKind.FIREFOX: _firefox,
+}

@@ -1,1 +1,0 @@
-"""Which archives there are: the list that is shipped, a user's own, and MemGator's."""

@@ -1,0 +1,436 @@
+"""Index of the archive files in a folder: an SQLite file in which captures are found by key, date or digest.
+
+Files that are new or changed are read again; files that vanished are removed. Each call opens the database for itself,
+so calls may come from any thread; other processes may read while one writes.
+"""
+
+import fcntl
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple
+
+from unlost import uri
+from unlost.capture import Capture
+from unlost.errors import InputError, UriError
+from unlost.index.warc_index import is_archive_file, read_archive_captures
+from unlost.problems import Problem, Problems
+from unlost.sqlite import transaction
+
+
+class FileStat(NamedTuple):
+    """A regular file.
+
+    path: relative to the folder, as the system has it; a file that was given itself has its name.
+    size: in bytes. modified, changed: nanoseconds since 1970, of what is in it and of what is said about it.
+    """
+
+    path: bytes
+    size: int
+    modified: int
+    changed: int
+
+
+def walk_files(root: Path) -> Iterator[FileStat]:
+    """Yield the regular files below a folder, or the one file that was given, in an order that stays the same.
+
+    Links are followed, each folder is entered once. Pipes and devices, which could hang, are left out, and so is what
+    vanishes meanwhile or may not be looked at. Raises OSError if the root itself cannot be.
+    """
+    top = root.stat()
+    if stat.S_ISREG(top.st_mode):
+        yield FileStat(os.fsencode(root.name), top.st_size, top.st_mtime_ns, top.st_ctime_ns)
+        return
+    with os.scandir(root):
+        pass  # a root that may not be listed is an error; a folder in it is not
+    entered = {(top.st_dev, top.st_ino)}
+    waiting = [os.fsencode(root)]
+    while waiting:
+        folder = waiting.pop()
+        folders = []
+        for path in _list_folder(folder):
+            try:
+                found = os.stat(path)  # noqa: PTH116  bytes, which Path does not take
+            except OSError:
+                continue
+            if stat.S_ISDIR(found.st_mode) and (found.st_dev, found.st_ino) not in entered:
+                entered.add((found.st_dev, found.st_ino))
+                folders.append(path)
+            elif stat.S_ISREG(found.st_mode):
+                relative = os.path.relpath(path, os.fsencode(root))
+                yield FileStat(relative, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        waiting += reversed(folders)
+
+
+def _list_folder(folder: bytes) -> list[bytes]:
+    try:
+        return sorted(os.path.join(folder, name) for name in os.listdir(folder))  # noqa: PTH118, PTH208  bytes
+    except OSError:
+        return []
+
+
+INDEX_VERSION = 1
+"""Of the tables: an index of another version is made anew."""
+INDEXED, INCOMPLETE, NOT_ARCHIVE, UNREADABLE = "indexed", "begun", "other", "unreadable"
+"""What the state of a file can be: its rows are there; some of them are; it is no archive file; it cannot be read."""
+_SCHEMA = """
+CREATE TABLE file (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, size INTEGER NOT NULL, stamp INTEGER NOT NULL,
+    state TEXT NOT NULL);
+CREATE TABLE capture (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, key TEXT NOT NULL, datetime TEXT NOT NULL,
+    uri TEXT NOT NULL, status INTEGER, mime TEXT, digest TEXT, length INTEGER, redirect TEXT, revisit INTEGER NOT NULL,
+    of_uri TEXT, of_datetime TEXT, member TEXT, offset INTEGER NOT NULL, skip INTEGER NOT NULL);
+CREATE INDEX capture_by_key ON capture (key, datetime, id);
+CREATE INDEX capture_by_digest ON capture (digest) WHERE NOT revisit AND digest IS NOT NULL;
+CREATE INDEX capture_by_file ON capture (file);
+CREATE TABLE problem (file INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, offset INTEGER NOT NULL,
+    name TEXT NOT NULL, message TEXT NOT NULL);
+CREATE INDEX problem_by_file ON problem (file);
+"""
+_COLUMNS = (
+    "capture.id, key, datetime, uri, status, mime, digest, length, redirect, revisit, of_uri, of_datetime, member, "
+    "offset, skip, path"
+)
+_SELECT_CAPTURES = f"SELECT {_COLUMNS} FROM capture CROSS JOIN file ON file.id = capture.file WHERE state <> 'begun'"  # noqa: S608
+# CROSS JOIN: captures are found first, then their files, whatever SQLite thinks of it.
+_INSERT_CAPTURE = f"INSERT INTO capture VALUES ({', '.join('?' * 16)})"  # noqa: S608
+
+
+class IndexedCapture(NamedTuple):
+    """A capture and where its record is.
+
+    place: its key, date and number: where the next page of a list goes on.
+    path: of the file, relative to the folder. member: the WARC's name in a WACZ, without `archive/`.
+    """
+
+    capture: Capture
+    position: tuple[str, str, int]
+    path: bytes
+    member: str | None
+
+
+def has_index_tables(connection: sqlite3.Connection) -> bool:
+    """Return whether a database has these tables."""
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == INDEX_VERSION)
+
+
+def create_index_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables, in the place of older ones."""
+    with transaction(connection):
+        for table in ("file", "capture", "problem"):
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {INDEX_VERSION}")
+
+
+def delete_file(connection: sqlite3.Connection, number: int) -> None:
+    """Remove a file and all its rows."""
+    with transaction(connection):
+        connection.execute("DELETE FROM file WHERE id = ?", (number,))
+        connection.execute("DELETE FROM problem WHERE file = ?", (number,))
+        connection.execute("DELETE FROM capture WHERE file = ?", (number,))
+
+
+def add_file(connection: sqlite3.Connection, path: bytes, size: int, stamp: int) -> int:
+    """Add a file that is begun, and return its number."""
+    row = (path, size, stamp, INCOMPLETE)
+    number = connection.execute("INSERT INTO file (path, size, stamp, state) VALUES (?, ?, ?, ?)", row).lastrowid
+    assert number is not None  # noqa: S101  a row was inserted
+    return number
+
+
+def add_captures(connection: sqlite3.Connection, file: int, captures: list[Capture], in_zip: bool) -> None:
+    """Add captures of a file. in_zip: whether their `filename` is that of a member of it."""
+    connection.executemany(
+        _INSERT_CAPTURE, (_capture_values(file, capture, capture.filename if in_zip else None) for capture in captures)
+    )
+
+
+def finish_file(connection: sqlite3.Connection, file: int, state: str, stamp: int, problems: Problems) -> None:
+    """Say what became of a file, and what could not be read of it."""
+    first = problems.first
+    connection.executemany(
+        "INSERT INTO problem VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (file, kind, count, first[kind].offset, *map(_escape_surrogates, (first[kind].file, first[kind].message)))
+            for kind, count in problems.counts.items()
+        ],
+    )
+    connection.execute("UPDATE file SET state = ?, stamp = ? WHERE id = ?", (state, stamp, file))
+
+
+def read_problems(connection: sqlite3.Connection) -> Problems:
+    """Return what could not be read of all files."""
+    problems = Problems()
+    rows = connection.execute("SELECT kind, count, offset, name, message FROM problem ORDER BY file")
+    for kind, count, offset, name, message in rows:
+        problems.add(Problem(kind, name, None, offset, message), count)
+    return problems
+
+
+def _escape_surrogates(text: str) -> str:
+    """Return a text without what is no text, as file names of any bytes become."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _capture_values(file: int, capture: Capture, member: str | None) -> tuple[object, ...]:
+    original = capture.revisit_of or (None, None)
+    return (
+        None, file, capture.key, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
+        capture.length, capture.redirect, capture.revisit, *original, member, capture.offset, capture.skip or 0,
+    )  # fmt: skip
+
+
+def parse_capture_row(row: tuple[Any, ...]) -> IndexedCapture:
+    """Return what a row says that `FIND` found."""
+    """Return what a row says that `FIND` found."""
+    (number, key, moment, address, status, mime, digest, length, redirect, revisit) = row[:10]
+    (of_address, of_moment, member, offset, skip, path) = row[10:]
+    name = path.decode("utf-8", "backslashreplace")
+    capture = Capture(
+        uri=address,
+        key=key,
+        datetime=moment,
+        status=status,
+        mime=mime,
+        digest=digest,
+        length=length,
+        redirect=redirect,
+        revisit=bool(revisit),
+        revisit_of=(of_address, of_moment) if of_address is not None else None,
+        filename=name if member is None else f"{name}/archive/{member}",
+        offset=offset,
+        skip=skip or None,
+    )
+    return IndexedCapture(capture, (key, moment, number), path, member)
+
+
+_BATCH_ROWS = 5_000
+_BATCH_BYTES = 4 << 20
+_ROW_BYTES = 400  # of a row without its texts of any length
+
+
+class IndexingStoppedError(Exception):
+    """Whoever asked for an update does not want it any more."""
+
+
+def index_file(connection: sqlite3.Connection, path: Path, file: FileStat, stop: Event) -> None:
+    """Index a file that is not in the index. Raises StoppedError, sqlite3.Error.
+
+    A small one takes one transaction, since each of them waits for the disk; of a large one the rows come in batches,
+    which are not seen before its end.
+    """
+
+    def check(_: int = 0) -> None:
+        if stop.is_set():
+            raise IndexingStoppedError
+
+    check()
+    rows = _CaptureBatchWriter(connection, file, _is_zip(path))
+    problems = Problems()
+    state, stamp = INDEXED, file.modified
+    try:
+        if is_archive_file(path):
+            for capture in read_archive_captures(path, problems, on_read=check):
+                rows.add(capture)
+        else:
+            state = NOT_ARCHIVE
+    except InputError as error:
+        # What was read is kept. It is known again not by its contents, but by who may read it: that changes without.
+        state, stamp = UNREADABLE, file.changed
+        problems.add(Problem("unreadable", str(path), None, 0, str(error).removeprefix(f"{path}: ")))
+    rows.finish(state, stamp, problems)
+
+
+def _is_zip(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(2) == b"PK"
+    except OSError:
+        return False  # whoever reads it says why it cannot be
+
+
+class _CaptureBatchWriter:
+    """The rows of a file on their way into the database."""
+
+    def __init__(self, connection: sqlite3.Connection, file: FileStat, in_zip: bool) -> None:
+        self._connection = connection
+        self._file = file
+        self._in_zip = in_zip
+        self._number: int | None = None
+        self._batch: list[Capture] = []
+        self._batch_bytes = 0
+
+    def add(self, capture: Capture) -> None:
+        if capture.key is None:
+            return  # `dns:` and the like are no pages; what is broken was counted as a problem
+        self._batch.append(capture)
+        self._batch_bytes += _ROW_BYTES + len(capture.key) + len(capture.uri) + len(capture.redirect or "")
+        if len(self._batch) >= _BATCH_ROWS or self._batch_bytes >= _BATCH_BYTES:
+            with transaction(self._connection):
+                self._write()
+
+    def finish(self, state: str, stamp: int, problems: Problems) -> None:
+        with transaction(self._connection):
+            finish_file(self._connection, self._write(), state, stamp, problems)
+
+    def _write(self) -> int:
+        """Write the batch, and return the file's number."""
+        if self._number is None:
+            file = self._file
+            self._number = add_file(self._connection, file.path, file.size, file.modified)
+        add_captures(self._connection, self._number, self._batch, self._in_zip)
+        self._batch, self._batch_bytes = [], 0
+        return self._number
+
+
+_BUSY_SECONDS = 60.0  # others write for moments only
+_LOCK_POLL_SECONDS = 0.05
+_CACHE_KB = 32 << 10  # of the one who writes: keys come in no order, and each may touch another page
+_MAX_RESULT_BYTES = 4 << 20  # of the texts in an answer: beyond them it ends, since addresses may have megabytes
+
+
+class WarcFileIndex:
+    """The captures of all archive files below a folder, or of one file.
+
+    database: the SQLite file; its folder is made if need be. Beside it lies a file that is locked while one process
+    brings the index up to date.
+    """
+
+    def __init__(self, root: Path, database: Path) -> None:
+        self.root = root
+        self._database = database
+
+    def is_current(self) -> bool:
+        """Return whether the files are those that are indexed. Raises OSError if the folder cannot be read."""
+        if not self._database.exists():
+            return False
+        with self._open() as connection:
+            if not has_index_tables(connection):
+                return False
+            changed, vanished = _compare_files(connection, self.root)
+            return not changed and not vanished
+
+    def update(self, stop: Event, on_file: Callable[[str], object] | None = None) -> None:
+        """Bring the index up to date: files that are new or changed are read, those that vanished are left out.
+
+        stop: when it is set, StoppedError is raised soon; what was finished is kept. on_file: is told which file is
+        read. Raises OSError and sqlite3.Error if the folder cannot be read or the database cannot be written.
+        """
+        self._database.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock(stop), self._open() as connection:
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
+            if not has_index_tables(connection):
+                create_index_tables(connection)
+            changed, vanished = _compare_files(connection, self.root)
+            for number in vanished:
+                delete_file(connection, number)
+            for file in changed:
+                if on_file is not None:
+                    on_file(file.path.decode("utf-8", "backslashreplace"))
+                path = self.root if self.root.is_file() else self.root / os.fsdecode(file.path)
+                index_file(connection, path, file, stop)
+
+    def remove(self) -> None:
+        """Remove the database, as one that is damaged."""
+        for path in (self._database, self._database.with_name(self._database.name + "-journal")):
+            path.unlink(missing_ok=True)
+
+    def captures_between(
+        self, low: str, high: str, dates: tuple[str, str], after: tuple[str, str, int] | None, count: int
+    ) -> list[IndexedCapture]:
+        """Return captures from one key to before another, from a date to a date, by key and date: so many at most.
+
+        after: the last one's place, to go on behind it. It may be fewer than `count` although more follow; none only
+        at the end.
+        """
+        where = "AND (key, datetime, capture.id) > (?, ?, ?) AND key < ? AND datetime BETWEEN ? AND ?"
+        begin = (low, "", 0) if after is None else after
+        return self._select(f"{where} ORDER BY key, datetime, capture.id LIMIT ?", *begin, high, *dates, count)
+
+    def captures_near(self, key: str, last: str, count: int) -> list[IndexedCapture]:
+        """Return the captures of a page on both sides of the end of a date, the nearest so many of each side."""
+        before = self._select("AND key = ? AND datetime <= ? ORDER BY datetime DESC LIMIT ?", key, last, count)
+        after = self._select("AND key = ? AND datetime > ? ORDER BY datetime LIMIT ?", key, last, count)
+        return before + after
+
+    def find_record(self, capture: Capture) -> IndexedCapture | None:
+        """Return the record that a capture speaks of by name and offset; None if it is not there."""
+        where = "AND key = ? AND datetime = ? AND offset = ? AND skip = ?"
+        found = self._select(where, capture.key, capture.datetime, capture.offset, capture.skip or 0)
+        return next((each for each in found if each.capture.filename == capture.filename), None)
+
+    def find_originals(self, capture: Capture, count: int) -> list[IndexedCapture]:
+        """Return records that have the body of a revisit: those that it names, then those of the same digest."""
+        named = []
+        if capture.revisit_of is not None:
+            address, moment = capture.revisit_of
+            where = "AND NOT revisit AND key = ? AND datetime = ? ORDER BY uri = ? DESC LIMIT ?"
+            with suppress(UriError):
+                named = self._select(where, uri.key(address), moment, address, count)
+        if capture.digest is None:
+            return named
+        # The same page before another one, and what was there by then, the latest first.
+        where = "AND NOT revisit AND digest = ? ORDER BY key = ? DESC, datetime <= ? DESC, datetime DESC LIMIT ?"
+        return named + self._select(where, capture.digest, capture.key, capture.datetime, count)
+
+    def last_date(self, key: str) -> str | None:
+        """Return the date of the last capture of a page."""
+        found = self._select("AND key = ? ORDER BY datetime DESC LIMIT 1", key)
+        return found[0].capture.datetime if found else None
+
+    def problems(self) -> Problems:
+        """Return what could not be read of all the files."""
+        with self._open() as connection:
+            return read_problems(connection)
+
+    def _select(self, where: str, *values: object) -> list[IndexedCapture]:
+        rows, held = [], 0
+        with self._open() as connection:
+            for row in connection.execute(f"{_SELECT_CAPTURES} {where}", values):
+                rows.append(parse_capture_row(row))
+                held += len(row[1]) + len(row[3]) + len(row[8] or "")
+                if held > _MAX_RESULT_BYTES:
+                    break
+        return rows
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(self._database, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _lock(self, stop: Event) -> Iterator[None]:
+        """Be the one process, and the one thread of it, that writes. The lock goes with the process."""
+        with self._database.with_name(self._database.name + ".lock").open("ab") as file:
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if stop.wait(_LOCK_POLL_SECONDS):
+                        raise IndexingStoppedError from None
+            yield
+
+
+def _compare_files(connection: sqlite3.Connection, root: Path) -> tuple[list[FileStat], list[int]]:
+    """Return which files are to be read, and the numbers of those whose rows are to go; memory is for their names."""
+    known = {
+        path: (number, size, stamp, state)
+        for number, path, size, stamp, state in connection.execute("SELECT id, path, size, stamp, state FROM file")
+    }
+    changed, vanished = [], []
+    for file in walk_files(root):
+        number, size, stamp, state = known.pop(file.path, (None, 0, 0, INCOMPLETE))
+        is_same = (file.size, file.changed if state == UNREADABLE else file.modified) == (size, stamp)
+        if state == INCOMPLETE or not is_same:
+            changed.append(file)
+            vanished += [number] if number is not None else []
+    return changed, vanished + [number for number, *_ in known.values()]

@@ -1,0 +1,183 @@
+"""Options that choose archives and say how they are queried: registry, contact, delay and routing.
+
+Imports no HTTP client: see `archive_clients`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost.cli import config
+from unlost.cli.messages import say
+from unlost.cli.types import READABLE_FILE, CommonOption
+from unlost.errors import UsageError
+from unlost.registry.loader import Registry, load_registry
+from unlost.registry.models import Archive
+
+if TYPE_CHECKING:
+    from unlost.web.factory import ServiceOptions
+
+
+def _parse_ids(
+    _ctx: click.Context, _param: click.Parameter, value: str | list[str] | tuple[str, ...] | None
+) -> tuple[str, ...]:
+    """Return the ids in a text with commas, or in a list of a file of settings; none if nothing is said."""
+    if value is None:
+        return ()
+    ids = tuple(part.strip() for part in (value.split(",") if isinstance(value, str) else value))
+    if not all(ids):
+        raise click.BadParameter("expected ids of archives with commas between them")
+    return ids
+
+
+archives_option = click.option(
+    "--archives",
+    cls=CommonOption,
+    type=READABLE_FILE,
+    metavar="FILE",
+    help="The registry to use in place of the shipped one, or MemGator's list; for all commands: UNLOST_ARCHIVES.",
+)
+only_option = click.option(
+    "--only",
+    cls=CommonOption,
+    type=click.UNPROCESSED,
+    callback=_parse_ids,
+    metavar="ID[,ID...]",
+    help="Only these archives, also if they are off; for all commands: UNLOST_ONLY.",
+)
+
+
+def read_registry(file: Path | None) -> Registry:
+    """Return the registry in a file, or the one that is shipped, and say what was passed over. Raises InputError."""
+    found = load_registry(file)
+    for note in found.notes:
+        say(note, level="warning")
+    return found
+
+
+def select_archives(file: Path | None, only: tuple[str, ...]) -> dict[str, Archive]:
+    """Return the archives to ask, by id: those that are named, else all that are on. Raises InputError, UsageError."""
+    known = read_registry(file)
+    if only:
+        return {each.id: replace(each, enabled=True) for each in known.only(only)}
+    found = {each.id: each for each in known.archives if each.enabled}
+    if not found:
+        raise UsageError("no archive in the registry is on: name some by --only")
+    return found
+
+
+_MAX_CONTACT = 200  # characters: a mail address, or that of a page
+
+
+def _validate_contact(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Refuse what would not stay inside the brackets of a header."""
+    if value is None or not value.strip():
+        return None
+    contact = value.strip()
+    if not contact.isascii() or not contact.isprintable() or set("()<>") & set(contact) or len(contact) > _MAX_CONTACT:
+        raise click.BadParameter("expected a mail address or the address of a page, without brackets")
+    return contact
+
+
+contact_option = click.option(
+    "--contact",
+    cls=CommonOption,
+    callback=_validate_contact,
+    metavar="TEXT",
+    help="Your mail address or page, which archives are told; without one they are asked half as often. "
+    "For all commands: UNLOST_CONTACT.",
+)
+delay_option = click.option(
+    "--delay",
+    type=click.FloatRange(0, 3_600),
+    default=1,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two requests to one living site; robots.txt may ask for more.",
+)
+
+
+broadcast_option = click.option(
+    "--broadcast", is_flag=True, help="Ask all archives, whatever their maps and hit rates say."
+)
+top_k_option = click.option(
+    "--top-k",
+    type=click.IntRange(1, 1_000),
+    metavar="N",
+    help="Ask at most so many archives: those that most likely have the page.",
+)
+min_probability_option = click.option(
+    "--min-probability",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    metavar="P",
+    help="Ask only archives that have the page this likely; above 0, some that are held are missed.",
+)
+deadline_option = click.option(
+    "--deadline",
+    type=click.FloatRange(min=0, min_open=True, max=3_600),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long one answer may take; what has not come by then is left out, and said to be.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatorOptions:
+    """What somebody says of whom to ask, and how: the options by their names."""
+
+    archives: Path | None
+    only: tuple[str, ...]
+    contact: str | None
+    broadcast: bool
+    top_k: int | None
+    min_probability: float
+    deadline: float
+
+
+def aggregator_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all of them; it gets them as one argument, `asking`."""
+
+    @wraps(command)
+    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
+        asking = AggregatorOptions(**{each.name: values.pop(each.name) for each in fields(AggregatorOptions)})
+        command(*arguments, asking=asking, **values)
+
+    given: Callable[..., None] = collected
+    for option in (
+        deadline_option,
+        min_probability_option,
+        top_k_option,
+        broadcast_option,
+        contact_option,
+        only_option,
+        archives_option,
+    ):
+        given = option(given)
+    return given
+
+
+def list_selected_archives(asking: AggregatorOptions) -> "Sequence[Archive]":
+    """Return the archives of the registry as it is now; with --only, no others. Raises as `registry` does."""
+    known = read_registry(asking.archives)
+    # Those that are named are on.
+    return [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
+
+
+def build_service_options(asking: AggregatorOptions, **more: Any) -> "ServiceOptions":  # noqa: ANN401  as `Options` has them
+    """Return what a service is told. With --only, there are no other archives."""
+    from unlost.aggregate.models import RoutingOptions  # noqa: PLC0415  start-up
+    from unlost.web.factory import ServiceOptions  # noqa: PLC0415
+
+    tell = partial(say, level="note")
+    wish = RoutingOptions(None, asking.broadcast, asking.top_k, asking.min_probability)
+    folders = config.state_folder(), config.cache_folder()
+    return ServiceOptions(
+        list_selected_archives(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more
+    )

@@ -1,0 +1,307 @@
+"""`unlost map compact`: compacts a map by weights or to a budget."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from json import dumps
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from unlost._core import MapShape
+from unlost.atomic import atomic_file
+from unlost.cli import types
+from unlost.cli.messages import say
+from unlost.cli.options import SparkConfig, engine_options, force_option, resolve_build_time, spark_config
+from unlost.cli.output import is_standard_output, open_output, reject_in_place, reject_stdout_conflict
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import progress, total_size
+from unlost.errors import UsageError
+from unlost.mementomap.budget import BudgetOptions, BudgetReport, MapBudget, compact_to_budget
+from unlost.mementomap.compact import NO_LIMIT, Compaction, compact_map
+from unlost.mementomap.query_logs import QueryLogOptions
+from unlost.mementomap.readers import QUERY_KINDS, QueryKind
+
+
+def write_trace(trace: Path | None, shape: MapShape) -> None:
+    """Write lines read against lines left, if that is wanted."""
+    if trace is not None:
+        with atomic_file(trace) as curve:
+            rows = [("lines_in", "lines_out"), *shape.trace]
+            curve.write("".join(f"{a},{b}\n" for a, b in rows).encode())
+
+
+def rollups_by_level(rollups: Sequence[int], host_levels: int) -> dict[str, int]:
+    """Return how many nodes were rolled up at which depth, as the papers name them: H2, P0 and so on."""
+    names = [f"H{level + 1}" if level < host_levels else f"P{level - host_levels}" for level in range(len(rollups))]
+    return {name: count for name, count in zip(names, rollups, strict=True) if count}
+
+
+def format_compaction(shape: MapShape) -> str:
+    """Return what compacting did, for people."""
+    rolled = ", ".join(f"{name} {count}" for name, count in rollups_by_level(shape.rollups, shape.host_levels).items())
+    return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
+
+
+def run_budget_compaction(
+    file: Path,
+    output: Path,
+    size: str,
+    *,
+    queries: tuple[Path, ...],
+    query_kind: QueryKind | None,
+    query_column: int | None,
+    query_host: str | None,
+    protect_suffixes: bool,
+    rollup: tuple[str, ...],
+    host_depth: int,
+    path_depth: int,
+    with_filter: Path | None,
+    date: str | None,
+    trace: Path | None,
+    json: bool,
+) -> int:
+    """Compact to a budget, say what came of it, and return the exit code. The options are those of the command."""
+    options = BudgetOptions(
+        queries=queries,
+        query_options=QueryLogOptions(kind=query_kind, column=query_column, host=query_host),
+        protect_suffixes=protect_suffixes,
+        rollup=rollup,
+        host_depth=host_depth,
+        path_depth=path_depth,
+        with_filter=with_filter,
+        built_at=resolve_build_time(date),
+    )
+    budget = MapBudget.parse(size)
+    beside = options.with_filter
+    if beside is not None and is_standard_output(Path(beside)):
+        raise UsageError("--with-filter -: standard output is for the map: give the filter a name")
+    with open_output(output) as target, progress("weighing", total_size([file])) as bar:
+        report = compact_to_budget(file, target, budget, options, bar.update)
+    if report.shape is not None:
+        write_trace(trace, report.shape)
+        if json:
+            click.echo(dumps(_budget_object(budget, options, report, report.shape)))
+        else:
+            say(format_compaction(report.shape), level="info")
+            say(_format_budget(budget, report), level="info")
+    if beside is not None and not report.filter_bits:
+        # Of another map, it would deny what this one holds.
+        old = f"; what is there, {beside}, is of another map" if Path(beside).exists() else ""
+        say(f"no filter is worth its bytes, so none was written{old}", level="warning")
+    say_problems(report.problems)
+    say_problems(report.query_report.problems)
+    return EXIT_SKIPPED_INPUT if report.problems.total or report.query_report.problems.total else 0
+
+
+def _format_budget(budget: MapBudget, report: BudgetReport) -> str:
+    beside = f", {report.filter_bytes:,} of a filter of {report.filter_bits} bits a key" if report.filter_bits else ""
+    learned = f", learned from {report.query_count:,} questions" if report.query_count else ""
+    return (
+        f"{report.size:,} of {budget}{beside}; of the pages asked for that are not held, "
+        f"{report.expected_error_rate:.1%} are "
+        f"expected to be taken for held{learned}"
+    )
+
+
+def _budget_object(
+    budget: MapBudget, options: BudgetOptions, report: BudgetReport, shape: MapShape
+) -> dict[str, object]:
+    return {
+        "lines_in": shape.lines_in,
+        "lines_out": shape.lines_out,
+        "rollups": rollups_by_level(shape.rollups, shape.host_levels),
+        "budget": {
+            budget.unit: budget.size,
+            "used": report.size + report.filter_bytes,
+            "protect_suffixes": options.protect_suffixes,
+        },
+        "expected_wrong": report.expected_error_rate,
+        "asked": report.query_count,
+        "missed": report.miss_count,
+        "questions_unreadable": report.query_report.problems.counts,
+        "filter_bits": report.filter_bits,
+        "filter_bytes": report.filter_bytes,
+    }
+
+
+_FILE = types.AnyPath()
+_WEIGHT = click.FloatRange(min=0)
+_NOT_WITH_BUDGET = (
+    "host_weight",
+    "path_weight",
+    "no_hosts",
+    "no_paths",
+    "host_a",
+    "host_k",
+    "path_a",
+    "path_k",
+    "fit",
+)
+_ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "protect_suffixes", "with_filter", "date")
+
+
+@click.command()
+@click.argument("file", type=types.LOCAL_OR_REMOTE)
+@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option("--host-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
+@click.option("--path-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
+@click.option("--no-hosts", is_flag=True, help="Roll up no hosts, whatever the weight.")
+@click.option("--no-paths", is_flag=True, help="Roll up no paths, whatever the weight.")
+@click.option("--host-a", type=_WEIGHT, default=Compaction().host_a, show_default=True, help="Power law of hosts.")
+@click.option("--host-k", type=_WEIGHT, default=Compaction().host_k, show_default=True, help="Its exponent.")
+@click.option("--path-a", type=_WEIGHT, default=Compaction().path_a, show_default=True, help="Power law of paths.")
+@click.option("--path-k", type=_WEIGHT, default=Compaction().path_k, show_default=True, help="Its exponent.")
+@click.option("--host-depth", type=click.IntRange(1, 64), default=8, show_default=True, help="Levels of hosts.")
+@click.option("--path-depth", type=click.IntRange(1, 64), default=9, show_default=True, help="Levels of paths.")
+@click.option(
+    "--fit",
+    type=types.READABLE_FILE,
+    metavar="INDEX",
+    help="Fit the power laws to this index or map, and print them.",
+)
+@click.option("--rollup", multiple=True, metavar="KEY", help="Roll up this wildcard in any case; may be repeated.")
+@click.option("--budget", metavar="SIZE", help="Choose the roll-ups for this size: lines (100000) or bytes (50MB).")
+@click.option(
+    "--queries",
+    type=types.READABLE_FILE,
+    multiple=True,
+    help="With --budget: a log or list of what was asked, to learn.",
+)
+@click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
+@click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
+@click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")
+@click.option(
+    "--protect-suffixes/--no-protect-suffixes",
+    default=True,
+    show_default=True,
+    help="With --budget: never roll up a public suffix such as uk,co.",
+)
+@click.option("--with-filter", type=_FILE, help="With --budget: write a filter here, and divide the bytes.")
+@click.option("--date", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.")
+@click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
+@force_option
+@engine_options
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def compact(
+    ctx: click.Context,
+    file: str,
+    output: Path,
+    host_weight: float,
+    path_weight: float,
+    no_hosts: bool,
+    no_paths: bool,
+    host_a: float,
+    host_k: float,
+    path_a: float,
+    path_k: float,
+    host_depth: int,
+    path_depth: int,
+    fit: Path | None,
+    rollup: tuple[str, ...],
+    budget: str | None,
+    queries: tuple[Path, ...],
+    query_input: str | None,
+    query_column: int | None,
+    query_host: str | None,
+    protect_suffixes: bool,
+    with_filter: Path | None,
+    date: str | None,
+    trace: Path | None,
+    force: bool,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    keep: str | None,
+    json: bool,
+) -> None:
+    """Make a map smaller: where its tree branches too much, one wildcard stands for a subtree.
+
+    Every page that the map covers stays covered. Compacting a compacted map again with smaller weights gives what
+    compacting once would have given. With --budget the roll-ups are chosen so that the map fits, and answers as few
+    questions wrongly as can be; docs/budget.md explains how.
+    """
+    reject_stdout_conflict(output, json)
+    reject_in_place([each for each in (output, with_filter, trace) if each], [file], force=force)
+    reject_conflicting_options(
+        ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None
+    )
+    cluster = spark_config(engine, master, spark_conf, keep)
+    if cluster is not None and (budget is not None or trace is not None):
+        raise UsageError("--budget and --trace look at a map as a whole: leave out --engine spark")
+    if budget is not None:
+        code = run_budget_compaction(
+            Path(file),
+            output,
+            budget,
+            queries=queries,
+            query_kind=next((kind for kind in QUERY_KINDS if kind == query_input), None),
+            query_column=query_column,
+            query_host=query_host,
+            protect_suffixes=protect_suffixes,
+            rollup=rollup,
+            host_depth=host_depth,
+            path_depth=path_depth,
+            with_filter=with_filter,
+            date=date,
+            trace=trace,
+            json=json,
+        )
+        ctx.exit(code)
+    how = Compaction(
+        NO_LIMIT if no_hosts else host_weight,
+        NO_LIMIT if no_paths else path_weight,
+        host_a,
+        host_k,
+        path_a,
+        path_k,
+        host_depth,
+        path_depth,
+        rollup,
+    )
+    if fit is not None:
+        from unlost.mementomap.builder import fit_compaction  # noqa: PLC0415  start-up
+
+        how = fit_compaction(fit, how)
+        laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
+        say(f"fitted: {laws}", level="info")
+    if cluster is not None:
+        ctx.exit(_compact_on_cluster(cluster, file, output, how, json))
+    with open_output(output) as target, progress("compacting", total_size([Path(file)])) as bar:
+        report = compact_map(file, target, how, bar.update)
+    shape = report.shape
+    if shape is not None:
+        write_trace(trace, shape)
+        if json:
+            sizes = {"lines_in": shape.lines_in, "lines_out": shape.lines_out}
+            rollups = rollups_by_level(shape.rollups, shape.host_levels)
+            click.echo(dumps({**sizes, "rollups": rollups, "compaction": asdict(how)}))
+        else:
+            say(format_compaction(shape), level="info")
+    say_problems(report.problems)
+    ctx.exit(EXIT_SKIPPED_INPUT if report.problems.total else 0)
+
+
+def _compact_on_cluster(cluster: SparkConfig, file: str, output: Path, how: Compaction, json: bool) -> int:
+    """Compact a map on a cluster; return the exit code. What was rolled up at which depth nobody there knows."""
+    from unlost.research.spark import maps  # noqa: PLC0415  start-up
+
+    with open_output(output) as target, cluster.engine() as engine:
+        report = maps.compact_map(engine, file, target, how)
+    if json:
+        click.echo(dumps({"lines_in": report.lines_in, "lines_out": report.lines_out, "compaction": asdict(how)}))
+    else:
+        say(f"{report.lines_in} lines became {report.lines_out}", level="info")
+    say_problems(report.problems)
+    return EXIT_SKIPPED_INPUT if report.problems.total else 0
+
+
+def reject_conflicting_options(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:
+    """Raise UsageError if one of the options was given that go only with, or only without a budget."""
+    for name in options:
+        if ctx.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
+            flag = name.replace("_", "-")
+            if is_budget:
+                raise UsageError(f"--{flag} says what to roll up, and so does --budget: leave out one of them")
+            raise UsageError(f"--{flag} has a meaning only with --budget")

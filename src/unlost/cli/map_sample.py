@@ -1,0 +1,315 @@
+"""`unlost map sample`: builds maps of archives that publish no index, by querying them."""
+
+import asyncio
+import math
+from dataclasses import dataclass
+from json import dumps
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from unlost.archives.factory import create_client
+from unlost.archives.sample_map import FIELDS, write_sample_log, write_sample_map
+from unlost.archives.sample_state import ANSWERED_OUTCOMES, SampleState, digest_lines
+from unlost.archives.sampler import ArchiveSampler, EarlyStop, FullTextSearch, SearchSampler
+from unlost.cli import types
+from unlost.cli.archive_clients import open_http_client, reset_hint
+from unlost.cli.archive_options import archives_option, contact_option, read_registry
+from unlost.cli.messages import say
+from unlost.cli.output import is_standard_output, open_output, reject_stdout_conflict
+from unlost.cli.problems import EXIT_SKIPPED_INPUT, say_problems
+from unlost.cli.progress import ProgressBar, item_counter, progress
+from unlost.cli.sampling import (
+    OUTPUT_FILE,
+    archive_endpoint,
+    begin_url_list,
+    concurrency_option,
+    hint_on_interrupt,
+    patience_option,
+    restart_option,
+    state_option,
+)
+from unlost.clock import SystemClock
+from unlost.dates import from_epoch, to_iso, to_local
+from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
+from unlost.problems import Problems
+from unlost.registry.loader import Registry
+from unlost.registry.models import Archive
+from unlost.text_lines import read_lines
+
+
+def page_sample_result(state: SampleState, limit: int | None) -> dict[str, object]:
+    """Return what came of asking for the pages of a list, with the names that `--json` has."""
+    outcomes = state.count_outcomes(limit)
+    return {
+        "addresses": state.count_pages(limit),
+        "found": outcomes.pop("hit", 0),
+        "missed": outcomes.pop("miss", 0),
+        "excluded": outcomes.pop("excluded", 0),
+        "left": outcomes.pop("", 0),
+        "failed": outcomes,
+        "mementos": state.count_mementos(limit)[0],
+    }
+
+
+def search_sample_result(state: SampleState) -> dict[str, object]:
+    """Return what came of searching."""
+    done, waiting, failed = state.count_terms()
+    mementos, found = state.count_mementos()
+    return {
+        "requests": state.requests,
+        "searched": done,
+        "left": waiting,
+        "failed": failed,
+        "found": found,
+        "mementos": mementos,
+    }
+
+
+def format_sample_result(result: dict[str, object], kind: str) -> str:
+    """Return the same for people."""
+    failed = result["failed"]
+    kinds = ", ".join(f"{each} {count}" for each, count in failed.items()) if isinstance(failed, dict) else ""
+    failures = f"failed: {kinds}" if kinds else "none failed"
+    if kind == "uris":
+        return (
+            f"{result['addresses']} addresses: {result['found']} found with {result['mementos']} mementos, "
+            f"{result['missed']} not, {result['excluded']} not shown, {result['left']} not asked for yet; {failures}"
+        )
+    return (
+        f"{result['requests']} requests: {result['found']} pages found with {result['mementos']} mementos; "
+        f"{result['searched']} searches done, {result['left']} left; {failures}"
+    )
+
+
+def say_how_to_resume(stop: EarlyStop | None, result: dict[str, object]) -> None:
+    """Say why not all was asked, and how to go on."""
+    go_on = "The same command goes on; the map has what came back so far"
+    if stop is None:
+        say(f"some could not be asked for. {go_on}", level="warning")
+    elif isinstance(stop.error, NotNowError):
+        until = to_local(stop.error.until, round_up=True)
+        forget = f". {reset_hint(stop.error.archive)}" if stop.error.reason == "blocked" else ""
+        say(
+            f"{stop.error}. {go_on}: run it again after {until}{forget}",
+            level="warning",
+            until=to_iso(from_epoch(str(math.ceil(stop.error.until)))),
+        )
+    else:
+        say(
+            f"{result['archive']} failed {stop.failures} times in a row, at last: {stop.error}. It is not asked any "
+            f"further for now. {go_on}",
+            level="warning",
+        )
+
+
+_MAX_TERM = 500  # characters: what is longer is no search
+_DEFAULT_REQUESTS = 100
+
+
+@click.command()
+@click.option("--archive", required=True, metavar="ID", help="The archive to ask, by its id in the registry.")
+@click.option(
+    "--uris",
+    type=types.FILE_OR_STDIN,
+    metavar="FILE",
+    help="Addresses to ask for, one a line; `-` is standard input.",
+)
+@click.option("--search", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
+@click.option("--terms", type=types.READABLE_FILE, metavar="FILE", help="What to search for, one a line.")
+@click.option("-o", "--output", type=OUTPUT_FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option("--by", multiple=True, type=click.Choice(tuple(FIELDS)), help="A line for each; may be repeated.")
+@click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N addresses, over all runs.")
+@click.option(
+    "--requests",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"How many searches to send, over all runs.  [default: {_DEFAULT_REQUESTS}]",
+)
+@click.option(
+    "--pages", type=click.IntRange(min=1), default=10, show_default=True, help="Of results, at most, of a search."
+)
+@click.option("--follow", is_flag=True, help="Search for words of what is found, too, in an order at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of that order.")
+@concurrency_option
+@patience_option
+@click.option("--log", type=OUTPUT_FILE, metavar="FILE", help="Write all answers there, for `unlost map exclude`.")
+@state_option("OUTPUT.sample")
+@restart_option
+@click.option("--name", help="The archive's name, for the header; the registry's if not given.")
+@click.option("--id", metavar="URI", help="The archive's address, for the header.")
+@archives_option
+@contact_option
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def sample(
+    ctx: click.Context,
+    archive: str,
+    uris: Path | None,
+    search: tuple[str, ...],
+    terms: Path | None,
+    output: Path,
+    by: tuple[str, ...],
+    urir: bool,
+    limit: int | None,
+    requests: int | None,
+    pages: int,
+    follow: bool,
+    seed: int,
+    concurrency: int,
+    patience: float,
+    log: Path | None,
+    state: Path | None,
+    restart: bool,
+    name: str | None,
+    id: str | None,  # noqa: A002  options are named after their flags
+    archives: Path | None,
+    contact: str | None,
+    json: bool,
+) -> None:
+    """Make a map of an archive that gives no index, by asking it.
+
+    Either for a list of addresses (--uris), or by its full-text search (--search, --terms), within its limits. What it
+    answers is kept beside the map: the same command goes on where the last one ended, and asks nothing twice. The exit
+    code is 4 if anything is left to ask. All numbers of the map are lower bounds.
+    """
+    reject_stdout_conflict(output, json)
+    wants_search = bool(search) or terms is not None
+    _reject_conflicts(uris, wants_search, limit, requests, follow, log)
+    place = _state_path(output, state)
+    known = read_registry(archives)
+    chosen = known.get(archive)
+    asking = _ArchiveSampler(chosen, contact, patience)
+    with open_output(output) as target:
+        problems, left_out = Problems(), Problems()
+        with SampleState(place) as kept:
+            if restart:
+                kept.clear()
+            kind: Literal["uris", "search"]
+            if uris is not None:
+                kind = "uris"
+                plan = {"archive": chosen.id, "address": archive_endpoint(chosen), "language": "language" in by}
+                begin_url_list(kept, uris, problems, kept.begin, plan)
+                stop = asking.sample_pages(kept, concurrency, limit, "language" in by)
+            else:
+                kind = "search"
+                _begin_search(kept, chosen, known, _read_terms(search, terms, problems), pages, follow, seed)
+                budget = _DEFAULT_REQUESTS if requests is None else requests
+                stop = asking.sample_search(kept, pages, budget, seed if follow else None, left_out)
+            lines = write_sample_map(
+                kept, target, kind=kind, by=by, urir=urir, limit=limit, name=name or chosen.name, id=id
+            )
+            if log is not None:
+                write_sample_log(kept, log, chosen.id, limit)
+            result = page_sample_result(kept, limit) if kind == "uris" else search_sample_result(kept)
+    result |= {"archive": chosen.id, "lines": lines}
+    if stop is not None and isinstance(stop.error, NotNowError):
+        result |= {"until": int(stop.error.until) + 1, "reason": stop.error.reason}
+    if json:
+        click.echo(dumps({**result, "problems": {**problems.counts, **left_out.counts}}))
+    else:
+        say(format_sample_result(result, kind), level="info")
+    for found in (problems, left_out):
+        say_problems(found)
+    is_partial = stop is not None or bool(result["failed"])
+    if is_partial:
+        say_how_to_resume(stop, result)
+        ctx.exit(ArchiveError.exit_code)
+    ctx.exit(EXIT_SKIPPED_INPUT if problems.total else 0)
+
+
+def _reject_conflicts(
+    uris: Path | None, wants_search: bool, limit: int | None, requests: int | None, follow: bool, log: Path | None
+) -> None:
+    if (uris is not None) == wants_search:
+        raise UsageError("expected either --uris, or --search and --terms")
+    of_search = {"--requests": requests is not None, "--follow": follow}
+    of_lists = {"--limit": limit is not None, "--log": log is not None}
+    for option, is_given in (of_lists if wants_search else of_search).items():
+        if is_given:
+            raise UsageError(f"{option} goes with {'--uris' if wants_search else '--search and --terms'} only")
+
+
+def _state_path(output: Path, state: Path | None) -> Path:
+    if state is not None:
+        return state
+    if is_standard_output(output):
+        raise UsageError("-o - leaves no place for the answers: say by --state where to keep them")
+    return output.with_name(output.name + ".sample")
+
+
+def _begin_search(
+    state: SampleState, archive: Archive, known: Registry, terms: list[str], pages: int, follow: bool, seed: int
+) -> None:
+    if archive.search is None:
+        others = ", ".join(each.id for each in known if each.search is not None) or "none in this registry"
+        raise UsageError(f"{archive.id} has no full-text search that we know of. Those that have one: {others}")
+    if not terms:
+        raise InputError("nothing to search for: expected terms, one a line")
+    plan = {
+        "archive": archive.id,
+        "address": archive.search,
+        "terms": digest_lines(terms),
+        "pages": pages,
+        "follow": follow,
+        **({"seed": seed} if follow else {}),
+    }
+    if state.plan() is None:
+        state.begin(lambda: plan, terms=terms)
+    state.check_plan(plan)
+
+
+def _read_terms(searches: tuple[str, ...], file: Path | None, problems: Problems) -> list[str]:
+    """Return all searches, in their order, without white space around them."""
+    lines = [] if file is None else [line.text.decode("utf-8", "replace") for line in read_lines(file, problems)]
+    terms = list(dict.fromkeys(" ".join(term.split()) for term in (*searches, *lines)))
+    for term in terms:
+        if len(term) > _MAX_TERM:
+            raise InputError(f"a search of more than {_MAX_TERM} characters, which begins with {term[:40]!a}")
+    return [term for term in terms if term]
+
+
+@dataclass(frozen=True, slots=True)
+class _ArchiveSampler:
+    """Asks one archive in somebody's name."""
+
+    archive: Archive
+    contact: str | None
+    patience: float
+
+    def sample_pages(self, state: SampleState, concurrency: int, limit: int | None, language: bool) -> EarlyStop | None:
+        """Ask for the pages of a list that were not answered yet."""
+        outcomes = state.count_outcomes(limit)
+        left = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERED_OUTCOMES)
+
+        async def ask(bar: ProgressBar) -> EarlyStop | None:
+            async with open_http_client(self.contact, self.patience) as courier:
+                repository = create_client(self.archive, courier)
+                sampler = ArchiveSampler(
+                    state, repository, SystemClock(), language=language, on_answer=item_counter(bar)
+                )
+                return await sampler.run(concurrency, limit)
+
+        if not left:
+            return None
+        with progress(f"asking {self.archive.id}", left, "addresses") as bar, hint_on_interrupt():
+            return asyncio.run(ask(bar))
+
+    def sample_search(
+        self, state: SampleState, pages: int, requests: int, seed: int | None, problems: Problems
+    ) -> EarlyStop | None:
+        """Search for what was not searched for yet."""
+
+        async def ask(bar: ProgressBar) -> EarlyStop | None:
+            async with open_http_client(self.contact, self.patience) as courier:
+                search = FullTextSearch(self.archive, courier, problems)
+                searcher = SearchSampler(state, search, pages=pages, seed=seed, on_answer=item_counter(bar))
+                return await searcher.run(requests)
+
+        left = max(0, requests - state.requests)
+        if not left:
+            return None
+        with progress(f"searching {self.archive.id}", left, "searches") as bar, hint_on_interrupt():
+            return asyncio.run(ask(bar))

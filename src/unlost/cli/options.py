@@ -1,0 +1,218 @@
+"""Options shared by commands that read indexes and write maps, filters and profiles.
+
+Damaged inputs, canonicalisation rules and suffix lists, `--date` and SOURCE_DATE_EPOCH, and the Spark engine.
+"""
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from unlost import uri
+from unlost.cli.types import READABLE_FILE
+from unlost.errors import DateError, InputError, UsageError
+from unlost.mementomap.map_file import build_time
+from unlost.problems import unreadable_error
+
+if TYPE_CHECKING:
+    from unlost.research.spark.engine import SparkEngine
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _reject_nan(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise click.BadParameter("expected a number from 0 to 1, found NaN")  # every comparison with it is false
+    return value
+
+
+allow_partial_option = click.option(
+    "--allow-partial", is_flag=True, help="Use what can be read of damaged inputs; otherwise nothing is written."
+)
+max_bad_option = click.option(
+    "--max-bad",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    callback=_reject_nan,
+    help="Write nothing if more than this share of the lines is bad, such as 0.01.",
+)
+force_option = click.option("--force", is_flag=True, help="Let the output replace an input.")
+
+
+def damage_options(command: _Command) -> _Command:
+    """Add `--allow-partial`, `--max-bad` and `--force`."""
+    return allow_partial_option(max_bad_option(force_option(command)))
+
+
+_MAX_LIST_BYTES = 16 << 20  # the list has a third of a megabyte
+rules_option = click.option(
+    "--rules",
+    type=click.Choice(uri.RULE_SETS),
+    default=uri.DEFAULT_RULES,
+    show_default=True,
+    help="Which canonicalisation: what Wayback and pywb indexes use, or the papers' (case kept).",
+)
+psl_option = click.option("--psl", type=READABLE_FILE, help="A newer Public Suffix List.")
+suffixes_option = click.option(
+    "--suffixes",
+    type=click.Choice(["all", "icann"]),
+    default="all",
+    show_default=True,
+    help="Which sections of the list count: with private ones `foo.blogspot.com` is a registered domain.",
+)
+
+
+def load_suffix_list(file: Path | None, section: str) -> uri.SuffixList:
+    """Return the list in a file, or the one of unlost. Raises InputError if it is none."""
+    if file is None:
+        return uri.SuffixList(section=section)
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(_MAX_LIST_BYTES + 1)
+    except OSError as error:
+        raise unreadable_error(file, error) from error
+    if len(text) > _MAX_LIST_BYTES:
+        raise InputError(f"{file}: not a Public Suffix List: more than {_MAX_LIST_BYTES} bytes")
+    try:
+        return uri.SuffixList(text, section)
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
+
+
+def resolve_date(text: str | None) -> date:
+    """Return the day that `--date` names, else the variable SOURCE_DATE_EPOCH, else today in UTC. Raises UsageError."""
+    from unlost import dates  # noqa: PLC0415  start-up
+
+    told = resolve_timestamp(text)
+    return dates.to_datetime(told).date() if told else datetime.now(UTC).date()
+
+
+def resolve_build_time(text: str | None) -> str:
+    """Return what `--date` names, else the variable SOURCE_DATE_EPOCH, else now, as 14 digits. Raises UsageError."""
+    return resolve_timestamp(text) or build_time()
+
+
+def resolve_timestamp(text: str | None) -> str | None:
+    """Return what `--date` names, else the variable SOURCE_DATE_EPOCH, as 14 digits; None if neither says anything.
+
+    For headers: what is made of the same files is the same on every day, unless it is told the day. Raises UsageError.
+    """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if text is None and not epoch:
+        return None
+    from unlost import dates  # noqa: PLC0415  start-up
+
+    digits: str | None
+    try:
+        if text is not None:
+            digits = dates.pad(text) if text.isdigit() else dates.from_iso(text)
+        else:
+            digits = dates.from_epoch(epoch) if epoch else None
+        if digits is not None:
+            dates.to_datetime(digits)
+    except DateError as error:
+        raise UsageError(f"{'SOURCE_DATE_EPOCH' if text is None else '--date'}: {error}") from error
+    return digits
+
+
+_COLUMNS = ("key", "url", "date", "mime", "status", "length")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkConfig:
+    """Where the work is done: the master of a cluster, settings of Spark, where to keep what was read, if anywhere."""
+
+    master: str
+    conf: Mapping[str, str]
+    checkpoint_url: str | None = None
+
+    @contextmanager
+    def engine(self) -> "Iterator[SparkEngine]":
+        """Give the engine of the cluster while the block runs."""
+        from unlost.research.spark.checkpoint import CheckpointStore  # noqa: PLC0415
+        from unlost.research.spark.engine import SparkEngine  # noqa: PLC0415  an extra, and slow to import
+        from unlost.research.spark.session import spark_session  # noqa: PLC0415
+
+        with spark_session(self.master, self.conf) as session:
+            keeper = None if self.checkpoint_url is None else CheckpointStore(session, self.checkpoint_url)
+            yield SparkEngine(session, checkpoints=keeper)
+            if keeper is not None:
+                keeper.delete()
+
+
+def engine_options(command: _Command) -> _Command:
+    """Give a command the options that say where it works; `place` makes one thing of them."""
+    options = (
+        click.option(
+            "--engine", type=click.Choice(["local", "spark"]), default="local", show_default=True, help="Where to work."
+        ),
+        click.option("--master", metavar="URL", help="With --engine spark: the cluster, such as spark://host:7077."),
+        click.option(
+            "--spark-conf", multiple=True, metavar="NAME=VALUE", help="With --engine spark: a setting; may be repeated."
+        ),
+        click.option(
+            "--keep",
+            metavar="ADDRESS",
+            help="With --engine spark: a folder that all machines reach, for what was read, until the work is done.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+columns_option = click.option(
+    "--columns",
+    metavar="NAME=COLUMN,...|common-crawl",
+    help=f"With --engine spark: the files are Parquet, and these their columns for {', '.join(_COLUMNS)}.",
+)
+
+
+def spark_config(engine: str, master: str | None, spark_conf: tuple[str, ...], keep: str | None) -> SparkConfig | None:
+    """Return the cluster to work on; None for this machine. Raises UsageError if options do not go together."""
+    if engine == "local":
+        if master is not None or spark_conf or keep is not None:
+            raise UsageError("--master, --spark-conf and --keep have a meaning only with --engine spark")
+        return None
+    if master is None:
+        raise UsageError("--engine spark needs --master, such as spark://host:7077, yarn or local[*]")
+    conf = {}
+    for setting in spark_conf:
+        name, found, value = setting.partition("=")
+        if not found or not name.startswith("spark."):
+            # What stands behind the sign may be a secret.
+            raise UsageError(f"{name[:60]}: expected a setting such as spark.executor.memory=4g")
+        conf[name] = value
+    return SparkConfig(master, conf, keep)
+
+
+def parquet_columns(text: str | None, cluster: SparkConfig | None) -> Mapping[str, str] | None:
+    """Return the columns of Parquet files, by our names for them; None if they are none. Raises UsageError."""
+    if text is None:
+        return None
+    if cluster is None:
+        raise UsageError("--columns is for Parquet files, which only --engine spark reads")
+    if text == "common-crawl":
+        from unlost.research.spark.splits import COMMON_CRAWL_COLUMNS  # noqa: PLC0415  start-up
+
+        return COMMON_CRAWL_COLUMNS
+    columns = {}
+    for pair in text.split(","):
+        name, found, column = pair.partition("=")
+        if name not in _COLUMNS or name in columns or not found or not column:
+            raise UsageError(
+                f"{pair[:60]}: expected a column such as url=address, once for each of {', '.join(_COLUMNS)}"
+            )
+        columns[name] = column
+    if "url" not in columns:
+        raise UsageError("--columns has no url=…: nothing could be told from web pages")
+    if len(columns) > 1 and "date" not in columns:
+        raise UsageError("--columns has no date=…: name it as well, or url alone, which makes a list of addresses")
+    return columns

@@ -1,0 +1,124 @@
+"""Standard output and output files: lines, tables, JSON Lines, and files that appear whole or not at all."""
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from json import dumps
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from unlost.cli.messages import escape_untrusted
+from unlost.errors import InputError, UsageError
+from unlost.report.format import ReportTable, escape_unprintable
+
+
+def is_standard_output(output: Path) -> bool:
+    """Return whether `-` was given."""
+    return fspath(output) == "-"
+
+
+def reject_in_place(outputs: Iterable[Path], inputs: Iterable[str | PathLike[str]], *, force: bool) -> None:
+    """Raise UsageError, before any work, if an output is one of the inputs and may not replace it."""
+    existing = [] if force else [each for each in outputs if not is_standard_output(each) and each.exists()]
+    for output, each in product(existing, inputs):
+        try:
+            is_same = output.samefile(each)
+        except (OSError, ValueError):
+            continue  # the reader reports it
+        if is_same:
+            raise UsageError(f"{output}: would replace an input: give another name, or --force")
+
+
+@contextmanager
+def open_output(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, force: bool = False) -> Iterator[Path]:
+    """Give the path of a file to make, and for `-` print what it holds when the block ends well.
+
+    inputs: what it is made of, which it replaces only with `force`. Raises UsageError before any work if it would,
+    InputError if it is a folder, or its folder does not exist.
+    """
+    reject_in_place([output], inputs, force=force)
+    if is_standard_output(output):
+        import shutil  # noqa: PLC0415  start-up
+        import tempfile  # noqa: PLC0415
+
+        # Not by the name of standard output: opened anew, a file that it was sent to is written from its beginning.
+        with tempfile.TemporaryDirectory(prefix="unlost-") as folder:
+            aside = Path(folder, "output")
+            yield aside
+            with aside.open("rb") as file:
+                sys.stdout.flush()
+                shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        return
+    check_output_file(output)
+    yield output
+
+
+def check_output_file(file: Path | None) -> None:
+    """Refuse before any work a file that cannot be written, if there is to be one. Raises InputError."""
+    if file is not None and file.is_dir():
+        raise InputError(f"{file}: cannot be written: it is a folder: name a file in it")
+    if file is not None and not file.absolute().parent.is_dir():
+        raise InputError(f"{file}: cannot be written: no such folder: make it first")
+
+
+def json_line(**fields: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+    """Return an object as a line."""
+    return dumps(fields) + "\n"
+
+
+def write_lines(lines: list[str]) -> None:
+    """Write lines to standard output, at once."""
+    if lines:
+        # Bytes, whatever the terminal's encoding: an address that is not UTF-8 leaves as it came.
+        sys.stdout.buffer.write("".join(lines).encode("utf-8", "surrogateescape"))
+        sys.stdout.flush()
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under their headers on a terminal; elsewhere a line each, with tabs and without headers.
+
+    Whatever is in them, no terminal acts on it and no row takes two lines.
+    """
+    safe = [[escape_untrusted(os.fsencode(cell), None) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        write_lines(["\t".join(row).rstrip("\t") + "\n" for row in safe])
+        return
+    from rich.console import Console  # noqa: PLC0415  only for tables
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(*headers)
+    for row in safe:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    Console().print(table)
+
+
+def format_columns(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], left_aligned: Collection[int] = frozenset({0})
+) -> list[str]:
+    """Return a table as lines of text: columns of words, by default the first, at the left, numbers at the right."""
+    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    return [
+        "  ".join(
+            cell.ljust(width) if at in left_aligned else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]
+
+
+def format_tables(tables: Iterable[ReportTable]) -> Iterator[str]:
+    """Yield tables as lines of text, with an empty line before each; whatever is in them, no terminal acts on it."""
+    for table in tables:
+        heads = [escape_unprintable(head) for head in table.heads]
+        rows = [[escape_unprintable(cell) for cell in row] for row in table.rows]
+        yield from ("", escape_unprintable(table.title), *format_columns(heads, rows, table.words))
+
+
+def reject_stdout_conflict(output: Path, json: bool) -> None:
+    """Raise UsageError, before any work, if the map and the result would be written to the same place."""
+    if json and is_standard_output(output):
+        raise UsageError("--json and -o - would both be written to standard output: give the map a name")

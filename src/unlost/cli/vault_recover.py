@@ -1,0 +1,221 @@
+"""`unlost vault recover` and `unlost vault verify`: server files from pages in archives, crawls or folders."""
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unlost.cli.archive_options import archives_option, only_option
+from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
+from unlost.cli.types import FILE_OR_FOLDER
+from unlost.cli.vault import (
+    PATH,
+    identity_option,
+    json_option,
+    parse_signers,
+    passphrase_option,
+    read_keys,
+    signed_by_option,
+    vault_option,
+)
+from unlost.errors import ArchiveError, UsageError
+
+if TYPE_CHECKING:
+    from unlost.vault.collector import BlockCollector
+    from unlost.vault.recovery import IncompleteSegment, VaultRecovery
+
+
+_MAX_PAGES = 5
+_MAX_LINES = 20  # lines of one kind
+_SKIPPED_MESSAGES = {
+    "cut": "blocks passed over since they break off: {count}",
+    "damaged": "blocks passed over since they are damaged: {count}",
+    "forged": "blocks passed over since their signature is wrong: {count}",
+    "manifest-not-opened": "lists of files that the keys given do not open: {count}",
+    "not-signed": "blocks passed over since no key of --signed-by signed them: {count}",
+    "unreadable": "blocks passed over since they do not say what they are: {count}",
+    "unreadable-record": "copies passed over since they cannot be read: {count}",
+}
+
+
+@click.command(name="recover")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("-o", "--output", type=PATH, required=True, metavar="DIR", help="Where to: nothing may be there yet.")
+@click.option("--recovery", type=PATH, metavar="DIR", help="Where to keep what is recovered from archives.")
+@identity_option
+@passphrase_option
+@signed_by_option
+@click.option("--most-bytes", metavar="SIZE", help="What a segment may unpack to; else 1 GB, or 200 times its size.")
+@archives_option
+@only_option
+@json_option
+@click.pass_context
+def recover(
+    ctx: click.Context,
+    sources: tuple[str, ...],
+    output: Path,
+    recovery: Path | None,
+    identity: tuple[Path, ...],
+    passphrase_file: Path | None,
+    signed_by: tuple[str, ...],
+    most_bytes: str | None,
+    archives: Path | None,
+    only: tuple[str, ...],
+    json: bool,
+) -> None:
+    """Get server files back from pages.
+
+    SOURCE is the folder of a recovery, a WARC or WACZ, a page or a folder of pages; or the address of a lost site,
+    which is then recovered from archives first, all versions of its pages. Everything found is put together. The exit
+    code is 1 if nothing could be had, 4 if a part.
+    """
+    from unlost.report.format import parse_byte_size  # noqa: PLC0415
+    from unlost.vault.collector import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
+    from unlost.vault.recovery import is_complete  # noqa: PLC0415
+    from unlost.vault.recovery import recover_files as bring_back  # noqa: PLC0415
+
+    most = None if most_bytes is None else parse_byte_size(most_bytes)
+    gathering = BlockCollector(parse_signers(signed_by))
+    for source in sources:
+        if "://" not in source:
+            FILE_OR_FOLDER.convert(source, None, None)
+    for source in sources:
+        collect_blocks(_recover_site(source, recovery, archives, only) if "://" in source else Path(source), gathering)
+    done = bring_back(gathering, output, read_keys(identity, passphrase_file), most)
+    say_problems(gathering.read_problems)
+    if json:
+        click.echo(dumps(recovery_summary(done, gathering)))
+    else:
+        print_recovery(done, gathering)
+        if done.complete:
+            unpacked = done.unpacked
+            say(f"{unpacked.files:,} files, {unpacked.bytes:,} bytes, in {output}", level="info")
+    ctx.exit(0 if is_complete(done) else ArchiveError.exit_code if done.complete else 1)
+
+
+def _recover_site(url: str, to: Path | None, archives: Path | None, only: tuple[str, ...]) -> Path:
+    """Recover a site from archives, all versions of its pages, and return the folder of the recovery."""
+    from urllib.parse import urlsplit  # noqa: PLC0415  start-up
+
+    from unlost.cli.recover import command  # noqa: PLC0415
+    from unlost.cli.recover_run import EXIT_NOTHING_RECOVERED  # noqa: PLC0415
+
+    host = urlsplit(url).netloc
+    if not host:
+        raise UsageError(f"{ascii(url)[:80]}: expected the address of a site")
+    folder = to or Path(f"{host.replace(':', '_')}.vault-recovery")
+    words = [url, "-o", str(folder), "--all-versions", "--policy", "exhaustive"]
+    words += ["--archives", str(archives)] if archives is not None else []
+    words += ["--only", ",".join(only)] if only else []
+    parent = click.get_current_context().find_root()
+    try:
+        with command.make_context("recover", words, parent=parent) as context:
+            command.invoke(context)
+    except click.exceptions.Exit as ended:
+        # Where nothing came back, other sources may still have it.
+        if ended.exit_code not in {0, EXIT_NOTHING_RECOVERED, ArchiveError.exit_code}:
+            raise
+    return folder
+
+
+def recovery_summary(done: "VaultRecovery", gathering: "BlockCollector") -> dict[str, object]:
+    """Return what came back, for programs."""
+    names = {each.id: each.name for each in done.manifest.segments} if done.manifest else {}
+    return {
+        "files": done.unpacked.files,
+        "bytes": done.unpacked.bytes,
+        "segments": {
+            names.get(name, name): {"version": each.version, "seen": each.last_seen}
+            for name, each in done.complete.items()
+        },
+        "short": [_short_object(each) for each in done.incomplete],
+        "older": [_short_object(each) for each in done.newer_incomplete],
+        "forged": done.forged,
+        "refused": done.unpacked.refused,
+        "pages": gathering.pages,
+        "carrying": gathering.pages_with_blocks,
+        "problems": dict(gathering.problems),
+    }
+
+
+def _short_object(each: "IncompleteSegment") -> dict[str, object]:
+    return {
+        "segment": each.name or each.segment, "version": each.version, "found": each.found, "needed": each.needed,
+        "missing": each.missing, "pages": list(each.pages),
+    }  # fmt: skip
+
+
+def print_recovery(done: "VaultRecovery", gathering: "BlockCollector") -> None:
+    """Say what came back, and what is short."""
+    say(f"{gathering.pages_with_blocks:,} of {gathering.pages:,} pages carry blocks", level="info")
+    for kind, count in sorted(gathering.problems.items()):
+        say(_SKIPPED_MESSAGES[kind].format(count=f"{count:,}"), level="warning", kind=kind)
+    if done.forged:
+        say(f"{done.forged:,} versions do not have the hash that they say: blocks of them are forged", level="warning")
+    # What strangers put into pages may be endless.
+    for name in done.unpacked.refused[:_MAX_LINES]:
+        say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
+    _say_rest(len(done.unpacked.refused), "names refused")
+    for short in done.newer_incomplete[:_MAX_LINES]:
+        say(
+            f"{_name(short)}: a newer version was seen, {short.missing:,} blocks short; the last whole one was taken",
+            level="note",
+        )
+    _say_rest(len(done.newer_incomplete), "newer versions, each some blocks short")
+    for short in done.incomplete[:_MAX_LINES]:
+        text = f"{_name(short)}: {short.found:,} of {short.needed:,} blocks: {short.missing:,} more are needed"
+        if short.pages:
+            more = ", ".join(short.pages[:_MAX_PAGES])
+            text += f", of any of {len(short.pages):,} pages: {more}{' …' if len(short.pages) > _MAX_PAGES else ''}"
+        say(text, level="warning")
+    if done.incomplete and done.manifest is None:
+        say("no manifest, which would name the pages: it is in the site's root page and those near it", level="note")
+    _say_rest(len(done.incomplete), "versions that are short; --json lists all")
+
+
+def _say_rest(count: int, what: str) -> None:
+    if count > _MAX_LINES:
+        say(f"{count - _MAX_LINES:,} more {what}", level="warning")
+
+
+def _name(short: "IncompleteSegment") -> str:
+    return short.name or f"segment {short.segment}"
+
+
+@click.command(name="verify")
+@click.argument("sources", nargs=-1, required=True, type=FILE_OR_FOLDER, metavar="SOURCE...")
+@vault_option
+@signed_by_option
+@json_option
+@click.pass_context
+def verify(ctx: click.Context, sources: tuple[Path, ...], vault: Path, signed_by: tuple[str, ...], json: bool) -> None:
+    """Check that pages hold enough sound blocks of every segment of the vault, and that these decode to it.
+
+    No secret key is needed. The exit code is 1 if something is short.
+    """
+    from unlost.vault.collector import BlockCollector, collect_blocks  # noqa: PLC0415  start-up
+    from unlost.vault.encryption import DecryptionKeys  # noqa: PLC0415
+    from unlost.vault.recovery import recover_files as bring_back  # noqa: PLC0415
+    from unlost.vault.state import open_vault  # noqa: PLC0415
+
+    state = open_vault(vault)
+    gathering = BlockCollector(parse_signers(signed_by))
+    for source in sources:
+        collect_blocks(source, gathering)
+    done = bring_back(gathering, None, DecryptionKeys())
+    gathering.problems.pop("manifest-not-opened", None)  # as it must be without its key
+    versions = {each.version for each in done.complete.values()}
+    missing = [each.name for each in state.newest.files if each.version not in versions]
+    if json:
+        click.echo(dumps({**recovery_summary(done, gathering), "missing": missing}))
+    else:
+        print_recovery(done, gathering)
+        for name in missing:
+            say(f"{name}: its last version cannot be recovered from these pages", level="warning")
+        say(
+            f"{len(state.newest.files) - len(missing):,} of {len(state.newest.files):,} segments are whole",
+            level="info",
+        )
+    ctx.exit(1 if missing else 0)

@@ -1,0 +1,426 @@
+"""Sites stored in WARC, ARC and WACZ files: records are turned into resources, revisits are resolved."""
+
+import re
+import shutil
+import tempfile
+import threading
+import weakref
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from unlost import dates
+from unlost._core import WarcBody, WarcRecord, WarcScanner
+from unlost.capture import normalize_digest
+from unlost.comparison.site import NO_DATE, ResourceBody, ResourceTable, SiteResource, SiteResources
+from unlost.errors import ArchiveFileError, DateError, ForeignSchemeError, UriError
+from unlost.problems import Problem, Problems
+from unlost.uri.names import page_names
+from unlost.warc import wacz
+
+_RECORD_TYPES = ("response", "resource", "revisit")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFilePart:
+    """One archive file.
+
+    name: how it is called in problems. start, length: in the file, in bytes; all of it if `length` is None.
+    inflated: how long it is in truth, if it is deflated.
+    """
+
+    path: Path
+    name: str
+    start: int = 0
+    length: int | None = None
+    inflated_length: int | None = None
+
+    def open_scanner(self) -> WarcScanner:
+        """Return what reads its records, with the digests of bodies. Raises OSError."""
+        return WarcScanner(self.path, False, _RECORD_TYPES, self.start, self.length, self.inflated_length, bodies=True)
+
+    def open_record(self, offset: int, skip: int) -> WarcBody:
+        """Return the record at an offset. Raises ArchiveFileError, OSError."""
+        if self.inflated_length is not None:
+            message = "expected a member stored as it is, found a deflated one: take the WARC out of the ZIP to read it"
+            raise ArchiveFileError(f"{self.name}: {message}")
+        record = WarcBody.open(self.path, offset, skip, self.start, self.length)
+        if record is None:
+            raise ArchiveFileError(f"{self.name}: expected a record at byte {offset}, found none: it was changed")
+        return record
+
+
+def list_archive_parts(file: Path, problems: Problems) -> list[ArchiveFilePart]:
+    """Return the parts of one file: itself, or if it is a ZIP, its members. Raises ArchiveFileError, OSError."""
+    with file.open("rb") as opened:
+        is_zip = opened.read(2) == b"PK"
+    if not is_zip:
+        return [ArchiveFilePart(file, str(file))]
+    members = wacz.list_wacz_members(file, problems)
+    return [
+        ArchiveFilePart(file, f"{file}/{each.filename}", each.start, each.length, each.inflated_length)
+        for each in members
+    ]
+
+
+FAR_OFFSET = 1 << 20
+"""Bytes of text before a record from which on it is worth it."""
+_MAX_MEMBER_BYTES = (
+    4 << 30
+)  # of text on the disk, for one member; one that has more is read from its beginning each time
+_MAX_CACHED_MEMBERS = 4  # members at a time
+_INFLATE_CHUNK_BYTES = 1 << 16
+_GZIP = b"\x1f\x8b"
+
+
+class InflatedMemberCache:
+    """Opens records that lie far behind the beginning of their gzip member. May be used by several threads.
+
+    The text of members is kept in temporary files until it goes itself.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folder: Path | None = None
+        self._texts: dict[tuple[str, int], Path | None] = {}
+        self._count = 0
+
+    def open_record(self, part: ArchiveFilePart, offset: int, skip: int) -> WarcBody | None:
+        """Return a record by where its member begins, and how much text comes before it in there.
+
+        None if it is not to be had in this way: the member is no gzip, is too long, or is damaged before the record; or
+        there is no room on the disk for it.
+        """
+        with self._lock:
+            key = (part.name, offset)
+            if key not in self._texts:
+                if len(self._texts) >= _MAX_CACHED_MEMBERS:
+                    self._forget(next(iter(self._texts)))
+                self._texts[key] = self._unpack(part.path, part.start + offset)
+            text = self._texts[key]
+            # Opened under the lock: once it is open, it may lose its name.
+            return None if text is None else WarcBody.open(text, skip)
+
+    def _unpack(self, path: Path, start: int) -> Path | None:
+        """Return the text of a member as a file, up to a damage if there is one."""
+        with path.open("rb") as packed:
+            packed.seek(start)
+            if packed.read(len(_GZIP)) != _GZIP:
+                return None
+            packed.seek(start)
+            try:
+                if self._folder is None:
+                    self._folder = Path(tempfile.mkdtemp(prefix="unlost-members-"))
+                    weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+                self._count += 1
+                file = self._folder / str(self._count)
+                with file.open("wb") as text:
+                    is_whole = _inflate_member(packed, text)
+            except OSError:
+                is_whole = False
+        if is_whole:
+            return file
+        if self._folder is not None:
+            (self._folder / str(self._count)).unlink(missing_ok=True)
+        return None
+
+    def _forget(self, key: tuple[str, int]) -> None:
+        text = self._texts.pop(key)
+        if text is not None:
+            text.unlink(missing_ok=True)
+
+
+def _inflate_member(packed: IO[bytes], text: IO[bytes]) -> bool:
+    """Write the text of a gzip member; return whether it is short enough."""
+    inflater = zlib.decompressobj(wbits=31)
+    left = _MAX_MEMBER_BYTES
+    while not inflater.eof and left > 0:
+        data = inflater.unconsumed_tail or packed.read(_INFLATE_CHUNK_BYTES)
+        if not data:
+            break
+        try:
+            piece = inflater.decompress(data, 1 << 20)
+        except zlib.error:
+            break  # what comes before a damage is there, and the record may be in it
+        left -= len(piece)
+        text.write(piece)
+    return left > 0
+
+
+_SHA1_LENGTH = 37  # of `sha1:` and 32 letters, which is how nearly all are written
+_DAMAGE_KINDS = ("bad-checksum", "corrupt-gzip", "corrupt-zstd")  # of a member, of which all may be wrong, or nothing
+_USUAL_DATE = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
+
+
+class _PendingRevisit(NamedTuple):
+    """A copy whose body is to be found elsewhere."""
+
+    name: str
+    uri: str
+    datetime: int
+    mime: str | None
+    original: tuple[str, int] | None
+    payload: int
+
+
+class WarcSiteReader:
+    """Reads archive files, one after the other, into a table.
+
+    left_out: how many records are no resources, by the reason. problems: what could not be read.
+    """
+
+    def __init__(self, *, ignore_case: bool = False) -> None:
+        self.table = ResourceTable()
+        self.skipped: Counter[str] = Counter()
+        self.problems = Problems()
+        self._ignore_case = ignore_case
+        self._payloads = array("q")  # of the rows: what their headers say of their bytes, hashed; 0 if nothing
+        self._names = array("q")  # of the rows, hashed
+        self._revisits: list[_PendingRevisit] = []
+
+    def read(self, part: ArchiveFilePart, number: int, on_read: Callable[[int], object] | None = None) -> None:
+        """Read one file, which is so many parts behind the first. on_read: gets how far it was read, in bytes.
+
+        Raises OSError.
+        """
+        scanner = part.open_scanner()
+        last: list[WarcRecord] = []  # what is wrong with it may come with the next batch
+        while (batch := scanner.next_batch()) is not None:
+            records, found = last + batch[0], batch[1]
+            last = records[-1:]
+            for kind, offset, message in found:
+                self.problems.add(Problem(kind, part.name, None, offset, message))
+            damaged = {offset for kind, offset, _ in found if kind in _DAMAGE_KINDS}
+            self._add_records(records[:-1], damaged, part, number)
+            if damaged and last and last[0].offset in damaged:
+                self._add_records(last, damaged, part, number)
+                last = []
+            if on_read is not None:
+                on_read(scanner.position)
+        self._add_records(last, set(), part, number)
+        self.skipped.update(scanner.passed())
+
+    def _add_records(self, records: list[WarcRecord], damaged: set[int], part: ArchiveFilePart, number: int) -> None:
+        """Take records, but for those of members that are not as they were written."""
+        if damaged:
+            whole = [record for record in records if record.offset not in damaged]
+            self.skipped["cut"] += len(records) - len(whole)
+            records = whole
+        names = page_names([record.uri or "" for record in records], ignore_case=self._ignore_case)
+        for record, name in zip(records, names, strict=True):
+            self._add_record(record, name, part, number)
+
+    def resolve_revisits(self) -> None:
+        """Find the bodies of revisits, in all that was read: the record that each names, else one of its digest."""
+        if not self._revisits:
+            return
+        table = self.table
+        named = {(name, table.datetime(row)): row for row, name in enumerate(self._names)}
+        same = {payload: row for row, payload in enumerate(self._payloads) if payload}
+        originals = page_names(
+            (each.original[0] if each.original else "" for each in self._revisits), ignore_case=self._ignore_case
+        )
+        for revisit, original in zip(self._revisits, originals, strict=True):
+            row = None
+            if revisit.original is not None and isinstance(original, str):
+                row = named.get((hash(original), revisit.original[1]))
+            if row is None and revisit.payload:
+                row = same.get(revisit.payload)
+            if row is None:
+                self.skipped["revisit-without-body"] += 1
+            else:
+                self._resolve_revisit(revisit, row)
+        self._revisits = []
+
+    def _add_record(self, record: WarcRecord, name: str | UriError, part: ArchiveFilePart, number: int) -> None:
+        if isinstance(name, UriError):
+            self._skip_url(record, name, part)
+            return
+        kind, status = record.type, record.status
+        reason = skip_reason(status) if kind != "resource" else None
+        if kind == "revisit" and status in (None, 304):
+            reason = None  # what it stands for has a status
+        if reason is not None:
+            self.skipped[reason] += 1
+            return
+        moment = self._parse_date(record, part)
+        if kind == "revisit":
+            self._add_revisit(record, name, moment)
+            return
+        body = record.body
+        if body is None or body[2] or record.is_short or record.is_truncated:
+            self.skipped["cut"] += 1
+            return
+        changed = record.last_modified
+        modified = NO_DATE if changed is None else _http_number(changed)
+        place = (number, record.offset, record.skip)
+        self.table.add(name, record.uri or "", moment, modified, record.mime, body[0], body[1], None, place)
+        self._payloads.append(_payload_number(record.digest))
+        self._names.append(hash(name))
+
+    def _skip_url(self, record: WarcRecord, error: UriError, part: ArchiveFilePart) -> None:
+        if isinstance(error, ForeignSchemeError):
+            self.skipped["foreign-scheme"] += 1
+            return
+        self.skipped["no-address"] += 1
+        kind = "no-uri" if record.uri is None else "bad-uri"
+        self.problems.add(Problem(kind, part.name, None, record.offset, str(error)))
+
+    def _parse_date(self, record: WarcRecord, part: ArchiveFilePart) -> int:
+        date = record.date or ""
+        try:
+            return int(dates.pad(date)) if record.is_arc else _iso_number(date)
+        except DateError as error:
+            self.problems.add(Problem("bad-date", part.name, None, record.offset, str(error)))
+            return NO_DATE
+
+    def _add_revisit(self, record: WarcRecord, name: str, moment: int) -> None:
+        original = None
+        if record.refers_to_uri and record.refers_to_date:
+            with suppress(DateError):
+                original = (record.refers_to_uri, _iso_number(record.refers_to_date))
+        payload = _payload_number(record.digest)
+        revisit = _PendingRevisit(name, record.uri or "", moment, record.mime, original, payload)
+        row = self.table.row_of(name)
+        if original is None and row is not None and payload and self._payloads[row] == payload:
+            self._resolve_revisit(revisit, row)  # the same page as before, as most of them are
+        else:
+            self._revisits.append(revisit)
+
+    def _resolve_revisit(self, revisit: _PendingRevisit, row: int) -> None:
+        self.table.add_revisit(row, revisit.name, revisit.uri, revisit.datetime, revisit.mime)
+        self._payloads.append(self._payloads[row])
+        self._names.append(hash(revisit.name))
+
+
+def _iso_number(text: str) -> int:
+    """Return the date of a record as a number of 14 digits. Raises DateError."""
+    if _USUAL_DATE.fullmatch(text):  # the time is one, so only the day is to be looked at
+        return _day_number(text[:10]) + int(text[11:13] + text[14:16] + text[17:19])
+    return int(dates.from_iso(text))
+
+
+@lru_cache(maxsize=64)
+def _day_number(text: str) -> int:
+    return int(dates.from_iso(text))
+
+
+@lru_cache(maxsize=1024)
+def _http_number(text: str) -> int:
+    """Return an HTTP date as a number of 14 digits; `NONE` if it is none, since servers write anything."""
+    try:
+        return int(dates.from_http(text))
+    except DateError:
+        return NO_DATE
+
+
+def skip_reason(status: int | None) -> str | None:
+    """Return why an answer of this status is no resource; None if it is one.
+
+    >>> [reason_against(status) for status in (200, 204, 301, 304, 404, 503, None, 100)]
+    [None, 'no-body', 'redirect', 'not-modified', 'error', 'error', 'no-status', 'no-status']
+    """
+    if status is None or not 200 <= status < 600:
+        return "no-status"
+    if status < 300:
+        return "no-body" if status in (204, 205) else None
+    if status < 400:
+        return "not-modified" if status == 304 else "redirect"
+    return "error"
+
+
+def _payload_number(digest: str | None) -> int:
+    """Return a number for a digest in whatever spelling; 0 if there is none."""
+    if not digest:
+        return 0
+    if len(digest) == _SHA1_LENGTH and digest.startswith("sha1:"):
+        return hash(digest.upper())
+    return hash(normalize_digest(digest).upper())
+
+
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?([^\s;,\"']+)", re.IGNORECASE)
+_TYPE = re.compile(rb"\ncontent-type[ \t]*:([^\n]*)", re.IGNORECASE)
+
+
+class WarcSite:
+    """A site that was read from archive files: a `Site`."""
+
+    def __init__(
+        self,
+        table: ResourceTable,
+        parts: Sequence[ArchiveFilePart],
+        skipped: Mapping[str, int],
+        problems: Problems,
+        listed: frozenset[str] = frozenset(),
+        requests: int | None = None,
+    ) -> None:
+        """Take a table whose parts are these."""
+        self.resources: SiteResources = table
+        self.listed = listed
+        self.requests = requests
+        self.skipped = skipped
+        self.problems = problems
+        self._table = table
+        self._parts = parts
+        self._unpacked = InflatedMemberCache()
+
+    def read_body(self, resource: SiteResource, max_bytes: int) -> ResourceBody:
+        """Return the body of one of its resources, at most so many bytes. Raises ArchiveFileError, OSError."""
+        number, offset, skip = self._table.locate(resource.place)
+        part = self._parts[number]
+        far = (
+            self._unpacked.open_record(part, offset, skip)
+            if skip > FAR_OFFSET and part.inflated_length is None
+            else None
+        )
+        record = far or part.open_record(offset, skip)
+        content, is_cut, is_broken = record.read_undone(max_bytes)
+        if is_broken and not is_cut:
+            raise ArchiveFileError(f"{part.name}: the record at byte {offset} was changed: read it anew")
+        return ResourceBody(content, _record_charset(record), is_cut)
+
+
+def read_parts(
+    files: Sequence[Path], *, ignore_case: bool, on_read: Callable[[int], object] | None
+) -> tuple[WarcSiteReader, list[ArchiveFilePart]]:
+    """Read all records of archive files; revisits are not settled yet. Raises ArchiveFileError, OSError."""
+    reading = WarcSiteReader(ignore_case=ignore_case)
+    parts: list[ArchiveFilePart] = []
+    before = 0
+    for file in files:
+        for part in list_archive_parts(file, reading.problems):
+            reading.read(part, len(parts), _offset_progress(on_read, before))
+            parts.append(part)
+        before += file.stat().st_size
+    return reading, parts
+
+
+def read_warcs(
+    files: Sequence[Path], *, ignore_case: bool = False, on_read: Callable[[int], object] | None = None
+) -> WarcSite:
+    """Return the site that archive files hold together. Raises ArchiveFileError, OSError."""
+    reading, parts = read_parts(files, ignore_case=ignore_case, on_read=on_read)
+    reading.resolve_revisits()
+    return WarcSite(reading.table, parts, dict(reading.skipped), reading.problems)
+
+
+def _offset_progress(on_read: Callable[[int], object] | None, before: int) -> Callable[[int], object] | None:
+    return None if on_read is None else lambda count: on_read(before + count)
+
+
+def _record_charset(record: WarcBody) -> str | None:
+    """Return what the type of a record's payload says that it is written in."""
+    head = record.http_head
+    if head is not None:
+        found = _TYPE.search(head)
+        value = found[1] if found else b""
+    else:
+        value = next((value for name, value in record.fields if name.lower() == "content-type"), b"")
+    charset = _CHARSET.search(value)
+    return charset[1].decode("ascii", "replace") if charset else None

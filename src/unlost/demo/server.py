@@ -1,0 +1,173 @@
+"""Serves the demonstration's page on this machine until it is interrupted."""
+
+import mimetypes
+import signal
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from types import FrameType, TracebackType
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+from unlost.demo.page import ORIGINAL_FOLDER, RECOVERED_FOLDER
+from unlost.errors import InputError
+from unlost.report.html_templates import sandbox_headers
+from unlost.web.server import socket_url
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def interrupt_once() -> Iterator[None]:
+    """Let the first of Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt, and no other.
+
+    What is put away then takes a moment, and whoever is impatient must not leave half of it behind.
+    """
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number in _SIGNALS:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, action in before.items():
+            signal.signal(number, action)
+
+
+@contextmanager
+def wait_until_interrupted(*, waits: bool) -> Iterator[None]:
+    """After the block, wait until somebody ends it, if that is wanted: then the end is no interruption.
+
+    Neither is it in the block, which says that it can be ended now: whoever reads that may be fast.
+    """
+    if not waits:
+        yield
+        return
+    with suppress(KeyboardInterrupt):
+        yield
+        Event().wait()
+
+
+@contextmanager
+def demo_folder(keep: Path | None) -> Iterator[Path]:
+    """Give a folder that is gone afterwards, or else the one to keep, which must be new or empty. Raises InputError."""
+    if keep is None:
+        with TemporaryDirectory(prefix="unlost-demo-") as folder:
+            yield Path(folder)
+        return
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise InputError(f"{keep}: there is something already: name a folder that is new or empty")
+    keep.mkdir(parents=True, exist_ok=True)
+    yield keep.resolve()
+
+
+_POLL_SECONDS = 0.05  # between two looks at whether it is to end
+_PATIENCE_SECONDS = 60.0
+_INDEX = "index.html"
+_SECURITY_HEADERS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+_NOT_FOUND_BODY = b"This did not come back, or never was."
+
+
+class DemoServer:
+    """Answers with the files of a folder, until the block ends. Use it as a context manager.
+
+    listening: a socket of this machine that listens. address: of the page.
+
+    Whatever is in the two sites has no origin, runs no script and loads nothing from elsewhere.
+    """
+
+    def __init__(self, listening: socket.socket, folder: Path) -> None:
+        self.url = f"{socket_url(listening)}/"
+        self._server = _Server(listening, folder, self.url)
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="demo", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to answer."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        """Stop."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def count_reachable(self, paths: Iterable[str]) -> int:
+        """Return at how many of these paths it answers with a page, asked as a browser asks."""
+        count = 0
+        for path in paths:
+            connection = HTTPConnection(urlsplit(self.url).netloc, timeout=_PATIENCE_SECONDS)
+            try:
+                connection.request("GET", f"/{path}")
+                count += connection.getresponse().status == HTTPStatus.OK
+            finally:
+                connection.close()
+        return count
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, listening: socket.socket, folder: Path, address: str) -> None:
+        super().__init__(listening.getsockname()[:2], _RequestHandler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.folder = folder.resolve()
+        self.address = address
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: whoever asked has gone, and that is its right."""
+
+
+class _RequestHandler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        """Answer as to GET, without a body."""
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        """Answer with a file, or say that there is none."""
+        path = unquote(urlsplit(self.path).path).lstrip("/")
+        file = self._file(path)
+        body = _NOT_FOUND_BODY if file is None else file.read_bytes()
+        self.send_response(HTTPStatus.NOT_FOUND if file is None else HTTPStatus.OK)
+        for name, value in {**_SECURITY_HEADERS, **self._policy(file), "content-type": _content_type(file)}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _file(self, path: str) -> Path | None:
+        """Return the file that a path leads to, or the index of a folder; None for what is not in the folder."""
+        try:
+            file = (self.server.folder / path).resolve()
+            file = (file / _INDEX).resolve() if file.is_dir() else file
+            return file if file.is_relative_to(self.server.folder) and file.is_file() else None
+        except (OSError, ValueError):  # too long a name, or one with a zero in it
+            return None
+
+    def _policy(self, file: Path | None) -> dict[str, str]:
+        """Return the headers for a file, by where it is: a path such as `/.%2Frecovered/` begins with anything."""
+        site = "" if file is None else file.relative_to(self.server.folder).parts[0]
+        return sandbox_headers(f"{self.server.address}{site}/") if site in (ORIGINAL_FOLDER, RECOVERED_FOLDER) else {}
+
+
+def _content_type(file: Path | None) -> str:
+    kind = "text/plain" if file is None else mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind

@@ -1,0 +1,53 @@
+"""Text of spreadsheets of all formats, read with calamine."""
+
+import datetime as dt
+from io import BytesIO
+
+import python_calamine
+
+from unlost.documents.kind import list_ole_names
+from unlost.documents.limits import DocumentLimits, TextCollector
+from unlost.documents.office_binary import OleStreams, read_uint
+from unlost.documents.office_xml import OfficeZip
+from unlost.errors import DocumentError
+
+# The records of an xls that say that what follows is encrypted, and that the part for all sheets is over.
+_FILE_PASS, _END = 0x2F, 0x0A
+
+
+def read_sheets(body: bytes, gathered: TextCollector, limits: DocumentLimits) -> None:
+    """Gather what is in the cells, sheet by sheet and row by row: values, not formulas."""
+    try:
+        with python_calamine.CalamineWorkbook.from_filelike(BytesIO(body)) as workbook:
+            for name in workbook.sheet_names:
+                for row in workbook.get_sheet_by_name(name).iter_rows():
+                    gathered.add(" ".join(filter(None, map(_format_cell, row))) + "\n")
+    except python_calamine.CalamineError as error:
+        _refuse_encrypted(body, limits)  # which calamine does not tell: it only says that it knows no such format
+        raise DocumentError(f"it is no whole spreadsheet: {str(error)[:100]}", "damaged") from error
+
+
+def _refuse_encrypted(body: bytes, limits: DocumentLimits) -> None:
+    """Raise DocumentError if a spreadsheet has a password."""
+    names = list_ole_names(body)
+    for name in {"Workbook", "Book"} & names:
+        stream = OleStreams(body).read(name)
+        at = 0
+        while at + 4 <= len(stream):
+            kind, length = read_uint(stream, at, 2), read_uint(stream, at + 2, 2)
+            if kind == _FILE_PASS:
+                raise DocumentError("it can be read with a password only", "encrypted")
+            if kind == _END:
+                break
+            at += 4 + length
+    if not names or "EncryptedPackage" in names:
+        OfficeZip(body, limits.unpacked).refuse_encrypted()
+
+
+def _format_cell(value: object) -> str:
+    """Return a value as people would see it; numbers without a part that says nothing, so that 24.0 is 24."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        return value.date().isoformat()
+    return str(value)

@@ -1,1 +1,0 @@
-"""WARCs that are written safely: whole whatever happens, and read again by whoever wrote them."""

@@ -1,0 +1,197 @@
+"""Detects what a file is: from its magic bytes, its name, and its first lines.
+
+Tells indexes, URL lists, access logs and maps apart, and refuses known formats that are not read here with advice.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal, get_args
+
+from unlost.errors import InputError
+from unlost.problems import Problems, unreadable_error
+from unlost.text_lines import Line, read_lines
+
+LineKind = Literal["index", "urls", "log", "map"]
+
+_KINDS: tuple[LineKind, ...] = get_args(LineKind)
+
+SAMPLED_LINES = 500
+"""At most this many lines are read to detect what a file is."""
+
+_SAMPLED_BYTES = 1 << 20  # of text, so that long lines do not make it slow
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Some editors put it before the first line."""
+
+
+_MAGIC = {
+    b"PAR1": "a Parquet file: read it with `--engine spark`, or write its rows as CDXJ first",
+    b"BZh": "compressed with bzip2: decompress it first (`bzip2 -d`), or compress it with gzip or zstd",
+    b"\xfd7zXZ\0": "compressed with xz: decompress it first (`xz -d`), or compress it with gzip or zstd",
+    b"\x04\x22\x4d\x18": "compressed with lz4: decompress it first (`lz4 -d`), or compress it with gzip or zstd",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive: unpack it first",
+    b"SQLite format 3\0": "an SQLite database: export its rows as CDXJ or as a list of URLs first",
+    b"\xff\xfe": "UTF-16 text: write it as UTF-8 first (`iconv -f UTF-16 -t UTF-8`)",
+    b"\xfe\xff": "UTF-16 text: write it as UTF-8 first (`iconv -f UTF-16 -t UTF-8`)",
+}
+_MAGIC_BYTES = max(map(len, _MAGIC))
+
+_ZIPNUM_ADVICE = "the block list of a ZipNum index: name it with the ending .idx, next to its .loc and its blocks"
+_BARE_CR_ADVICE = "the lines end in bare CR: write them with LF first (`tr '\\r' '\\n'`)"
+
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_DATE = re.compile(rb"\d{1,14}|\d{17}|\d{4}-[-0-9:TtZz.,+]*")
+_LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
+_FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
+_ZIPNUM_LINE = re.compile(rb"[^\t ]+( \d+)?\t[^\t]+\t\d+\t\d+(\t\d+)?\s*")
+
+
+def reject_unsupported_formats(path: str | PathLike[str], name: str | None = None) -> None:
+    """Raise InputError for a file in a known format that is not read here. The message says what to do.
+
+    name: how to call the file in the message, if not by its path. A file that does not exist is not reported.
+    """
+    called = name or fspath(path)
+    if Path(called).suffix == ".summary":
+        raise InputError(f"{called}: {_ZIPNUM_ADVICE}")
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(_MAGIC_BYTES)
+    except OSError as error:
+        raise unreadable_error(called, error) from error
+    for magic, advice in _MAGIC.items():
+        if head.startswith(magic):
+            raise InputError(f"{called}: {advice}")
+
+
+def detect_line_kind(
+    path: str | PathLike[str], name: str | None = None, *, unknown: LineKind | None = None
+) -> LineKind:
+    """Return what the lines of a text file are, plain, gzip or zstd. An empty file counts as an index.
+
+    name: how to call the file in messages, if not by its path. unknown: what a file counts as whose lines are of no
+    known kind; it is refused otherwise.
+
+    A header decides; otherwise the majority of the first `SAMPLED_LINES` lines. Rows of CDX and CDXJ may be mixed, and
+    other lines among them are left to the reader, which counts them. Raises InputError if the lines are of no known
+    kind, are mostly of different kinds, or if rows of an index are among URLs.
+    """
+    called = name or fspath(path)
+    counts: Counter[str] = Counter()
+    for number, text in enumerate(sample_lines(read_lines(path, Problems(), name=called, batch_lines=100))):
+        if not number and b"\r" in text:
+            raise InputError(f"{called}: {_BARE_CR_ADVICE}")
+        if text.startswith(b"!fields "):
+            return "map"
+        if is_cdx_header(text):
+            return "index"
+        if text[:1] not in b"!@#":
+            counts[classify_line(text)] += 1
+    if counts["zipnum"]:
+        raise InputError(f"{called}: {_ZIPNUM_ADVICE}")
+    is_unknown = not sum(counts[kind] for kind in _KINDS) or counts["binary"] * 2 > counts.total()
+    return unknown if unknown and is_unknown else _majority_kind(counts, called)
+
+
+def detect_query_format(path: str | PathLike[str]) -> Literal["json", "log", "urls"]:
+    """Return whether a file lists queries as JSON Lines, as an access log or as URLs; an empty one counts as the last.
+
+    Raises InputError if the file cannot be read, or is an index or a map: its rows are not queries.
+    """
+    reject_unsupported_formats(path)
+    lines = sample_lines(read_lines(path, Problems(), batch_lines=100))
+    first = next((text for text in lines if not text.startswith(b"#")), b"")
+    if not first or first.lstrip().startswith(b"{"):
+        return "json" if first else "urls"
+    kind = detect_line_kind(path, unknown="urls")
+    if kind in ("index", "map") or first.startswith(b"!"):
+        raise InputError(f"{fspath(path)}: {'an index' if kind == 'index' else 'a map'}, not a log or a list of URLs")
+    return "log" if kind == "log" else "urls"
+
+
+def is_table(path: str | PathLike[str]) -> bool:
+    """Return whether most of the first lines of a text file have tabs between columns. Raises InputError."""
+    tabs = [b"\t" in text.strip() for text in sample_lines(read_lines(path, Problems(), batch_lines=100))]
+    return sum(tabs) * 2 > len(tabs)
+
+
+def sample_lines(lines: Iterable[Line]) -> Iterator[bytes]:
+    """Yield the text of the first lines, without blank ones and without a byte order mark."""
+    left = _SAMPLED_BYTES
+    for line in islice(lines, SAMPLED_LINES):
+        text = line.text.removeprefix(BYTE_ORDER_MARK) if line.number == 1 else line.text
+        if text.strip():
+            yield text
+        left -= len(text)
+        if left < 0:
+            return
+
+
+def is_cdx_header(text: bytes) -> bool:
+    """Return whether a line names the columns of a CDX file, correctly or not."""
+    return text[1:4] == b"CDX" and not text[:1].isalnum()
+
+
+def has_json_column(text: bytes) -> bool:
+    """Return whether the third or fourth field of a line begins with a brace, as only those of CDXJ do."""
+    return any(column.startswith(b"{") for column in text.split(None, 4)[2:4])
+
+
+def classify_line(text: bytes) -> str:  # noqa: PLR0911  a way out for each kind
+    """Return what a line is: `index`, `urls`, `log`, `map`, `zipnum` (a line of a block list), `binary` or `other`.
+
+    >>> kind_of_line(b'com,a)/ 2014 {"url": "http://a.com/"}'), kind_of_line(b"http://a.com/"), kind_of_line(b"a b c")
+    ('index', 'urls', 'other')
+    """
+    if _BINARY.search(text):
+        return "binary"
+    if _LOG.search(text[:1000]):
+        return "log"
+    if _ZIPNUM_LINE.fullmatch(text):
+        return "zipnum"
+    columns = text.split(None, 11)
+    # Old indexes have URLs as keys: the date after them tells.
+    has_date = len(columns) > 2 and _DATE.fullmatch(columns[1]) is not None
+    if has_date and (9 <= len(columns) <= 11 or has_json_column(text)):
+        return "index"
+    if b' {"' in text or text.lstrip().startswith(b"{"):
+        return "other"
+    if len(columns) == 1 or b"\t" in text or b"://" in columns[0]:
+        return "urls"
+    if len(columns) == 2 and _FREQUENCY.fullmatch(columns[1]):
+        return "map"
+    return "other"
+
+
+def _majority_kind(counts: Counter[str], name: str) -> LineKind:
+    """Return the kind of most lines. Raises InputError if that is not safe to assume."""
+    total = counts.total()
+    best = max(_KINDS, key=lambda kind: counts[kind])
+    if not total:
+        return "index"
+    if counts["binary"] * 2 > total:
+        raise InputError(f"{name}: a binary file: expected CDX, CDXJ, WARC, a list of URLs, a log or a map")
+    if not counts[best]:
+        raise InputError(
+            f"{name}: expected lines of CDX or CDXJ: a key, a date, and columns or an object; --input says what else "
+            "it is"
+        )
+    if counts[best] * 2 < total or (best == "urls" and counts["index"]):
+        found = ", ".join(
+            f"{counts[kind]} {_KIND_LABELS[kind]}" for kind in (*_KINDS, "binary", "other") if counts[kind]
+        )
+        raise InputError(f"{name}: lines of different kinds ({found}): split the file, or give its kind with --input")
+    return best
+
+
+_KIND_LABELS = {
+    "index": "rows of an index",
+    "urls": "URLs",
+    "log": "lines of a log",
+    "map": "rows of a map",
+    "binary": "not text",
+    "other": "others",
+}

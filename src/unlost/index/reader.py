@@ -1,0 +1,174 @@
+"""Reads rows and captures of an index of any kind: CDX and CDXJ (plain, gzip, zstd), and ZipNum.
+
+Each line tells whether it is CDX or CDXJ. Captures of one page are found without reading more than their blocks in a
+ZipNum.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from os import SEEK_END, PathLike, fspath
+from pathlib import Path
+
+from unlost import uri
+from unlost.capture import Capture
+from unlost.errors import InputError
+from unlost.index import cdx
+from unlost.index import cdx as index_cdx
+from unlost.index.cdx import CdxLayout, IndexRow, RowError
+from unlost.index.detection import (
+    BYTE_ORDER_MARK,
+    detect_line_kind,
+    has_json_column,
+    is_cdx_header,
+    reject_unsupported_formats,
+)
+from unlost.index.zipnum import ZipNumIndex
+from unlost.problems import Problem, Problems, unreadable_error
+from unlost.text_lines import MAX_LINE_BYTES, Line, is_compressed, read_lines
+
+_OTHER_KIND_LABELS = {"urls": "a list of URLs", "log": "an access log", "map": "a map"}
+_HEADER_BYTES = 1000  # longer than any CDX header
+
+
+def read_index_rows(
+    path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None = None
+) -> Iterator[IndexRow]:
+    """Yield the rows of a CDX or CDXJ file, plain, gzip or zstd, or of a ZipNum given by its `.idx`, in their order.
+
+    A line that is no row is counted in `problems` (kinds: docs/index.md) and the next is read. on_read: is told now and
+    then how many bytes of the file have been read, as they are stored; not of a ZipNum. Raises InputError if the file
+    cannot be read at all, or holds something else than an index, as far as its first lines tell.
+    """
+    if Path(path).suffix != ".idx" and Path(path).is_file():
+        reject_unsupported_formats(path)
+        # Lines of no kind are counted below, one by one.
+        if (kind := detect_line_kind(path, unknown="index")) != "index":
+            raise InputError(f"{fspath(path)}: expected CDX or CDXJ, found {_OTHER_KIND_LABELS[kind]}")
+    return _parse_rows(_read_text_lines(path, problems, on_read), fspath(path), problems)
+
+
+def ends_within_row(path: str | PathLike[str]) -> bool:
+    """Return whether a plain text index breaks off: its last line has no line end and cannot be read.
+
+    Compressed files tell by themselves whether they are whole, and the end of a pipe cannot be read in advance. Raises
+    InputError if the file cannot be read.
+    """
+    if Path(path).suffix == ".idx" or not Path(path).is_file() or is_compressed(path):
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            first = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
+            file.seek(max(0, file.seek(0, SEEK_END) - MAX_LINE_BYTES))
+            last = file.read().rpartition(b"\n")[2]
+    except OSError as error:
+        raise unreadable_error(path, error) from error
+    lines = [Line(1, 0, first.rstrip(b"\r\n")), Line(2, 0, last)] if is_cdx_header(first) else [Line(2, 0, last)]
+    problems = Problems()
+    for _ in _parse_rows(lines, fspath(path), problems):
+        pass
+    return any(problem.line == 2 for problem in problems.first.values())
+
+
+def _parse_rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[IndexRow]:
+    layout: CdxLayout | None = None
+    is_behind_rows = False
+    for each in lines:
+        line = each._replace(text=each.text.removeprefix(BYTE_ORDER_MARK)) if each.number == 1 else each
+        if not line.text.strip():
+            continue
+        if line.text[:1] in b"!@#":
+            if is_behind_rows:
+                message = "expected headers and comments above all rows"
+                problems.add(Problem("late-header", name, line.number, line.offset, message))
+            continue
+        if b"\0" in line.text:
+            problems.add(Problem("binary", name, line.number, line.offset, "expected text, found a NUL byte"))
+            continue
+        try:
+            if is_cdx_header(line.text):
+                layout = (
+                    _layout_after_rows(layout, line, name, problems)
+                    if is_behind_rows
+                    else CdxLayout.from_header(line.text)
+                )
+                continue
+            is_behind_rows = True
+            if (layout is None or layout.delimiter == " ") and has_json_column(line.text):
+                yield index_cdx.parse_cdxj_row(line.text, line.number, line.offset)
+            else:
+                yield (layout or cdx).parse_row(line.text, line.number, line.offset)
+        except RowError as error:
+            problems.add(Problem(error.kind, name, line.number, line.offset, str(error)))
+
+
+def _read_text_lines(
+    path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None
+) -> Iterator[Line]:
+    """Yield the lines of a text file, or of all blocks of a ZipNum, with offsets as if they were one text."""
+    if Path(path).suffix != ".idx":
+        yield from read_lines(path, problems, on_read=on_read)
+        return
+    number = offset = 0
+    with ZipNumIndex(path) as index:
+        for block in index.blocks(problems=problems):
+            for line in index.block_lines(block, problems):
+                number += 1
+                yield Line(number, offset, line.text)
+                offset += len(line.text) + 1
+
+
+def _layout_after_rows(layout: CdxLayout | None, line: Line, name: str, problems: Problems) -> CdxLayout:
+    """Return the layout from a header below rows on. One with other columns is a problem: maps are not built of it."""
+    found = CdxLayout.from_header(line.text)
+    if found != (layout or cdx.CDX11):
+        message = "a header with other columns in the middle of the file: split the file there"
+        problems.add(Problem("late-header", name, line.number, line.offset, message))
+    return found
+
+
+def find_index_captures(path: str | PathLike[str], url: str, problems: Problems) -> Iterator[Capture]:
+    """Yield the captures of one page, in the order of the file; in a ZipNum without reading more than its blocks.
+
+    The page is found under every spelling that an index may have of its key, and under keys that other tools give it.
+    Raises UriError if the address is none.
+    """
+    key = uri.key(url)
+    others = uri.alternative_keys(url)
+
+    def is_page(capture: Capture) -> bool:
+        # Under a key of other tools there are captures of other pages, too.
+        return capture.key == key or (capture.key in others and uri.key_many([capture.uri])[0] == key)
+
+    if Path(path).suffix != ".idx":
+        yield from filter(is_page, read_index_captures(path, problems))
+        return
+    with ZipNumIndex(path) as index:
+        keys = [with_port for each in (key, *others) for with_port in _with_default_ports(each)]
+        spellings = {spelling.encode() for each in keys for spelling in uri.spellings(each)}
+        for line in index.lines(*spellings, problems=problems):
+            found = _rows_to_captures(_parse_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
+            yield from filter(is_page, found)
+
+
+def _with_default_ports(key: str) -> list[str]:
+    """Return a key without a port, and the same with those that some tools leave in it.
+
+    >>> _with_default_ports("com,a)/x"), _with_default_ports("com,a:81)/x")
+    (['com,a)/x', 'com,a:80)/x', 'com,a:443)/x'], ['com,a:81)/x'])
+    """
+    host, end, path = key.partition(")")
+    has_port = re.search(r":\d+$", host)
+    return [key] if has_port else [key, *(f"{host}:{port}{end}{path}" for port in (80, 443))]
+
+
+def read_index_captures(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:
+    """Yield the captures of an index, as `read_rows` does its rows. Rows that are no captures are counted too."""
+    return _rows_to_captures(read_index_rows(path, problems), fspath(path), problems)
+
+
+def _rows_to_captures(rows: Iterable[IndexRow], name: str, problems: Problems) -> Iterator[Capture]:
+    for row in rows:
+        try:
+            yield row.to_capture()
+        except RowError as error:
+            problems.add(Problem(error.kind, name, row.number, row.offset, str(error)))

@@ -1,0 +1,74 @@
+"""The packages that owners download: the site as zip and tar.gz, and as WACZ for replay."""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from unlost.errors import InputError, SpaceError
+from unlost.export.site import ExportOptions, ExportProgress, export_site
+from unlost.export.targets import open_target
+from unlost.export.wacz import write_wacz
+from unlost.jobs.models import PACKAGE_FORMATS, JobPackage
+
+__all__ = ["PACKAGE_FORMATS", "PACKAGE_MEDIA_TYPES", "write_packages"]
+
+PACKAGE_MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
+
+_FOLDER = "packages"
+
+
+def write_packages(
+    recovery: Path, *, windows: bool, language: str, check: Callable[[], None]
+) -> tuple[JobPackage, ...]:
+    """Write all packages of a recovery beside it, and return them; none if nothing came back.
+
+    windows: whether the names of files are such as Windows takes. language: of the start page, where one is added.
+    What an earlier attempt left is overwritten. check: is called for each file, and raises SpaceError to end it.
+    Raises OSError for a full disk, SpaceError if `check` did; then no package is left.
+    """
+    folder = recovery / _FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    found = []
+    for form in PACKAGE_FORMATS:
+        file = folder / f"site.{form}"
+        try:
+            start = _write(recovery, file, check, windows=windows, language=language)
+        except SpaceError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        except InputError:  # nothing has come back
+            continue
+        size = file.stat().st_size
+        found.append(JobPackage(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
+    return tuple(found)
+
+
+class _CheckingProgress(ExportProgress):
+    """Calls `check` for each file."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    def on_file(self) -> None:
+        self._check()
+
+
+def _write(recovery: Path, file: Path, check: Callable[[], None], *, windows: bool, language: str) -> str:
+    """Write a package; return the path of its start page, which is empty for a WACZ."""
+    if file.name.endswith(".wacz"):
+        write_wacz(recovery, file, on_progress=lambda *_: check())
+        return ""
+    with open_target(file) as target:
+        return (
+            export_site(
+                recovery, target, ExportOptions(windows=windows, start_page=language), _CheckingProgress(check)
+            ).start
+            or ""
+        )
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

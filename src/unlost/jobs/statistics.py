@@ -1,0 +1,259 @@
+"""Statistics of all jobs, computed in one pass over the history."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from unlost.jobs.models import Job
+from unlost.jobs.serializers import format_time
+
+HISTOGRAM_BINS = 10
+"""Of the histogram of shares: each a tenth wide, the last with its upper end."""
+MAX_TLDS = 50
+"""Rows of top-level domains: people can order what never had one, and all others are counted as one."""
+IP_ADDRESS, OTHER_TLDS = "(address)", "(others)"
+"""What stands for the top-level domain of a site that is an IP address, and for those beyond `MOST_TLDS`."""
+
+_DAY = 86_400.0
+
+
+@dataclass(slots=True)
+class RunningSummary:
+    """How values lie, counted as they come.
+
+    >>> found = Spread()
+    >>> for value in (1, 2, 6):
+    ...     found.add(value)
+    >>> (found.mean, found.least, found.most, round(found.deviation or 0, 3))
+    (3.0, 1, 6, 2.646)
+    """
+
+    count: int = 0
+    mean: float = 0.0
+    minimum: float | None = None
+    maximum: float | None = None
+    _squares: float = 0.0  # of the distances from the mean, by Welford's method: nothing is lost to large means
+
+    def add(self, value: float) -> None:
+        """Count one more."""
+        self.count += 1
+        before = value - self.mean
+        self.mean += before / self.count
+        self._squares += before * (value - self.mean)
+        self.minimum = value if self.minimum is None else min(self.minimum, value)
+        self.maximum = value if self.maximum is None else max(self.maximum, value)
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of a sample; None of fewer than two."""
+        return math.sqrt(self._squares / (self.count - 1)) if self.count > 1 else None
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return it as JSON has it; None for what there is none of."""
+        mean = self.mean if self.count else None
+        return {"mean": mean, "min": self.minimum, "max": self.maximum, "deviation": self.deviation}
+
+
+@dataclass(slots=True)
+class JobGroup:
+    """Complete jobs that have something in common. ordered: jobs in all, also those that are not complete."""
+
+    ordered: int = 0
+    complete: int = 0
+    discovered: int = 0
+    recovered: int = 0
+    shares: RunningSummary = field(default_factory=RunningSummary)
+
+    def add(self, recovered: int, discovered: int) -> None:
+        """Count a complete job."""
+        self.complete += 1
+        self.discovered += discovered
+        self.recovered += recovered
+        self.shares.add(_share(recovered, discovered) or 0.0)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON has it. share: the mean of the jobs' shares."""
+        return {
+            "complete": self.complete,
+            "discovered": self.discovered,
+            "recovered": self.recovered,
+            "share": self.shares.to_json()["mean"],
+        }
+
+
+@dataclass(slots=True)
+class ArchiveUsage:
+    """What complete jobs had of an archive. jobs: that asked it. only: to which nobody else gave anything."""
+
+    jobs: int = 0
+    only: int = 0
+    recovered: int = 0
+    requests: int = 0
+
+
+@dataclass(slots=True)
+class JobStatistics:
+    """Numbers of jobs, unless something else is said.
+
+    pages: that were for a single page. nothing: complete, though nothing came back. not_picked_up: complete with
+        something, and nobody has come for it; kept: those of them that can still be picked up.
+    discovered, recovered: resources of complete jobs. shares: of what was discovered, what was recovered; with_some:
+        the same, without jobs of which nothing came back. days: from the confirmation to the end.
+    histogram: complete jobs by their share, in `BINS` bins. months: by the month, `2014-05`, in which they were
+        ordered and, if they are complete, ended, in UTC. archives: by id.
+    """
+
+    ordered: int = 0
+    complete: int = 0
+    single_pages: int = 0
+    nothing_recovered: int = 0
+    not_picked_up: int = 0
+    still_available: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    discovered: RunningSummary = field(default_factory=RunningSummary)
+    recovered: RunningSummary = field(default_factory=RunningSummary)
+    shares: RunningSummary = field(default_factory=RunningSummary)
+    shares_with_something: RunningSummary = field(default_factory=RunningSummary)
+    days: RunningSummary = field(default_factory=RunningSummary)
+    histogram: list[int] = field(default_factory=lambda: [0] * HISTOGRAM_BINS)
+    months: dict[str, JobGroup] = field(default_factory=dict)
+    tlds: dict[str, JobGroup] = field(default_factory=dict)
+    archives: dict[str, ArchiveUsage] = field(default_factory=dict)
+
+    def count(self, job: Job) -> None:
+        """Count a job."""
+        self.ordered += 1
+        self.states[job.state.value] += 1
+        self.single_pages += job.order.page
+        self._month(job.submitted).ordered += 1
+        if job.figures and job.ended is not None:  # those that failed or were cancelled have none
+            self._count_complete(job, job.ended)
+
+    def _count_complete(self, job: Job, ended: float) -> None:
+        progress = job.progress
+        recovered, discovered = progress.recovered, progress.recovered + progress.missing + progress.queued
+        share = _share(recovered, discovered) or 0.0
+        self.complete += 1
+        self.discovered.add(discovered)
+        self.recovered.add(recovered)
+        self.shares.add(share)
+        self.histogram[min(HISTOGRAM_BINS - 1, int(share * HISTOGRAM_BINS))] += 1
+        self.days.add(max(0.0, ended - (job.confirmed or job.submitted)) / _DAY)
+        self._month(ended).add(recovered, discovered)
+        self.tlds.setdefault(top_level_domain(job.order.url), JobGroup()).add(recovered, discovered)
+        self._count_uses(job.figures)
+        if not recovered:
+            self.nothing_recovered += 1
+            return
+        self.shares_with_something.add(share)
+        if job.picked_up is None:
+            self.not_picked_up += 1
+            self.still_available += bool(job.packages)
+
+    def _month(self, seconds: float) -> JobGroup:
+        return self.months.setdefault((format_time(seconds) or "")[:7], JobGroup())
+
+    def _count_uses(self, figures: Mapping[str, object]) -> None:
+        found = dict(_archive_usage(figures))
+        givers = [name for name, (recovered, _) in found.items() if recovered]
+        for name, (recovered, requests) in found.items():
+            use = self.archives.setdefault(name, ArchiveUsage())
+            use.jobs += 1
+            use.only += givers == [name]
+            use.recovered += recovered
+            use.requests += requests
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON has it: lists in the order in which they are shown. Shares are None of nothing."""
+        with_something = self.complete - self.nothing_recovered
+        return {
+            "ordered": self.ordered,
+            "complete": self.complete,
+            "states": dict(sorted(self.states.items())),
+            "single_pages": _job_share(self.single_pages, self.ordered),
+            "nothing_recovered": _job_share(self.nothing_recovered, self.complete),
+            "not_picked_up": {**_job_share(self.not_picked_up, with_something), "kept": self.still_available},
+            "discovered": self.discovered.to_json(),
+            "recovered": self.recovered.to_json(),
+            "days": self.days.to_json(),
+            "share": self.shares.to_json(),
+            "share_with_something": self.shares_with_something.to_json(),
+            "histogram": [
+                {"from": bin_ / HISTOGRAM_BINS, "to": (bin_ + 1) / HISTOGRAM_BINS, **_job_share(jobs, self.complete)}
+                for bin_, jobs in enumerate(self.histogram)
+            ],
+            "months": [
+                {"month": name, "ordered": group.ordered, **group.to_json()}
+                for name, group in sorted(self.months.items())
+            ],
+            "tlds": [{"tld": name, **group.to_json()} for name, group in self._largest_tlds()],
+            "archives": [self._archive(name) for name in sorted(self.archives, key=self._contribution_key)],
+        }
+
+    def _largest_tlds(self) -> list[tuple[str, JobGroup]]:
+        ordered = sorted(self.tlds.items(), key=lambda each: (-each[1].complete, each[0]))
+        rest = [group for _, group in ordered[MAX_TLDS:]]
+        if not rest:
+            return ordered
+        jobs = sum(group.complete for group in rest)
+        mean = sum(group.shares.mean * group.complete for group in rest) / jobs
+        discovered, recovered = sum(group.discovered for group in rest), sum(group.recovered for group in rest)
+        return [*ordered[:MAX_TLDS], (OTHER_TLDS, JobGroup(0, jobs, discovered, recovered, RunningSummary(jobs, mean)))]
+
+    def _contribution_key(self, name: str) -> tuple[int, str]:
+        return -self.archives[name].recovered, name
+
+    def _archive(self, name: str) -> dict[str, object]:
+        use = self.archives[name]
+        return {
+            "archive": name,
+            "used": _job_share(use.jobs, self.complete),
+            "only": _job_share(use.only, self.complete),
+            "recovered": use.recovered,
+            "contribution": _share(use.recovered, sum(each.recovered for each in self.archives.values())),
+            "requests": use.requests,
+            "requests_per_job": use.requests / use.jobs,
+        }
+
+
+def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
+    """Return the numbers of all jobs there ever were; those that were removed are among them."""
+    found = JobStatistics()
+    for job in jobs:
+        found.count(job)
+    return found
+
+
+def top_level_domain(url: str) -> str:
+    """Return the top-level domain of an address.
+
+    >>> tld_of("http://www.example.co.uk:8080/"), tld_of("http://10.0.0.1/"), tld_of("http://[::1]/")
+    ('uk', '(address)', '(address)')
+    """
+    host = ""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        ip_address(host)
+    except ValueError:
+        return host.rpartition(".")[2]
+    return IP_ADDRESS
+
+
+def _archive_usage(figures: Mapping[str, object]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield each archive that was asked, with how many resources it gave and how many requests it had."""
+    archives = figures.get("archives")
+    for name, found in archives.items() if isinstance(archives, Mapping) else ():
+        recovered, requests = int(found.get("recovered", 0)), int(found.get("requests", 0))
+        if recovered or requests:
+            yield str(name), (recovered, requests)
+
+
+def _job_share(count: int, total: int) -> dict[str, object]:
+    return {"jobs": count, "share": _share(count, total)}
+
+
+def _share(count: int, total: int) -> float | None:
+    return count / total if total else None

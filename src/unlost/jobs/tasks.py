@@ -1,0 +1,121 @@
+"""Background tasks, a bounded thread pool, and supervised worker processes."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from unlost.errors import BusyError
+
+
+@asynccontextmanager
+async def background_task(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
+    """Do something beside everything else, until the block ends."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class BoundedThreadPool:
+    """Runs functions in a few threads. What does not fit into its queue is refused at once."""
+
+    def __init__(self, threads: int, queue_size: int, name: str, retry_after: float = 5.0) -> None:
+        """Make a pool.
+
+        Args:
+            threads: How many functions run at a time.
+            waiting: How many more may wait.
+            name: Of the threads.
+            retry_after: Seconds, for `BusyError`.
+        """
+        self._threads = ThreadPoolExecutor(threads, name)
+        self._free_places = threads + queue_size
+        self._retry_after = retry_after
+
+    async def run(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Run a function in a thread and return its result. To be called in one event loop.
+
+        Raises:
+            BusyError: Too many wait already.
+        """
+        if not self._free_places:
+            raise BusyError("too many requests wait", self._retry_after)
+        self._free_places -= 1
+        # It has its place until it ends, also if the client does not wait for it.
+        running = asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *arguments, **named))
+        running.add_done_callback(self._release)
+        return await asyncio.shield(running)
+
+    def _release(self, _: "asyncio.Future[T]") -> None:
+        self._free_places += 1
+
+    def shutdown(self) -> None:
+        """Finish what runs, and drop what waits."""
+        self._threads.shutdown(cancel_futures=True)
+
+
+_MIN_RESTART_PAUSE, _MAX_RESTART_PAUSE = (
+    1.0,
+    60.0,
+)  # seconds before a worker that ended is started again: doubled each time
+_STABLE_SECONDS = 60.0  # after which its end counts as the first one
+_GRACE_SECONDS = 20.0  # to give its jobs back
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def run_worker_processes(
+    count: int, arguments: Sequence[str], environment: Mapping[str, str]
+) -> AsyncIterator[None]:
+    """Keep so many workers running until the block ends. arguments: behind `unlost`, with `--with-parent` among them.
+
+    Their standard input is a pipe of ours on which nothing is ever said: however this process ends, it is closed then,
+    and they end, too.
+    """
+    async with AsyncExitStack() as stack:
+        for _ in range(count):
+            await stack.enter_async_context(background_task(_supervise(arguments, environment)))
+        yield
+
+
+async def _supervise(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    loop = asyncio.get_running_loop()
+    pause = _MIN_RESTART_PAUSE
+    while True:
+        begun = loop.time()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "unlost.cli.start", *arguments, stdin=asyncio.subprocess.PIPE, env=environment,
+            start_new_session=True,  # Ctrl-C is for us alone: we tell them
+        )  # fmt: skip
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            await _stop_process(process)
+            raise
+        pause = _MIN_RESTART_PAUSE if loop.time() - begun > _STABLE_SECONDS else min(2 * pause, _MAX_RESTART_PAUSE)
+        _log.warning("a worker ended (%s): another one is started in %g s", code, pause)
+        await asyncio.sleep(pause)
+
+
+async def _stop_process(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(_GRACE_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

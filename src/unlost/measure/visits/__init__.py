@@ -1,1 +1,0 @@
-"""What visits of sites saw, in one SQLite file: the visit that goes on, and the history of those before."""

@@ -1,0 +1,103 @@
+r"""What an archive holds: MementoMaps and filters, made from its index, compacted, merged, looked up.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> from unlost.mementomap import Map
+>>> with TemporaryDirectory() as folder:
+...     file = Path(folder, "a.ukvs")
+...     _ = file.write_text("com,* 10000+\norg,arxiv)/* 2500~/900\norg,arxiv)/pdf/* 0\n")
+...     Map.open(file).lookup("https://arxiv.org/pdf/1234")
+Answer(key='org,arxiv)/pdf/1234', held=False, matched='org,arxiv)/pdf/*', frequency='0')
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unlost.mementomap.builder import MapOptions, build_map
+    from unlost.mementomap.check import MapCheckResult, check_map
+    from unlost.mementomap.compact import NO_LIMIT, Compaction, compact_map
+    from unlost.mementomap.exclude import ExclusionOptions, ExclusionReport, exclude_map
+    from unlost.mementomap.filter import Filter, FilterLayer
+    from unlost.mementomap.filter_builder import (
+        FilterOptions,
+        FilterReport,
+        add_to_filter,
+        build_filter,
+        compact_filter,
+    )
+    from unlost.mementomap.lookup import ArchiveHoldings, HoldingsResult, RoutingDecision, RoutingReason
+    from unlost.mementomap.map import Answer, Answers, Map
+    from unlost.mementomap.merge import MapDifference, MapMergeReport, diff_maps, merge_maps
+    from unlost.mementomap.readers import InputReport
+
+__all__ = [
+    "NO_LIMIT",
+    "Answer",
+    "Answers",
+    "ArchiveHoldings",
+    "Compaction",
+    "ExclusionOptions",
+    "ExclusionReport",
+    "Filter",
+    "FilterLayer",
+    "FilterOptions",
+    "FilterReport",
+    "HoldingsResult",
+    "InputReport",
+    "Map",
+    "MapCheckResult",
+    "MapDifference",
+    "MapMergeReport",
+    "MapOptions",
+    "RoutingDecision",
+    "RoutingReason",
+    "add_to_filter",
+    "build_filter",
+    "build_map",
+    "check_map",
+    "compact_filter",
+    "compact_map",
+    "diff_maps",
+    "exclude_map",
+    "merge_maps",
+]
+
+_MODULES = {
+    "Answer": "map",
+    "Answers": "map",
+    "MapCheckResult": "checking",
+    "Compaction": "compaction",
+    "MapDifference": "merging",
+    "ExclusionOptions": "exclusion",
+    "ExclusionReport": "exclusion",
+    "Filter": "filter",
+    "FilterOptions": "filtering",
+    "FilterReport": "filtering",
+    "ArchiveHoldings": "routing",
+    "FilterLayer": "filter",
+    "Map": "map",
+    "MapOptions": "build",
+    "MapMergeReport": "merging",
+    "NO_LIMIT": "compaction",
+    "RoutingReason": "routing",
+    "InputReport": "report",
+    "HoldingsResult": "routing",
+    "RoutingDecision": "routing",
+    "add_to_filter": "filtering",
+    "build_filter": "filtering",
+    "build_map": "build",
+    "check_map": "checking",
+    "compact_filter": "filtering",
+    "compact_map": "compaction",
+    "diff_maps": "merging",
+    "exclude_map": "exclusion",
+    "merge_maps": "merging",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for when it is: a command that makes a map does not wait for what checks one."""
+    if name in _MODULES:
+        return getattr(import_module(f"unlost.mementomap.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

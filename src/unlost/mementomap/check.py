@@ -1,0 +1,140 @@
+"""Validates MementoMaps: order, keys, totals, expired exclusions, truncation."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from os import PathLike, fspath
+
+from unlost import _core
+from unlost.errors import InputError, UriError
+from unlost.index.ukvs import Frequency, UkvsHeader, UkvsReader
+from unlost.mementomap.map_file import open_map_source, refuse_unknown_version, row_expiry_date, truncation_problem
+from unlost.problems import Problem, Problems
+from unlost.uri import RULE_SETS, key
+
+_WILDCARD_END = re.compile(r"[,/]?\*$")
+
+MAP_PROBLEM_KINDS = {
+    "bad-wildcard": "a `*` that does not end the key behind `,` or `/`: nothing will ever match it",
+    "not-normal": "a key in another form than look-ups have: it will not be found",
+    "expired": "an exclusion whose time is over; `unlost map exclude` drops it",
+    "bad-total": "the `*` line says less than the others come to at least",
+    "no-rows": "a map without rows",
+    "unknown-rules": "the header names rules that do not exist",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MapCheckResult:
+    """What a map is like.
+
+    header: as it stands.
+    lines: rows, without totals.
+    wildcards, exclusions: how many of them are.
+    expiring: exclusions that end some day; first_expiry: the first of those days; None without any.
+    mementos, resources: what the rows come to, as a frequency; stated: what the `*` rows come to; None without any.
+    problems: what is wrong, by kind.
+    """
+
+    header: UkvsHeader
+    lines: int
+    wildcards: int
+    exclusions: int
+    sum: Frequency
+    stated: Frequency | None
+    problems: Problems
+    expiring: int = 0
+    first_expiry: date | None = None
+
+
+def check_map(
+    path: str | PathLike[str], today: date | None = None, on_read: Callable[[int], object] | None = None
+) -> MapCheckResult:
+    """Read a map to its end and say what is wrong with it.
+
+    Raises InputError if the file cannot be read at all, is not a map as far as its first row tells, or is of a later
+    version of the format: look-ups refuse it, too. A truncated map is a problem, `truncated`.
+
+    today: what has expired by then is wrong; nothing has if it is not given.
+    on_read: is told now and then how many bytes of the file have been read.
+    """
+    source = open_map_source(path)
+    problems = Problems()
+    reader = UkvsReader(path, problems, on_read=on_read)
+    rules = str(reader.header.meta.get("rules", RULE_SETS[0]))
+    name = fspath(path)
+    _check_source(name, reader.header, source, problems)
+    del source
+
+    def wrong(kind: str, message: str) -> None:
+        problems.add(Problem(kind, name, None, 0, message))
+
+    if rules not in RULE_SETS:
+        wrong("unknown-rules", f"expected {' or '.join(RULE_SETS)}, found {rules[:40]!a}")
+        rules = RULE_SETS[0]
+    lines = wildcards = exclusions = mementos = resources = at_least = 0
+    expiring = 0
+    first_expiry: date | None = None
+    stated: Frequency | None = None
+    is_limit = True
+    for row in reader:
+        surt = row.keys[0]
+        frequency = row.frequency or Frequency()
+        if surt == "*":
+            stated = frequency if stated is None else _add_frequencies(stated, frequency)
+            is_limit &= frequency.mementos is not None and frequency.mementos_bound in ("", "-")
+            continue
+        lines += 1
+        wildcards += surt.endswith("*")
+        exclusions += frequency.is_exclusion
+        mementos += frequency.mementos or 0
+        resources += frequency.resources or 0
+        at_least += frequency.mementos or 0 if frequency.mementos_bound in ("", "+") else 0
+        if day := row_expiry_date(row):
+            expiring += 1
+            first_expiry = min(day, first_expiry or day)
+            if today is not None and day <= today:
+                wrong("expired", f"{MAP_PROBLEM_KINDS['expired']}: {surt[:60]!a}, {day}")
+        if kind := _key_problem(surt, rules):
+            wrong(kind, f"{MAP_PROBLEM_KINDS[kind]}: {surt[:60]!a}")
+    if not lines and stated is None:
+        wrong("no-rows", MAP_PROBLEM_KINDS["no-rows"])
+    if stated is not None and is_limit and (stated.mementos or 0) < at_least:
+        wrong("bad-total", f"{MAP_PROBLEM_KINDS['bad-total']}: {stated.mementos} against {at_least}")
+    total = Frequency(mementos, "", resources or None)
+    return MapCheckResult(reader.header, lines, wildcards, exclusions, total, stated, problems, expiring, first_expiry)
+
+
+def _check_source(name: str, header: UkvsHeader, source: _core.MapSource, problems: Problems) -> None:
+    """Add the problem of a truncated map. Raises InputError for a later version of the format."""
+    try:
+        refuse_unknown_version(header)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    if message := truncation_problem(header, source):
+        problems.add(Problem("truncated", name, None, 0, message))
+
+
+def _add_frequencies(one: Frequency, other: Frequency) -> Frequency:
+    """Return what the totals of two years come to; how sure they are is not asked here."""
+    resources = (one.resources or 0) + (other.resources or 0)
+    return Frequency((one.mementos or 0) + (other.mementos or 0), "", resources or None)
+
+
+def _key_problem(surt: str, rules: str) -> str | None:
+    """Return what is wrong with a key, if anything: a look-up must be able to come upon it."""
+    node = _WILDCARD_END.sub("", surt)
+    if "*" in node or (node != surt and surt.endswith("*") and not surt.endswith((",*", "/*"))):
+        return "bad-wildcard"
+    is_host = ")" not in node
+    whole = node if not is_host else f"{node})/"
+    try:
+        normal = key(whole, rules)
+    except UriError:
+        return "not-normal"
+    if is_host:
+        normal = normal.removesuffix(")/")
+    elif node != surt:
+        normal = normal.removesuffix("/") if normal.endswith(")/") else normal
+    return None if normal == node and "?" not in node else "not-normal"

@@ -1,0 +1,474 @@
+"""Reads inputs of maps, filters, profiles and statistics: indexes, archive files, URL lists, access logs, other maps.
+
+Detects the kind of each input, feeds its rows to a `RowSink` (usually the Rust core), counts lines and problems in an
+`InputReport`, and runs long work in a thread with progress and cancellation.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, get_args
+
+from unlost._core import Progress
+from unlost.atomic import DISK_FULL_ERRNOS
+from unlost.errors import InputError, UnsortedError
+from unlost.index.detection import detect_line_kind, is_table, reject_unsupported_formats
+from unlost.index.ukvs import UkvsHeader
+from unlost.mementomap.map_file import header_rules, is_fully_rolled_up, read_map_header
+from unlost.problems import Problem, Problems, require_rereadable, unreadable_error
+from unlost.text_lines import MAX_LINE_BYTES
+from unlost.uri import DEFAULT_RULES
+
+if TYPE_CHECKING:
+    from unlost._core import MapShape, RowColumns, Tally
+    from unlost.index.cdx import IndexRow
+
+
+QueryKind = Literal["urls", "log", "upstream"]
+QUERY_KINDS: tuple[QueryKind, ...] = get_args(QueryKind)
+
+
+ProgressCallback = Callable[[int, int], None]
+"""Called now and then with the bytes and the lines that have been read."""
+T = TypeVar("T")
+_POLL_SECONDS = 0.1
+
+
+def run_with_progress(
+    work: Callable[[Progress], T], on_progress: ProgressCallback | None = None, progress: Progress | None = None
+) -> T:
+    """Return what `work` returns, or raise what it raises.
+
+    progress: what the work reports to and is cancelled by, if somebody has one already.
+
+    It runs in a thread of its own, so that this one sees Ctrl-C: the work is then told to end, which it does within
+    moments, and nothing of it is left behind.
+    """
+    reported = progress or Progress()
+    results: list[T] = []
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(work(reported))
+        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
+            failures.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=run, name="unlost-work")
+    thread.start()
+    try:
+        while not done.wait(_POLL_SECONDS):
+            if on_progress is not None:
+                on_progress(reported.bytes, reported.lines)
+    except BaseException:
+        reported.cancel()
+        raise
+    finally:
+        thread.join()
+    if on_progress is not None:
+        on_progress(reported.bytes, reported.lines)
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+LINE_PROBLEM_MESSAGES = {
+    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES was left out",
+    "bad-row": "expected a key, a date, and columns or an object",
+    "bad-header": "expected ` CDX` and one letter for each column",
+    "binary": "expected text, found a NUL byte",
+    "bad-frequency": "expected a frequency such as 300+/20-; kept, as unknown",
+    "unsorted": "a key that belongs before the one above it, or is the same; put in order",
+    "truncated": "the compressed file ends in the middle",
+    "corrupt": "the compressed data is damaged",
+    "trailing-garbage": "bytes behind the end of the compressed data were left out",
+}
+
+
+@dataclass(slots=True)
+class InputReport:
+    """Counts of lines, and what could not be read.
+
+    lines: that were read.
+    counted: that are holdings.
+    foreign: that are no web pages, such as `dns:` rows.
+    filtered: that were left out because of the options.
+    repaired: whose key column disagreed with their URL, so that the key was made from the URL.
+    problems: by kind, with the first of each.
+    shape: what the map's tree is like and what compacting did; None if it was not compacted.
+    """
+
+    lines: int = 0
+    counted: int = 0
+    foreign: int = 0
+    filtered: int = 0
+    repaired: int = field(default=0, kw_only=True)
+    problems: Problems = field(default_factory=Problems)
+    shape: "MapShape | None" = None
+
+    def add_line_stats(self, tally: "Tally", name: str, damage: str | None = None) -> None:
+        """Add what the core counted in one file."""
+        lines, counted, foreign, filtered, repaired, problems = tally
+        self.lines += lines
+        self.counted += counted
+        self.foreign += foreign
+        self.filtered += filtered
+        self.repaired += repaired
+        for kind, count, line, offset, example in problems:
+            found = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
+            message = LINE_PROBLEM_MESSAGES.get(kind, "no key can be made of it")
+            self.problems.add(Problem(kind, name, line, offset, f"{message}: `{found}`"), count)
+        if damage is not None:
+            self.problems.add(Problem(damage, name, lines, 0, LINE_PROBLEM_MESSAGES[damage]))
+
+    @property
+    def understood(self) -> int:
+        """How many lines were understood, whether they are counted or not."""
+        return self.counted + self.foreign + self.filtered
+
+    def refuse_damage(self, *, allow_partial: bool, index: str | PathLike[str] | None = None) -> None:
+        """Raise InputError if an input is damaged and that is not allowed.
+
+        index: a CDX or CDXJ file, of which it is checked whether it ends in the middle of a row.
+        """
+        if allow_partial:
+            return
+        damage: object = self.problems.damage
+        if damage is None and index is not None and self.problems.total:
+            from unlost.index.reader import ends_within_row  # noqa: PLC0415  start-up
+
+            if ends_within_row(index):
+                damage = f"{fspath(index)}: the file ends in the middle of a row"
+        if damage is not None:
+            raise InputError(
+                f"{damage}: nothing was written: repair the file, or give --allow-partial to use what can be read"
+            )
+
+    def refuse_empty(self, inputs: Sequence[str | PathLike[str]]) -> None:
+        """Raise InputError if no line of any input was understood."""
+        if not self.understood:
+            reasons = [str(problem) for problem in self.problems.first.values()]
+            reasons += [f"{fspath(name)}: nothing in it" for name in inputs]
+            raise InputError(f"{next(iter(reasons), 'no inputs')}: nothing was written")
+
+    def refuse_bad(self, max_bad: float | None) -> None:
+        """Raise InputError if a larger share of the lines than `max_bad` was bad."""
+        bad = self.problems.total
+        if max_bad is not None and bad > max_bad * (self.understood + bad):
+            share = f"{bad} of {self.understood + bad} lines are bad, more than {max_bad:g} of them"
+            first = next(iter(self.problems.first.values()))
+            raise InputError(f"{share}: nothing was written; first: {first}")
+
+
+InputKind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
+INPUT_KINDS: tuple[InputKind, ...] = get_args(InputKind)
+_BATCH = 10_000
+
+
+class RowSink(Protocol):
+    """What counts: `unlost._core.MapBuilder`, or something that is fed the same way."""
+
+    def add_file(
+        self, path: str, progress: "Progress", urls: bool = False, column: int | None = None
+    ) -> "tuple[Tally, str | None]":
+        """Count the rows of an index, or the addresses of a list."""
+
+    def add_rows(self, rows: "list[RowColumns]") -> "Tally":
+        """Count rows that were read elsewhere."""
+
+    def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "Tally":
+        """Add what another map says."""
+
+
+def refuse_pipes(paths: Iterable[str | PathLike[str]]) -> None:
+    """Raise InputError for a pipe, before anybody who reads twice waits for what never comes again."""
+    for path in paths:
+        require_rereadable(path)
+
+
+def detect_input_kind(path: str | PathLike[str], name: str | None = None) -> InputKind:
+    """Detect what a file is from its contents; a ZipNum by its ending `.idx`. name: for messages, if not the path.
+
+    A pipe is taken for an index, since what is read of it is gone; the core refuses other lines. Raises
+    InputError if the file cannot be read, is in a format that is not read here, or has lines of no known kind, or of
+    several.
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        return "index"
+    if Path(path).suffix == ".idx":
+        return "zipnum"
+    reject_unsupported_formats(path, name)
+    if _may_be_archive(path):
+        from unlost.index import warc_index as index_warc_index  # noqa: PLC0415  takes longer than a small map
+
+        if index_warc_index.is_archive_file(path):
+            return "archive"
+    return detect_line_kind(path, name)
+
+
+def refuse_mixed_kinds(kinds: Mapping[str, InputKind]) -> None:
+    """Raise InputError if some of the files are lists of URLs and others indexes or archive files."""
+    lists = [name for name, kind in kinds.items() if kind == "urls"]
+    indexes = [name for name, kind in kinds.items() if kind in ("index", "zipnum", "archive")]
+    if lists and indexes:
+        raise InputError(
+            f"{lists[0]}: a list of URLs, but {indexes[0]} is an index: one of them may be a mistake: read them "
+            "separately, or give --input mixed"
+        )
+
+
+def _may_be_archive(path: str | PathLike[str]) -> bool:
+    """Return whether the first bytes leave it open that this is an archive. Raises InputError as `kind_of` does."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(4)
+    except OSError as error:
+        raise unreadable_error(path, error) from error
+    return not head.isascii() or head in (b"WARC", b"file") or not all(32 <= byte < 127 for byte in head)
+
+
+def count_inputs(
+    paths: Sequence[str | PathLike[str]],
+    sink: RowSink,
+    report: InputReport,
+    progress: "Progress",
+    *,
+    kind: InputKind | None = None,
+    column: int | None = None,
+    host: str | None = None,
+    expected_header: UkvsHeader,
+    map_headers: list[UkvsHeader] | None = None,
+    allow_partial: bool = False,
+    max_bad: float | None = None,
+) -> None:
+    """Count all that the files hold.
+
+    kind: what the files are; detected from their contents if not given. `mixed` is detected too, and allows lists of
+        URLs next to indexes.
+    column: from 1, the column of a table with tabs that holds the addresses of a list.
+    host: whose access log it is, where the log's lines do not tell.
+    map_like: the key fields and rules that a map among the files must have.
+    maps: gets the headers of the maps among the files.
+    allow_partial: count what can be read of damaged files, and skip files that cannot be read.
+    max_bad: at most this share of the lines of all files may be bad, from 0 to 1.
+
+    Raises InputError for a file that cannot be read or is damaged, unless that is allowed; for one with lines of which
+    none is good; and if too many lines are bad. Raises OSError if there is no room for what is written.
+    """
+    is_detected = kind in (None, "mixed")
+    kinds = _detect_kinds(paths, kind, report, allow_partial=allow_partial) if is_detected else [kind] * len(paths)
+    for path, found in zip(paths, kinds, strict=True):
+        name = fspath(path)
+        if found is None:
+            continue
+        before = report.understood
+        problems = report.problems.total
+        try:
+            _count_file(
+                name, found, sink, report, progress, column, host, expected_header, len(paths) == 1, map_headers
+            )
+        except OSError as error:
+            # Nobody reads those: they are about what is written meanwhile.
+            if error.errno in DISK_FULL_ERRNOS:
+                raise
+            raise unreadable_error(name, error) from error
+        except InputError as error:
+            if str(error).startswith(name):
+                raise
+            if isinstance(error, UnsortedError):
+                raise UnsortedError(f"{name}: {error}") from error
+            raise InputError(f"{name}: {error}") from error
+        if report.understood == before and report.problems.total > problems:
+            raise InputError(
+                f"{name}: no line of it can be read: {_last_problem(report.problems)}: nothing was written"
+            )
+        report.refuse_damage(allow_partial=allow_partial, index=name if found == "index" else None)
+    report.refuse_bad(max_bad)
+
+
+def _last_problem(problems: Problems) -> Problem:
+    return list(problems.first.values())[-1]
+
+
+def _detect_kinds(
+    paths: Sequence[str | PathLike[str]], kind: InputKind | None, report: InputReport, *, allow_partial: bool
+) -> "list[InputKind | None]":
+    """Return what each file is, None for one that is skipped because it cannot be read."""
+    kinds: dict[str, InputKind] = {}
+    for path in paths:
+        try:
+            kinds[fspath(path)] = detect_input_kind(path)
+        except InputError as error:
+            if not allow_partial:
+                raise
+            report.problems.add_unreadable(fspath(path), error)
+    if kind != "mixed":
+        refuse_mixed_kinds(kinds)
+    return [kinds.get(fspath(path)) for path in paths]
+
+
+def _count_file(
+    name: str,
+    kind: InputKind,
+    counter: RowSink,
+    report: InputReport,
+    progress: "Progress",
+    column: int | None,
+    host: str | None,
+    map_like: UkvsHeader,
+    is_only: bool,
+    maps: list[UkvsHeader] | None,
+) -> None:
+    if kind in ("index", "urls"):
+        if kind == "urls" and column is None and Path(name).is_file() and is_table(name):
+            raise InputError("a table with tabs: give the column of its URLs with --column")
+        at = None if column is None else column - 1
+        tally, damage = counter.add_file(name, progress, kind == "urls", at)
+        report.add_line_stats(tally, name, damage)
+    elif kind == "zipnum" and (parts := _contiguous_zipnum_files(name)) is not None:
+        for part in parts:
+            tally, damage = counter.add_file(part, progress)
+            report.add_line_stats(tally, part, damage)
+    elif kind == "map":
+        header = read_compatible_map_header(name, map_like)
+        # What a map excludes, another input may hold: merging looks at that, counting cannot.
+        report.add_line_stats(counter.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
+        if maps is not None:
+            maps.append(header)
+    else:
+        if kind == "log":
+            rows = _access_log_rows(name, report.problems, host)
+        else:
+            rows = (_warc_rows if kind == "archive" else _index_rows)(name, report.problems)
+        for batch in _batches(rows):
+            report.add_line_stats(counter.add_rows(batch), name)
+
+
+def read_compatible_map_header(name: str, expected_header: UkvsHeader, *, is_whole: bool = True) -> UkvsHeader:
+    """Return the header of a map that is counted. Raises InputError if its rows would mean something else.
+
+    is_whole: as `read_map_header` has it.
+    """
+    header = read_map_header(name, is_whole=is_whole)
+    if header.keys != expected_header.keys:
+        found, expected = ", ".join(header.keys), ", ".join(expected_header.keys)
+        raise InputError(
+            f"has the key fields {found}, not {expected}: `--by year` goes with maps that were made by it, and only "
+            "with those"
+        )
+    if "rules" in header.meta and header_rules(header) != header_rules(expected_header):
+        raise InputError(
+            f"made by other rules ({header_rules(header)}) than are asked for ({header_rules(expected_header)}): "
+            "give the map's own "
+            "as `--rules`"
+        )
+    if is_fully_rolled_up(header):
+        raise InputError("everything in it was rolled up, so there are no keys to count: `unlost map merge` takes it")
+    return header
+
+
+def _contiguous_zipnum_files(name: str) -> list[str] | None:
+    """Return the files of a ZipNum in the order of their first blocks; None if they are more or less than its blocks.
+
+    A file that is exactly the listed blocks in their order is read as it is, which is much faster than block by block.
+    """
+    from unlost.index.zipnum import ZipNumIndex  # noqa: PLC0415
+
+    ends: dict[Path, int] = {}
+    problems = Problems()
+    with ZipNumIndex(name) as index:
+        for block in index.blocks(problems=problems):
+            if block.offset != ends.get(block.part, 0):
+                return None
+            ends[block.part] = block.offset + block.length
+    if problems.total or any(not part.is_file() or part.stat().st_size != end for part, end in ends.items()):
+        return None
+    return [fspath(part) for part in ends]
+
+
+def _index_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
+    from unlost.index.reader import read_index_rows  # noqa: PLC0415
+
+    return map(to_row_columns, read_index_rows(name, problems))
+
+
+def to_row_columns(row: "IndexRow") -> "RowColumns":
+    """Return the columns of a row that holdings are counted by."""
+    texts = (
+        row.key,
+        row.fields.get("url", ""),
+        row.timestamp,
+        row.fields.get("mime", ""),
+        row.fields.get("status", ""),
+    )
+    key, url, date, mime, status = (text.encode("utf-8", "surrogateescape") for text in texts)
+    return key, url, date, mime, status
+
+
+def _warc_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
+    from unlost.index import warc_index as index_warc_index  # noqa: PLC0415
+
+    for capture in index_warc_index.read_archive_captures(name, problems):
+        status = "" if capture.status is None else str(capture.status)
+        yield (
+            b"",
+            capture.uri.encode("utf-8", "surrogateescape"),
+            capture.datetime.encode(),
+            (capture.mime or "").encode("utf-8", "surrogateescape"),
+            status.encode(),
+        )
+
+
+def _access_log_rows(name: str, problems: Problems, host: str | None) -> "Iterator[RowColumns]":
+    from unlost.logs import access  # noqa: PLC0415
+
+    for hit in access.read_access_log(name, problems, host=host):
+        status = "" if hit.status is None else str(hit.status)
+        yield b"", hit.uri.encode(), hit.datetime.encode(), b"", status.encode()
+
+
+def _batches(rows: "Iterator[RowColumns]") -> "Iterator[list[RowColumns]]":
+    while batch := list(islice(rows, _BATCH)):
+        yield batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputOptions:
+    """What maps, filters and statistics are all told about the rows that they are made of.
+
+    status, mime: only rows with one of these; an empty set is all.
+    exclude: kinds of pages to leave out, of `EXCLUDABLE`.
+    rules: by which addresses become keys.
+    kind, column, host: what the inputs are, where that cannot be told by looking at them; see
+    `unlost.mementomap.readers`.
+    allow_partial: use what can be read of damaged inputs, and skip those that cannot be read.
+    max_bad: at most this share of the lines may be bad, from 0 to 1; None for any share.
+    threads, memory, block: how many threads, how many bytes of entries at most, and how many bytes of text at a time.
+    """
+
+    status: frozenset[str] = frozenset()
+    mime: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+    rules: str = DEFAULT_RULES
+    kind: InputKind | None = None
+    column: int | None = None
+    host: str | None = None
+    allow_partial: bool = False
+    max_bad: float | None = None
+    threads: int | None = None
+    memory: int | None = None
+    block: int | None = None
+
+    def statuses(self) -> list[bytes]:
+        """Return the wanted status codes as the core takes them."""
+        return sorted(status.encode() for status in self.status)
+
+    def media_types(self) -> list[bytes]:
+        """Return the wanted media types as the core takes them."""
+        return sorted(mime.encode() for mime in self.mime)

@@ -1,1 +1,0 @@
-"""One reader for each family of documents, for the process that reads them: nothing here is imported elsewhere."""

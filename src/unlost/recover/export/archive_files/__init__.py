@@ -1,1 +1,0 @@
-"""A recovery as one archive file, for replay: WARC, or WACZ."""

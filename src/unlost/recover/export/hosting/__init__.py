@@ -1,1 +1,0 @@
-"""Settings of web servers by which the old addresses of an exported site work."""

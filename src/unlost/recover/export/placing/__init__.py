@@ -1,1 +1,0 @@
-"""From addresses to paths of files: legal everywhere, and no two the same."""

@@ -1,0 +1,385 @@
+"""Statistics of access logs: hits, misses and errors by archive, missing pages, archived against requested pages."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from json import dumps
+from os import PathLike, fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, get_args
+
+from unlost import _core
+from unlost.errors import UriError
+from unlost.logs.access import read_access_log
+from unlost.logs.upstream import is_memgator_log, read_memgator_log, read_upstream_log
+from unlost.mementomap.profile_builder import ProfileHeader, build_profiles
+from unlost.mementomap.readers import ProgressCallback
+from unlost.problems import Problems, require_rereadable
+from unlost.report.charts import STYLE, ChartAxis, bar_chart
+from unlost.report.format import ReportTable
+from unlost.report.html_templates import make_template_environment
+from unlost.research.table_export import NumberFormat, table_to_csv, table_to_json, write_text_files
+from unlost.text_lines import read_lines
+from unlost.uri import DEFAULT_RULES, key
+
+LogKind = Literal["access", "upstream", "memgator"]
+LOG_KINDS: tuple[LogKind, ...] = get_args(LogKind)
+"""Common or combined format of an archive's server; our own log of upstream answers; MemGator's."""
+MAX_TRACKED_PAGES = 1 << 16
+"""Pages that are remembered to find the most wanted ones: see `Accesses.missing_error`."""
+_MAX_ARCHIVES = 10_000  # that are told apart: nobody asks more, and a log may be hostile
+_MAX_NAME_LENGTH = 200  # of an archive
+_MAX_URL_LENGTH = 2_000  # letters of an address that are remembered: a hostile log has none that end
+_DETECTION_LINES = 100
+_NOT_FOUND = (404, 410)
+
+
+@dataclass(slots=True)
+class ArchiveOutcomes:
+    """What an archive answered: hits, misses and errors; and how often it was left alone after errors."""
+
+    hits: int = 0
+    misses: int = 0
+    errors: int = 0
+    sleeps: int = 0
+
+    @property
+    def requests(self) -> int:
+        """All that it was asked."""
+        return self.hits + self.misses + self.errors
+
+
+@dataclass(slots=True)
+class AccessStats:
+    """What logs tell.
+
+    archives: by name. asked: requests for pages, whether or not it is known who answered. kept: answers that came out
+    of a cache, which are counted nowhere else. missing: finds the pages that were wanted most and not there.
+    pages: how many different ones were asked for.
+    """
+
+    archives: dict[str, ArchiveOutcomes] = field(default_factory=dict)
+    request_count: int = 0
+    cached_count: int = 0
+    missing: "_core.FrequentTexts" = field(default_factory=lambda: _core.FrequentTexts(MAX_TRACKED_PAGES))
+    pages: "_core.DistinctTexts" = field(default_factory=_core.DistinctTexts)
+
+    @property
+    def total(self) -> ArchiveOutcomes:
+        """All archives together."""
+        each = list(self.archives.values())
+        return ArchiveOutcomes(
+            sum(a.hits for a in each), sum(a.misses for a in each), sum(a.errors for a in each),
+            sum(a.sleeps for a in each),
+        )  # fmt: skip
+
+    @property
+    def missing_error(self) -> int:
+        """By how much numbers of missing pages may be too low; a page that was missed no oftener may be left out."""
+        return self.missing.error
+
+    def for_archive(self, archive: str) -> ArchiveOutcomes:
+        """Return the numbers of an archive."""
+        archive = archive[:_MAX_NAME_LENGTH]
+        if archive not in self.archives and len(self.archives) >= _MAX_ARCHIVES:
+            archive = "…"
+        return self.archives.setdefault(archive, ArchiveOutcomes())
+
+
+def detect_log_kind(path: str | PathLike[str]) -> LogKind:
+    """Tell what a log is by its first lines. Raises InputError if it cannot be read, or only once."""
+    require_rereadable(path)
+    for line in islice(read_lines(path, Problems()), _DETECTION_LINES):
+        text = line.text.strip()
+        if is_memgator_log(text):
+            return "memgator"
+        if text.startswith(b"{"):
+            return "upstream"
+        if text:
+            return "access"
+    return "access"
+
+
+def collect_access_stats(
+    logs: Sequence[str | PathLike[str]],
+    problems: Problems,
+    *,
+    kind: LogKind | None = None,
+    on_request: Callable[[str], object] | None = None,
+    wrap_urls: Callable[[Iterator[str]], Iterable[str]] = iter,
+) -> AccessStats:
+    """Return what logs tell. see: called with the address of every page that was asked for.
+
+    passing: what the addresses of each log pass through, so that somebody can count them.
+
+    What cannot be read is counted in `problems`. Raises InputError for a log that cannot be read at all.
+    """
+    accesses = AccessStats()
+    for log in logs:
+        for uri in wrap_urls(_read_log(log, kind or detect_log_kind(log), accesses, problems)):
+            accesses.request_count += 1
+            accesses.pages.see(uri)
+            if on_request is not None:
+                on_request(uri)
+    return accesses
+
+
+def _read_log(log: str | PathLike[str], kind: LogKind, accesses: AccessStats, problems: Problems) -> Iterator[str]:
+    """Count the answers of a log, and yield the pages that were asked for."""
+    name = fspath(log)
+    if kind == "memgator":
+        for event in read_memgator_log(name, problems):
+            if event.event == "asked":
+                yield event.name
+            else:
+                _count_outcome(accesses.for_archive(event.name), event.event)
+    elif kind == "upstream":
+        for answer in read_upstream_log(name, problems):
+            if answer.from_cache:
+                accesses.cached_count += 1
+                continue
+            outcome = answer.outcome if answer.outcome in ("hit", "miss") else "error"
+            _count_outcome(accesses.for_archive(answer.archive), outcome)
+            if outcome == "miss":
+                accesses.missing.see(answer.uri[:_MAX_URL_LENGTH])
+            yield answer.uri
+    else:
+        for hit in read_access_log(name, problems, is_archive=True):
+            is_miss = hit.status in _NOT_FOUND
+            is_hit = hit.status is not None and 200 <= hit.status < 400
+            _count_outcome(accesses.for_archive(Path(name).name), "hit" if is_hit else "miss" if is_miss else "error")
+            if is_miss:
+                accesses.missing.see(hit.uri[:_MAX_URL_LENGTH])
+            yield hit.uri
+
+
+def _count_outcome(answers: ArchiveOutcomes, outcome: str) -> None:
+    match outcome:
+        case "hit":
+            answers.hits += 1
+        case "miss":
+            answers.misses += 1
+        case "sleep":
+            answers.sleeps += 1
+        case _:
+            answers.errors += 1
+
+
+MAGNITUDES = ("Zero", "Ones", "Tens", "Hundreds", "Thousands", "Ten thousands", "More")
+"""Of mementos and of requests: none, 1 to 9, 10 to 99 and so on."""
+_BATCH = 10_000
+AccessMatrix = tuple[tuple[int, ...], ...]
+"""URI-Rs by group of mementos (rows) and of requests (columns). The first of all is 0: nobody knows of these."""
+
+
+def magnitude_of(number: int) -> int:
+    """Return the place of a number in `GROUPS`.
+
+    >>> [group_of(number) for number in (0, 1, 9, 10, 99, 100, 10**9)]
+    [0, 1, 1, 2, 2, 3, 6]
+    """
+    return min(len(str(number)), len(MAGNITUDES) - 1) if number else 0
+
+
+class RequestCounter:
+    """How often each URI-R was asked for, on disk: as many as there are."""
+
+    def __init__(self, file: Path, rules: str = DEFAULT_RULES) -> None:
+        self._rules = rules
+        self._batch: list[tuple[str]] = []
+        # Nobody but this process needs it, and not after a crash.
+        self._database = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        self._database.executescript(
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
+            "CREATE TABLE asked (key TEXT PRIMARY KEY, times INTEGER, held INTEGER DEFAULT 0) WITHOUT ROWID;"
+        )
+
+    def add(self, uri: str) -> None:
+        """Count a request. What has no key is left out."""
+        try:
+            self._batch.append((key(uri, self._rules),))
+        except UriError:
+            return
+        if len(self._batch) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._database.execute("BEGIN")
+        self._database.executemany(
+            "INSERT INTO asked (key, times) VALUES (?, 1) ON CONFLICT DO UPDATE SET times = times + 1", self._batch
+        )
+        self._database.execute("COMMIT")
+        self._batch.clear()
+
+    def cross_tabulate(self, held: Iterator[tuple[str, int]]) -> AccessMatrix:
+        """Return the matrix of these requests and of URI-Rs with their mementos, each URI-R once."""
+        self._flush()
+        rows = [[0] * len(MAGNITUDES) for _ in MAGNITUDES]
+        self._database.execute("BEGIN")
+        for name, mementos in held:
+            found = self._database.execute(
+                "UPDATE asked SET held = 1 WHERE key = ? RETURNING times", (name,)
+            ).fetchall()
+            rows[magnitude_of(mementos)][magnitude_of(found[0][0] if found else 0)] += 1
+        self._database.execute("COMMIT")
+        for times, count in self._database.execute("SELECT times, count(*) FROM asked WHERE held = 0 GROUP BY times"):
+            rows[0][magnitude_of(times)] += count
+        return tuple(tuple(row) for row in rows)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._database.close()
+
+
+@contextmanager
+def open_request_counter(rules: str = DEFAULT_RULES) -> Iterator[RequestCounter]:
+    """Give what counts requests, in a temporary file."""
+    with (
+        TemporaryDirectory(prefix="unlost-") as folder,
+        closing(RequestCounter(Path(folder, "requests"), rules)) as requests,
+    ):
+        yield requests
+
+
+def tabulate_holdings(
+    indexes: Sequence[str | PathLike[str]],
+    problems: Problems,
+    tabulate: Callable[[Iterator[tuple[str, int]]], AccessMatrix],
+    on_progress: ProgressCallback | None = None,
+) -> AccessMatrix:
+    """Return what `take` makes of all URI-Rs of indexes, each once with its mementos. Raises InputError."""
+    with TemporaryDirectory(prefix="unlost-") as folder:
+        profile = Path(folder, "uris.cdxj")
+        build_profiles(indexes, {"URIR": profile}, ProfileHeader("URIR"), problems, on_progress=on_progress)
+        return tabulate(_read_profile(profile))
+
+
+def _read_profile(profile: Path) -> Iterator[tuple[str, int]]:
+    for line in read_lines(profile, Problems()):
+        if line.text[:1] in (b"@", b"!"):
+            continue
+        name, _, rest = line.text.partition(b" ")
+        yield name.decode("utf-8", "surrogateescape"), _frequency(rest)
+
+
+def _frequency(rest: bytes) -> int:
+    digits = rest.partition(b'"frequency":')[2].strip()
+    end = next((at for at, byte in enumerate(digits) if not 48 <= byte <= 57), len(digits))
+    return int(digits[:end] or b"0")
+
+
+_MAX_MISSING_PAGES = 1_000  # in files
+
+
+def access_tables(
+    accesses: AccessStats, matrix: AccessMatrix | None = None, *, machine_readable: bool = False
+) -> dict[str, ReportTable]:
+    """Return all tables that have rows, by the names that their files get. whole: for programs."""
+    show = NumberFormat(machine_readable=machine_readable)
+    found = {"archives": _archives(accesses, show), "missing": _missing(accesses, show)}
+    if matrix is not None:
+        found["matrix"] = _matrix(matrix, show)
+    return {name: table for name, table in found.items() if table.rows}
+
+
+def _archives(accesses: AccessStats, show: NumberFormat) -> ReportTable:
+    order = sorted(accesses.archives.items(), key=lambda item: (-_hit_rate(item[1]), item[0]))
+    named = [*order, ("All", accesses.total)] if order else []
+    rows = [
+        (
+            name, show.number(each.requests), *(show.percent(part, each.requests) for part in _outcome_counts(each)),
+            show.number(each.sleeps),
+        )
+        for name, each in named
+    ]  # fmt: skip
+    note = "Hit: it has the page. Miss: it said that it has not. Sleep: how often it was left alone after errors."
+    return ReportTable(
+        "Requests and answers", ("archive", "requests", "hit %", "miss %", "error %", "sleep"), rows, note
+    )
+
+
+def _outcome_counts(answers: ArchiveOutcomes) -> tuple[int, int, int]:
+    return answers.hits, answers.misses, answers.errors
+
+
+def _hit_rate(answers: ArchiveOutcomes) -> float:
+    return answers.hits / answers.requests if answers.requests else 0.0
+
+
+def _missing(accesses: AccessStats, show: NumberFormat) -> ReportTable:
+    rows = [(uri, show.number(least)) for uri, least, _ in accesses.missing.first(_MAX_MISSING_PAGES)]
+    error = accesses.missing_error
+    note = f"Each was missed so often at least, and at most {error:,} times more." if error else "Exact numbers."
+    return ReportTable("Wanted most, and missing", ("URI-R", "misses"), show.limit_rows(rows), note)
+
+
+def _matrix(matrix: AccessMatrix, show: NumberFormat) -> ReportTable:
+    rows = [
+        (name, *(show.number(cell) for cell in row)) for name, row in zip(MAGNITUDES, matrix, strict=True) if any(row)
+    ]
+    note = (
+        "URI-Rs by how many mementos they have (rows) and how often they were asked for (columns): 1 to 9, 10 to 99 "
+        "and so on. The first row is asked for and missing, the first column archived and never asked for."
+    )
+    return ReportTable("Archived and accessed", ("mementos", *MAGNITUDES), rows, note)
+
+
+def access_stats_to_json(accesses: AccessStats, matrix: AccessMatrix | None = None) -> dict[str, object]:
+    """Return everything as JSON has it."""
+    total = accesses.total
+    different, low, high = accesses.pages.estimate()
+    return {
+        "requests": total.requests,
+        "hits": total.hits,
+        "misses": total.misses,
+        "errors": total.errors,
+        "from_cache": accesses.cached_count,
+        "asked": accesses.request_count,
+        "different_pages": {"about": different, "from": low, "to": high},
+        "archives": {
+            name: {"requests": each.requests, "hits": each.hits, "misses": each.misses, "errors": each.errors,
+                   "sleeps": each.sleeps}
+            for name, each in sorted(accesses.archives.items())
+        },
+        "missing_error": accesses.missing_error,
+        "missing": [
+            {"uri": uri, "at_least": least, "at_most": most}
+            for uri, least, most in accesses.missing.first(_MAX_MISSING_PAGES)
+        ],
+        "matrix": matrix,
+        "tables": {name: table_to_json(each) for name, each in access_tables(accesses, matrix,
+        machine_readable=True).items()},
+    }  # fmt: skip
+
+
+def render_access_page(accesses: AccessStats, matrix: AccessMatrix | None, name: str) -> str:
+    """Return the page: HTML with everything in it. name: what the logs are called."""
+    rates = sorted(accesses.archives.items(), key=lambda item: (-_hit_rate(item[1]), item[0]))[:14]
+    chart = bar_chart("Hits", [(each[:12], 100 * _hit_rate(answers)) for each, answers in rates], ChartAxis("hits, %"))
+    return (
+        make_template_environment("unlost.research")
+        .get_template("accesses.html")
+        .render(
+            name=name,
+            total=accesses.total,
+            asked=accesses.request_count,
+            pages=accesses.pages.estimate()[0],
+            chart=chart,
+            tables=list(access_tables(accesses, matrix).values()),
+            style=STYLE,
+        )
+    )
+
+
+def write_access_report(accesses: AccessStats, matrix: AccessMatrix | None, folder: Path, name: str) -> list[Path]:
+    """Write `accesses.json`, a CSV for each table and `index.html`; return what was written. Raises OSError."""
+    made = {"accesses.json": dumps(access_stats_to_json(accesses, matrix), ensure_ascii=False, indent=1) + "\n"}
+    made |= {
+        f"{each}.csv": table_to_csv(table)
+        for each, table in access_tables(accesses, matrix, machine_readable=True).items()
+    }
+    made["index.html"] = render_access_page(accesses, matrix, name)
+    return write_text_files(folder, made)

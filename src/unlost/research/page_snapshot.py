@@ -1,0 +1,219 @@
+"""What is stored of a capture or live page for comparison: type, size, digest, text, robots and cache directives."""
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha1
+from html.parser import HTMLParser
+from typing import BinaryIO
+
+from unlost.archives.base import FetchedCapture
+from unlost.dates import from_http
+from unlost.documents import DocumentReader, detect_document_kind
+from unlost.errors import DateError, DocumentError
+from unlost.html.text import ExtractedText, extract_text, replace_surrogates
+from unlost.media_types import is_textual
+from unlost.quality import PageResponse, VerdictKind, classify_page
+
+_MAX_HEAD_BYTES = 1 << 16  # bytes of a page in which its head must end
+_MAX_ROBOTS = 10  # robots that are named
+_ROBOT = re.compile(r"[a-z0-9_.*-]{1,40}")
+_NOARCHIVE_TOKENS = frozenset({"noarchive", "nocache", "none"})
+_NO_CACHE_DIRECTIVES = frozenset({"no-cache", "no-store", "private"})
+ALL_ROBOTS = "robots"
+"""The name that stands for all robots."""
+
+
+def noarchive_robots(body: bytes, headers: Iterable[tuple[str, str]] = ()) -> tuple[str, ...]:
+    """Return the names of the robots that are asked not to keep a page, in order; `robots` are all of them.
+
+    body: HTML; only its beginning is looked at. headers: as they came; of them X-Robots-Tag counts. `none` means
+    noindex and nofollow, which keeps a page out of archives as well.
+
+    >>> noarchive(b'<meta name=googlebot content="noarchive"><meta name="robots" content="NOINDEX, NoArchive">')
+    ('googlebot', 'robots')
+    >>> noarchive(b"", [("X-Robots-Tag", "otherbot: noarchive"), ("X-Robots-Tag", "noindex")])
+    ('otherbot',)
+    """
+    head = _RobotsMetaParser()
+    head.feed_safely(body[:_MAX_HEAD_BYTES].decode("latin-1"))
+    said = [*head.directives, *_header_directives(headers)]
+    names = {name for name, content in said if _NOARCHIVE_TOKENS & _directive_tokens(content)}
+    return tuple(sorted(names)[:_MAX_ROBOTS])
+
+
+def forbids_caching(cache_control: str | None) -> bool:
+    """Return whether a Cache-Control header says `no-cache`, `no-store` or `private`.
+
+    >>> [refuses_caches(each) for each in ("max-age=0, No-Store", 'private="x"', "public", None)]
+    [True, True, False, False]
+    """
+    parts = (cache_control or "").lower().split(",")
+    return any(part.partition("=")[0].strip() in _NO_CACHE_DIRECTIVES for part in parts)
+
+
+def _directive_tokens(content: str) -> frozenset[str]:
+    return frozenset(re.split(r"[\s,;]+", content.lower()))
+
+
+def _header_directives(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
+    for name, value in headers:
+        if name.lower() == "x-robots-tag":
+            robot, colon, rest = value.partition(":")
+            # `unavailable_after: date` has a colon, too, and names nobody.
+            is_named = bool(colon) and _ROBOT.fullmatch(robot.strip().lower()) and robot.strip() != "unavailable_after"
+            yield (robot.strip().lower(), rest) if is_named else (ALL_ROBOTS, value)
+
+
+class _RobotsMetaParser(HTMLParser):
+    """The meta tags of a page. said: name and content of those that may be for robots."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.directives: list[tuple[str, str]] = []
+
+    def feed_safely(self, text: str) -> None:
+        """Read a page as far as it can be read."""
+        with suppress(AssertionError):  # a broken declaration ends it: what is before that counts
+            self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Look at one tag."""
+        values = {name: value or "" for name, value in reversed(attrs)}
+        name = values.get("name", "").strip().lower()
+        is_robot = name == ALL_ROBOTS or name.endswith("bot") or name in ("slurp", "teoma")
+        if tag == "meta" and is_robot and _ROBOT.fullmatch(name):
+            self.directives.append((name, values.get("content", "")[:500]))
+
+
+_MAX_TEXT_BODY_BYTES = 16 << 20  # bytes of a body whose text is compared: pages and most documents are far below it
+_MAX_TEXT_LENGTH = 1 << 20  # characters that are kept of one
+_MAX_HEADER_LENGTH = 200  # of a header
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PageObservation:
+    """A copy, or a live page.
+
+    datetime: of the copy, or when the page was looked at; 14 digits. status, mime: as they came.
+    size: bytes of the body without codings. truncated: why it is known not to be whole, in a word; None if it is.
+    modified: Last-Modified, 14 digits; None if there is none, or no date. cache_control: the header.
+    noarchive: the robots that are asked not to keep it, with spaces; None for what is no HTML.
+    digest: SHA-1 of the body, hexadecimal. text: its text, as `packed` has it; None if it has none.
+    """
+
+    datetime: str
+    status: int | None
+    mime: str | None
+    size: int
+    truncated: str | None = None
+    modified: str | None = None
+    cache_control: str | None = None
+    noarchive: str | None = None
+    digest: str | None = None
+    text: bytes | None = None
+
+
+def snapshot_response(
+    uri: str,
+    datetime: str,
+    status: int | None,
+    mime: str | None,
+    headers: Sequence[tuple[str, str]],
+    body: BinaryIO,
+    truncated: str | None = None,
+    documents: DocumentReader | None = None,
+) -> PageObservation:
+    """Return what is kept of an answer. body: at its beginning, without codings. Raises nothing for what is in it.
+
+    documents: gives the text of PDF, PostScript and Office files; without it these have none.
+    """
+    beginning = body.read(_MAX_TEXT_BODY_BYTES)
+    size, digest = len(beginning), sha1(beginning, usedforsecurity=False)
+    while block := body.read(_BLOCK_BYTES):
+        size += len(block)
+        digest.update(block)
+    is_html = mime in ("text/html", "application/xhtml+xml")
+    text = _extract_text(beginning, mime, uri, headers, documents if size == len(beginning) else None)
+    return PageObservation(
+        datetime,
+        status,
+        None if mime is None else _printable_header(mime),
+        size,
+        truncated,
+        _parse_last_modified(_header(headers, "last-modified")),
+        _printable_header(_header(headers, "cache-control")),
+        " ".join(noarchive_robots(beginning, headers)) if is_html else None,
+        digest.hexdigest(),
+        None if text is None else compress_text(text.text),
+    )
+
+
+def snapshot_capture(copy: FetchedCapture, documents: DocumentReader | None = None) -> PageObservation:
+    """Return what is kept of a copy from an archive; its body is closed."""
+    capture = copy.capture
+    with copy.body:
+        copy.body.seek(0)
+        return snapshot_response(
+            capture.uri, capture.datetime, capture.status, capture.mime, copy.headers, copy.body, copy.truncated,
+            documents,
+        )  # fmt: skip
+
+
+def is_archive_error_page(copy: FetchedCapture) -> bool:
+    """Return whether what came as a copy is a page by which an archive says that it has none."""
+    capture = copy.capture
+    copy.body.seek(0)
+    page = PageResponse(
+        capture.uri, capture.datetime, capture.status, capture.mime, copy.body.read(1 << 20), copy.headers
+    )
+    found = classify_page(page)
+    return found is not None and found.kind is VerdictKind.ARCHIVE_ERROR
+
+
+def compress_text(text: str) -> bytes:
+    """Return a text in little room: a bounded part of it."""
+    return zlib.compress(text[:_MAX_TEXT_LENGTH].encode("utf-8", "replace"), 6)
+
+
+def decompress_text(text: bytes) -> str:
+    """Return it again; what is damaged, or more than is ever kept, is cut."""
+    try:
+        return zlib.decompressobj().decompress(text, 4 * _MAX_TEXT_LENGTH).decode("utf-8", "replace")
+    except (zlib.error, TypeError):
+        return ""
+
+
+def _extract_text(
+    body: bytes, mime: str | None, uri: str, headers: Sequence[tuple[str, str]], documents: DocumentReader | None
+) -> ExtractedText | None:
+    kind = detect_document_kind(body, mime, uri) if documents is not None else None
+    if documents is not None and kind is not None:
+        try:
+            return documents.extract_text(body, kind)
+        except DocumentError:
+            return None
+    return extract_text(body, mime, uri, _charset(headers)) if mime and is_textual(mime) else None
+
+
+def _header(headers: Sequence[tuple[str, str]], name: str) -> str | None:
+    return next((value for each, value in headers if each.lower() == name), None)
+
+
+def _printable_header(text: str | None) -> str | None:
+    return None if text is None else replace_surrogates(text[:_MAX_HEADER_LENGTH])
+
+
+def _parse_last_modified(header: str | None) -> str | None:
+    try:
+        return None if header is None else from_http(header)
+    except DateError:
+        return None
+
+
+def _charset(headers: Sequence[tuple[str, str]]) -> str | None:
+    _, found, charset = (_header(headers, "content-type") or "").lower().partition("charset=")
+    return charset.partition(";")[0].strip(" \"'")[:40] if found else None

@@ -1,0 +1,189 @@
+"""Lines of text files as bytes: reading (plain, gzip or zstd), and URL lists.
+
+Memory is bounded whatever the input: lines longer than `MAX_LINE_BYTES` are skipped and counted as problems.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from os import PathLike, fspath
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeAlias
+
+from unlost import _core
+from unlost.problems import Problem, Problems, unreadable_error
+
+MAX_LINE_BYTES = 8 << 20
+"""Longer lines are skipped. An address has at most 2 MiB (`unlost.uri.MAX_URI_BYTES`), a row has two."""
+_SKIP_BYTES = 64 << 10  # bytes: what the rest of a long line is read by
+
+
+class SupportsReadline(Protocol):
+    """A file opened for reading bytes, or anything like it."""
+
+    def readline(self, size: int, /) -> bytes:
+        """Return the next line with its end, or the next `size` bytes of it; nothing at the end of the file."""
+        ...
+
+
+class Line(NamedTuple):
+    """A line. number: from 1; offset: of its first byte; text: without its end: LF, CR and LF, CR at the file's end."""
+
+    number: int
+    offset: int
+    text: bytes
+
+
+def read_stream_lines(
+    file: SupportsReadline, problems: Problems, name: str, limit: int = MAX_LINE_BYTES
+) -> Iterator[Line]:
+    r"""Yield the lines of a file, the last one also if it has no end, in memory for `limit` bytes.
+
+    A line of more than `limit` bytes is skipped and counted in `problems` as `too-long`, under the file's `name`.
+    Raises only what reading the file raises.
+
+    >>> from io import BytesIO
+    >>> problems = Problems()
+    >>> [tuple(line) for line in read_lines(BytesIO(b"a\r\nlong line\n\nb"), problems, "x", limit=4)]
+    [(1, 0, b'a'), (3, 13, b''), (4, 14, b'b')]
+    >>> str(problems.first["too-long"])
+    'x:2 (byte 3): too-long: expected a line of at most 4 bytes'
+    """
+    number, offset = 0, 0
+    while raw := file.readline(limit + len(b"\r\n")):
+        number += 1
+        begin, offset = offset, offset + len(raw)
+        is_whole = raw.endswith(b"\n") or len(raw) <= limit + 1
+        text = raw.removesuffix(b"\n").removesuffix(b"\r") if is_whole else raw
+        if len(text) <= limit:
+            yield Line(number, begin, text)
+            continue
+        problems.add(Problem("too-long", name, number, begin, f"expected a line of at most {limit} bytes"))
+        while raw and not raw.endswith(b"\n"):
+            raw = file.readline(_SKIP_BYTES)
+            offset += len(raw)
+
+
+TextSource: TypeAlias = str | PathLike[str] | SupportsReadline
+"""The path of a file, however it is compressed, or one that is open and gives its text."""
+_BATCH_LINES = 4096
+_DAMAGE_MESSAGES = {
+    "truncated": "the compressed file ends in the middle: what came before was read",
+    "corrupt": "the compressed data is damaged here: what came before was read",
+    "trailing-garbage": "bytes behind the end of the compressed data were left out",
+}
+
+
+def is_compressed(path: str | PathLike[str]) -> bool:
+    """Return whether a file is gzip or zstd, by its first bytes. Raises InputError if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return _core.is_compressed(file.read(4))
+    except OSError as error:
+        raise unreadable_error(path, error) from error
+
+
+def read_source_lines(
+    source: TextSource, problems: Problems, name: str | None = None, on_read: Callable[[int], object] | None = None
+) -> Iterator[Line]:
+    """Yield the lines of a file by its path, or of one that is open, in bounded memory.
+
+    name: what to call it in problems; a path is called by itself, anything else needs one. on_read: as `read_lines` has
+    it, for a path. Problems and errors are those of `read_lines`; reading what is open raises what that raises.
+    """
+    if isinstance(source, str | PathLike):
+        return read_lines(source, problems, name=name, on_read=on_read)
+    return read_stream_lines(source, problems, source_name(source, name))
+
+
+def source_name(source: TextSource, name: str | None) -> str:
+    """Return what `lines_of` calls it in problems."""
+    return name or (fspath(source) if isinstance(source, str | PathLike) else "<stream>")
+
+
+def read_lines(
+    path: str | PathLike[str],
+    problems: Problems,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    *,
+    name: str | None = None,
+    on_read: Callable[[int], object] | None = None,
+    include_cut_line: bool = False,
+    batch_lines: int = _BATCH_LINES,
+) -> Iterator[Line]:
+    """Yield the lines of a file, however it is compressed; offsets are of the decompressed text.
+
+    Memory is bounded by `limit`, not by the file. `unlost.text_lines` does the same for what is already open.
+    name: what to call it in problems, if not by its path. on_read: is told now and then how many bytes of the file have
+    been read, as they are stored. keep_cut: yield a line that damage cut, for formats in which half of it is of use.
+    batch_lines: how many lines are read at a time.
+
+    Problems: `too-long` lines, `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
+    yielded, and a `cut-line` that has no end there: half a row could pass for a whole one. Raises InputError if the
+    file cannot be read at all.
+    """
+    name = name or fspath(path)
+    end = Line(0, 0, b"")
+    try:
+        reader = _core.LineReader(path, max_line_bytes)
+        while batch := reader.batch(batch_lines):
+            if on_read is not None:
+                on_read(reader.position)
+            for number, offset, text, too_long, is_cut in batch:
+                end = Line(number, offset, text)
+                if too_long:
+                    message = f"a line of more than {max_line_bytes} bytes was left out"
+                    problems.add(Problem("too-long", name, number, offset, message))
+                elif is_cut and not include_cut_line:
+                    message = "a line without end, before the damage to the file, was left out: it may be half of one"
+                    problems.add(Problem("cut-line", name, number, offset, message))
+                else:
+                    yield end
+    except OSError as error:
+        raise unreadable_error(name, error) from error
+    if (damage := reader.damage) is not None:
+        place = end.offset + len(end.text)
+        problems.add(Problem(damage, name, end.number, place, _DAMAGE_MESSAGES[damage]))
+
+
+URL_LIST_PROBLEM_KINDS = {
+    "too-long": "a line longer than unlost.text_lines.MAX_LINE_BYTES",
+    "no-column": "expected more columns, or something in this one",
+    "bad-uri": "expected an address, found control characters or a row of an index",
+}
+"""The kinds of problems, and what each means. All of them lose their line."""
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+
+
+def read_urls(
+    file: TextSource, problems: Problems, name: str | None = None, *, column: int | None = None
+) -> Iterator[Line]:
+    r"""Yield the addresses of a list, as they stand, in bytes, each with where its line is.
+
+    Blank lines and those that begin with `#` are passed over, and white space around an address is. column: which one,
+    from 1, of columns separated by tabs. That they are good addresses is not promised: `unlost.uri` tells. Lines that
+    cannot be read are counted in `problems` under `name`, by the kinds of `KINDS`. file, name and what is raised: as
+    `unlost.text_lines.lines_of` has them.
+
+    >>> from io import BytesIO
+    >>> table = BytesIO(b"# time, place, address\n1356998400\tpics\thttp://a.com/\n")
+    >>> list(read_urls(table, Problems(), "links.tsv", column=3))
+    [Line(number=2, offset=23, text=b'http://a.com/')]
+    """
+    called = source_name(file, name)
+    for line in read_source_lines(file, problems, name):
+        text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
+        if not text.strip() or text.startswith(b"#"):
+            continue
+        kind = None
+        if column is not None:
+            # Not more pieces than are needed, however many tabs there are.
+            columns = text.split(b"\t", column)
+            text = columns[column - 1] if column <= len(columns) else b""
+            kind = None if text.strip() else "no-column"
+        text = text.strip()
+        if _CONTROL.search(text) or b' {"' in text:
+            kind = "bad-uri"
+        if kind:
+            problems.add(Problem(kind, called, line.number, line.offset, URL_LIST_PROBLEM_KINDS[kind]))
+        else:
+            yield Line(line.number, line.offset, text)

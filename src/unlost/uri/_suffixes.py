@@ -1,3 +1,0 @@
-"""Registered domains, by the Public Suffix List."""
-
-from unlost._core import SuffixList

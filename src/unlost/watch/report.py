@@ -1,0 +1,138 @@
+"""The results of a watch in sentences, as table cells, and as an HTML page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from unlost import dates
+from unlost.check.availability import STATE_ORDER
+from unlost.check.history import ANY_ARCHIVE
+from unlost.check.report import STATE_TEXTS, draw_state_columns
+from unlost.report.format import format_count, format_share
+from unlost.report.html_templates import make_template_environment
+from unlost.watch.lifetimes import LifetimeRow, SiteSurvey
+from unlost.watch.losses import SiteLoss
+from unlost.watch.site_health import SiteHealth
+
+_HEALTH_TEXTS: Mapping[SiteHealth, str] = {
+    SiteHealth.FINE: "it is there",
+    SiteHealth.WAIT: "it says that it is away for a while",
+    SiteHealth.UNRESPONSIVE: "it does not answer",
+    SiteHealth.MISSING: "nothing of it is there",
+    SiteHealth.PARKED: "the domain has no site",
+    SiteHealth.HIJACKED: "another site is in its place",
+    SiteHealth.MOVED: "it leads to another domain",
+    SiteHealth.UNSEEN: "its robots.txt does not want us to look",
+}
+LIFETIME_COLUMNS = (
+    "in",
+    "resources",
+    "ever held",
+    "until held",
+    "held for (TTL_c)",
+    "to be had (P_r)",
+    "vulnerable for",
+    "endangered for",
+    "held late",
+    "still held",
+)
+"""What stands above the cells of a row."""
+
+
+def describe_health(look: SiteHealth) -> str:
+    """Return how a site looks.
+
+    >>> look_words(Look.PARKED)
+    'the domain has no site'
+    """
+    return _HEALTH_TEXTS[look]
+
+
+def format_days(value: float | None) -> str:
+    """Return a number of days.
+
+    >>> days(12.34), days(None)
+    ('12.3 d', 'n/a')
+    """
+    return "n/a" if value is None else f"{value:.1f} d"
+
+
+def lifetime_cells(row: LifetimeRow) -> tuple[str, ...]:
+    """Return what a row says, as `COLUMNS` has it. Times are means."""
+    lives = row.stats
+    place = "all archives" if row.archive == ANY_ARCHIVE else row.archive
+    return (
+        f"{place}, {row.group}" if row.group else place,
+        f"{lives.resources:,}",
+        f"{lives.held:,}",
+        format_days(lives.ta),
+        format_days(lives.ttl_c),
+        format_share(lives.p_r),
+        format_days(lives.vulnerable),
+        format_days(lives.endangered),
+        f"{lives.late:,}",
+        f"{lives.open:,}",
+    )
+
+
+def survey_remarks(found: SiteSurvey) -> list[str]:
+    """Return sentences about all visits: how many there were, what cannot be counted, how a site changes."""
+    undated = sum(not each.is_dated for each in found.visits)
+    lines = [f"{format_count(len(found.visits), 'visit')}."]
+    if undated:
+        lines.append(f"{undated:,} of them have no date, since the clock went back: times are without them.")
+    if found.change_rate is not None:
+        lines.append(
+            f"A page differs from what it was at the visit before in {format_share(found.change_rate)} of the cases."
+        )
+    if found.birth_rate is not None:
+        lines.append(f"Of what is on the web, {format_share(found.birth_rate)} is new at each visit.")
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSite:
+    """What is known of one site that is watched."""
+
+    url: str
+    survey: SiteSurvey
+    losses: list[SiteLoss]
+
+
+def render_watch_page(sites: Sequence[WatchedSite]) -> str:
+    """Return the page: HTML with everything in it, the same for the same visits. Everything in it is escaped."""
+    return (
+        make_template_environment("unlost.watch")
+        .get_template("watch.html")
+        .render(
+            sites=[
+                {
+                    "url": each.url,
+                    "remarks": survey_remarks(each.survey),
+                    "drawing": draw_state_columns(
+                        [(_format_day(visit.time), visit.states) for visit in each.survey.visits]
+                    ),
+                    "rows": [lifetime_cells(row) for row in each.survey.rows],
+                    "losses": [
+                        (describe_health(lost.kind), lost.reason, _format_loss_span(lost)) for lost in each.losses
+                    ],
+                    "is_lost": bool(each.losses) and each.losses[-1].over is None,
+                    "visits": [
+                        (_format_day(visit.time), visit.look or "", [visit.states[state] for state in STATE_ORDER])
+                        for visit in each.survey.visits[-30:]
+                    ],
+                }
+                for each in sites
+            ],
+            columns=LIFETIME_COLUMNS,
+            states=[(state.value, STATE_TEXTS[state]) for state in STATE_ORDER],
+        )
+    )
+
+
+def _format_day(time: float) -> str:
+    return dates.to_iso(dates.from_epoch(str(int(time))))[:10]
+
+
+def _format_loss_span(lost: SiteLoss) -> str:
+    until = "until now" if lost.over is None else f"until {_format_day(lost.over)}"
+    return f"since {_format_day(lost.since)}, noticed {_format_day(lost.noticed)}, {until}"

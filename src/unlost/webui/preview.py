@@ -1,0 +1,112 @@
+"""A preview of a recovered site: untrusted content, served so that nothing in it can act.
+
+Each response has a policy under which the page has no origin, runs no script, submits no form, opens no window, does
+not
+refresh elsewhere and loads only files of the same preview. Its URL has a key that opens the preview alone: pages know
+their own URL.
+"""
+
+import mimetypes
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Lock
+
+from starlette.concurrency import iterate_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from unlost.aggregate.request import parse_headers
+from unlost.aggregate.urls import ServiceUrls
+from unlost.export.paths import relative_url
+from unlost.jobs.service import JobService
+from unlost.report.html_templates import sandbox_headers
+from unlost.webui.render import PageRenderer
+from unlost.webui.templating import strings_for_request
+
+_PIECE = 1 << 16
+_MAX_INDEXES = 4  # packages whose lists of contents are kept in memory
+_INDEX = "index.html"
+
+
+class ZipPackageReader:
+    """Zip files that are read from: the lists of contents of the last few are kept."""
+
+    def __init__(self) -> None:
+        self._indexes: OrderedDict[Path, dict[str, zipfile.ZipInfo]] = OrderedDict()
+        self._lock = Lock()
+
+    def find_entry(self, file: Path, name: str) -> tuple[str, zipfile.ZipInfo] | None:
+        """Return the name and the entry that a path leads to: itself, or the index of a folder; None if none does."""
+        names = self._names(file)
+        for each in (name, f"{name.rstrip('/')}/{_INDEX}".lstrip("/")):
+            if each in names and not each.endswith("/"):
+                return each, names[each]
+        return None
+
+    def _names(self, file: Path) -> dict[str, zipfile.ZipInfo]:
+        with self._lock:
+            if file in self._indexes:
+                self._indexes.move_to_end(file)
+                return self._indexes[file]
+        with zipfile.ZipFile(file) as opened:
+            names = {each.filename: each for each in opened.infolist()}
+        with self._lock:
+            self._indexes[file] = names
+            while len(self._indexes) > _MAX_INDEXES:
+                self._indexes.popitem(last=False)
+        return names
+
+
+def read_entry(file: Path, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield what an entry has, some at a time."""
+    with zipfile.ZipFile(file) as opened, opened.open(entry) as body:
+        while piece := body.read(_PIECE):
+            yield piece
+
+
+class PreviewPages:
+    """The pages below `/preview`."""
+
+    def __init__(self, service: JobService, renderer: PageRenderer, urls: ServiceUrls | None) -> None:
+        self._service = service
+        self._renderer = renderer
+        self._urls = urls
+        self._packages = ZipPackageReader()
+        self.routes = [Route("/preview/{key}/{path:path}", self._serve, methods=["GET"])]
+
+    async def _serve(self, request: Request) -> Response:
+        key, path = request.path_params["key"], request.path_params["path"]
+        job = await self._service.find_job(self._service.signer.verify_preview_key(key))
+        package = None
+        if job is not None and job.is_offered:
+            package = next((each for each in job.packages if each.form == "zip"), None)
+        if job is None or package is None:
+            return self._not_found(request)
+        place = (
+            f"{parse_headers(request.scope, self._urls).urls.base}/preview/{key}/"  # a key that is one: plain letters
+        )
+        if not path and package.start:
+            return RedirectResponse(f"/preview/{key}/{relative_url(package.start)}", 307, self._headers(place))
+        file = self._service.folders.folder_of(job.number) / package.file
+        found = await self._service.run_query(self._packages.find_entry, file, path)
+        if found is None:
+            return self._not_found(request)
+        name, entry = found
+        if name != path and path and not path.endswith("/"):
+            return RedirectResponse(
+                f"/preview/{key}/{relative_url(name)}", 307, self._headers(place)
+            )  # so that links fit
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        headers = {**self._headers(place), "content-type": kind, "content-length": str(entry.file_size)}
+        return StreamingResponse(iterate_in_threadpool(read_entry(file, entry)), headers=headers)
+
+    def _headers(self, place: str) -> dict[str, str]:
+        return {**sandbox_headers(place), "cache-control": "private, max-age=60", "x-robots-tag": "noindex"}
+
+    def _not_found(self, request: Request) -> Response:
+        text = strings_for_request(request)("preview.gone")
+        headers = {**self._headers("'none'"), "cache-control": "no-store"}
+        return Response(text, 404, {**headers, "content-type": "text/plain; charset=utf-8"})
