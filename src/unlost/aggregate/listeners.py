@@ -40,7 +40,7 @@ class ListenerGroup:
     """Tells everybody; who raises is logged, spoils nothing and is told again.
 
     >>> logging.disable()
-    >>> Listeners([None]).heard(None)  # which has no such method
+    >>> ListenerGroup([None]).on_upstream_result(None)  # which has no such method
     >>> logging.disable(logging.NOTSET)
     """
 
