@@ -221,7 +221,7 @@ def upstream_loads(evaluations: Sequence[ArchiveEvaluation]) -> list[UpstreamLoa
     return [
         UpstreamLoad(
             together[0].configuration,
-            sum(each.questions for each in together),
+            sum(each.query_count for each in together),
             sum(each.predicted for each in together),
             sum(each.present for each in together),
             sum(each.size.compressed for each in together),
