@@ -1,16 +1,17 @@
-"""Networks of client IP addresses: all addresses of one customer of a provider count as one."""
+"""Client networks: all IP addresses that one customer of a provider controls count as one client."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
-_SITE_BITS = {4: 24, 6: 56}  # what flooding is bounded by: a small provider, or a household
-_WIDE_BITS = 40  # of an IPv6 address: what a hosting provider gives to one customer
-_NETWORK_BITS = 64  # of an IPv6 address: what one customer of a provider has, of which each machine has millions
+_SITE_BITS = {4: 24, 6: 56}  # unit for limits of unconfirmed orders: a small provider, or a household
+_WIDE_BITS = 40  # prefix of an IPv6 address that a hosting provider assigns to one customer
+_NETWORK_BITS = 64  # prefix of an IPv6 address that one customer has at least; a machine can use any address in it
 
 
 def client_network(host: str) -> str:
-    """Return the same text for all addresses of one customer; `?` for what is no address.
+    """Return a key that is equal for all addresses of one customer, or `?` if `host` is not an IP address.
 
-    >>> client_network("192.0.2.1"), client_network("2001:db8::1") == client_network("2001:db8::2"), client_network("me")
+    >>> client_network("192.0.2.1"), client_network("2001:db8::1") == client_network("2001:db8::2"),
+    client_network("me")
     ('192.0.2.1', True, '?')
     """
     address = _parse_ip(host)
@@ -20,7 +21,7 @@ def client_network(host: str) -> str:
 
 
 def wider_networks(host: str) -> tuple[str, str]:
-    """Return the IPv4 /24 or IPv6 /56 of an address, and its IPv6 /40; empty for IPv4.
+    """Return the IPv4 /24 or IPv6 /56 of an address, and its IPv6 /40 (empty for IPv4).
 
     >>> wider_networks("192.0.2.1"), wider_networks("2001:db8:1234:5678::1"), wider_networks("me")
     (('192.0.2.0/24', ''), ('2001:db8:1234:5600::/56', '2001:db8:1200::/40'), ('?', ''))
