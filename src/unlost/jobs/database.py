@@ -135,7 +135,8 @@ class Database:
     def checkpoint(self, *, truncates: bool = False) -> None:
         """Copy committed changes from SQLite's write-ahead log to the database file.
 
-        Readers and writers are not blocked. A process that keeps a durable database open must call this regularly, or the log grows.
+        Readers and writers are not blocked. A process that keeps a durable database open must call this regularly, or
+        the log grows.
 
         Args:
             truncates: Also empty the log if no other connection uses it, so that removed data does not remain there.

@@ -56,7 +56,7 @@ def _choice(names: tuple[str, ...], place: str = "path") -> _Object:
 
 
 def _responses(success: _Object, *statuses: int) -> _Object:
-    said = {
+    descriptions = {
         302: "Found: Location is the address of the copy",
         400: "A request, an address or a date that is malformed; what was expected is said",
         404: "No mementos: every routed archive answered",
@@ -67,8 +67,8 @@ def _responses(success: _Object, *statuses: int) -> _Object:
         "see Retry-After",
         504: "Nothing was kept, or the archive did not answer in time",
     }
-    answers: _Object = {str(status): {"description": said[status], "content": _TEXT} for status in statuses}
-    return {**success, **answers}
+    errors: _Object = {str(status): {"description": descriptions[status], "content": _TEXT} for status in statuses}
+    return {**success, **errors}
 
 
 def _ok(*types: str) -> _Object:
@@ -80,7 +80,13 @@ def _get(summary: str, parameters: list[_Object], responses: _Object) -> _Object
 
 
 def build_openapi(base: str, has_map: bool, jobs: _Object | None = None) -> _Object:
-    """Return it, as JSON has it. base: our own address. jobs: what is added where recoveries can be ordered."""
+    """Return the OpenAPI description as a JSON object.
+
+    Args:
+        base: Base URL of the service.
+        has_map: Whether a MementoMap is published.
+        jobs: Paths and components of the jobs API, if it is served.
+    """
     lists = [_TYPES[form] for form in TIMEMAP_FORMATS]
     told = [_TYPES[form] for form in MEMENTO_FORMATS if form in _TYPES]
     faults = (400, 404, 414, 503, 504)
