@@ -15,11 +15,12 @@ from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError
 from unlost.jobs import states
 from unlost.jobs.auth import AdminStore, LinkSigner
+from unlost.jobs.client_network import ClientIdentifier
 from unlost.jobs.database import Database, file_url
 from unlost.jobs.folders import JobFolders
 from unlost.jobs.models import JobState
 from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import ClientIdentifier, JobService
+from unlost.jobs.service import JobService
 from unlost.jobs.store import JobStore
 
 

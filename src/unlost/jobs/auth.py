@@ -20,6 +20,27 @@ from unlost.jobs.tables import ADMINS, SESSIONS, TALLIES, TOKENS
 
 _SECRET_BYTES = 32
 _KEY = re.compile(r"([1-9][0-9]{0,17})-([A-Za-z0-9_-]{43})", re.ASCII)
+_TOKEN_CACHE_SECONDS = 5.0  # a revoked token may be accepted by other processes for this long
+SESSION_SECONDS = 12 * 3_600.0
+"""Lifetime of a session, even if it is in use."""
+MIN_PASSWORD = 10
+"""Minimum length of a password in characters. Together with the limits of attempts, this prevents guessing."""
+_IDLE_SECONDS = 2 * 3_600.0
+_SESSION_UPDATE_SECONDS = 60.0  # interval at which the last use of a session is stored
+_TRY_SECONDS = 900.0
+_MAX_TRIES = 8  # failed attempts within _TRY_SECONDS for one name from one client
+_MAX_TRIES_CLIENT = 40  # for all names from one client: each attempt takes 128 MB and 0.3 s
+_MAX_TRIES_NAME = 50  # for one name from all clients; then one attempt per client, so no administrator is locked out
+_MAX_TRIES_DAY = 1_000  # for one name from all clients in a day; then only clients that logged in before may try
+_DAY = 86_400.0
+_MAX_NAME, _MAX_PASSWORD = 200, 1_000
+# The minimum that OWASP's Password Storage Cheat Sheet gives for scrypt: 128 MB and about 0.3 s an attempt.
+_N, _R, _P = 1 << 17, 8, 1
+_MEMORY = 1 << 28
+_UNKNOWN_NAME_HASH = (
+    f"scrypt${_N}${_R}${_P}${base64.b64encode(bytes(16)).decode()}${base64.b64encode(bytes(32)).decode()}"
+)
+"""Compared with the password if the name is unknown, so that the response takes as long."""
 
 
 class LinkSigner:
@@ -116,9 +137,6 @@ def load_secret(file: Path) -> bytes:
     return secret
 
 
-_TOKEN_CACHE_SECONDS = 5.0  # a revoked token may be accepted by other processes for this long
-
-
 class AdminTokens:
     """API tokens of administrators, stored as hashes.
 
@@ -131,7 +149,7 @@ class AdminTokens:
 
     def cached_name(self, token: str) -> str | None:
         """Return the cached name of a token's owner, or None if it is not cached: then call `find_name`."""
-        until, name = self._cache.get(_hash_token(token), (0.0, ""))
+        until, name = self._cache.get(_hash(token), (0.0, ""))
         return name if time.monotonic() < until else None
 
     def create(self, name: str) -> str:
@@ -139,12 +157,12 @@ class AdminTokens:
         token = f"unlost_{secrets.token_urlsafe(32)}"
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            connection.execute(insert(TOKENS).values(hash=_hash_token(token), name=name, made=now))
+            connection.execute(insert(TOKENS).values(hash=_hash(token), name=name, made=now))
         return token
 
     def find_name(self, token: str) -> str | None:
         """Return the name of a token's owner, or None if the token is invalid."""
-        hashed = _hash_token(token)
+        hashed = _hash(token)
         with self._database.reading() as connection:
             name = connection.execute(select(TOKENS.c.name).where(TOKENS.c.hash == hashed)).scalar_one_or_none()
         if name is None:
@@ -169,28 +187,6 @@ class AdminTokens:
             return connection.execute(TOKENS.delete().where(TOKENS.c.name == name)).rowcount
 
 
-def _hash_token(token: str) -> str:
-    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-SESSION_SECONDS = 12 * 3_600.0
-"""Lifetime of a session, even if it is in use."""
-MIN_PASSWORD = 10
-"""Minimum length of a password in characters. Together with the limits of attempts, this prevents guessing."""
-_IDLE_SECONDS = 2 * 3_600.0
-_SESSION_UPDATE_SECONDS = 60.0  # interval at which the last use of a session is stored
-_TRY_SECONDS = 900.0
-_MAX_TRIES = 8  # failed attempts within _TRY_SECONDS for one name from one client
-_MAX_TRIES_CLIENT = 40  # for all names from one client: each attempt takes 128 MB and 0.3 s
-_MAX_TRIES_NAME = 50  # for one name from all clients; then one attempt per client, so no administrator is locked out
-_MAX_TRIES_DAY = 1_000  # for one name from all clients in a day; then only clients that logged in before may try
-_DAY = 86_400.0
-_MAX_NAME, _MAX_PASSWORD = 200, 1_000
-# The minimum that OWASP's Password Storage Cheat Sheet gives for scrypt: 128 MB and about 0.3 s an attempt.
-_N, _R, _P = 1 << 17, 8, 1
-_MEMORY = 1 << 28
-
-
 def hash_password(password: str, salt: bytes | None = None) -> str:
     """Return the hash of a password, with the parameters of scrypt and the salt."""
     salt = secrets.token_bytes(16) if salt is None else salt
@@ -208,12 +204,6 @@ def verify_password(password: str, stored: str) -> bool:
 def _scrypt(password: str, salt: bytes, n: int, r: int, p: int) -> bytes:
     data = password.encode("utf-8", "surrogatepass")
     return hashlib.scrypt(data, salt=salt, n=n, r=r, p=p, maxmem=_MEMORY, dklen=32)
-
-
-_UNKNOWN_NAME_HASH = (
-    f"scrypt${_N}${_R}${_P}${base64.b64encode(bytes(16)).decode()}${base64.b64encode(bytes(32)).decode()}"
-)
-"""Compared with the password if the name is unknown, so that the response takes as long."""
 
 
 class AdminStore:

@@ -27,6 +27,12 @@ _WARC_FOLDER = "warc"
 _NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
 _GENERATION = re.compile(r"g([0-9]+)", re.ASCII)
 _COPY_TRIES = 5  # a worker that still runs may rename files while they are copied
+LOW_SPACE = "too little disk space is free on this service: the job waits until there is more"
+QUOTA_REACHED = "all jobs together have reached the size limit of this service: the job waits until others are removed"
+SHORTAGE_MESSAGES = (LOW_SPACE, QUOTA_REACHED)
+"""Messages of jobs that wait for disk space."""
+_MEGABYTE = 1_000_000
+_PAUSE_RATIO = 50  # pause between two measurements, as a multiple of the duration of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +198,6 @@ def _link_or_copy(file: Path, link: Path) -> None:
         raise
     except OSError:
         shutil.copyfile(file, link)
-
-
-LOW_SPACE = "too little disk space is free on this service: the job waits until there is more"
-QUOTA_REACHED = "all jobs together have reached the size limit of this service: the job waits until others are removed"
-SHORTAGE_MESSAGES = (LOW_SPACE, QUOTA_REACHED)
-"""Messages of jobs that wait for disk space."""
-_MEGABYTE = 1_000_000
-_PAUSE_RATIO = 50  # pause between two measurements, as a multiple of the duration of one
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or
 
 from unlost.errors import BlockedError, BusyError, LimitError, UriError, UsageError
 from unlost.http.url import is_ip_literal, is_public_ip
+from unlost.jobs.client_network import OrderOrigin
 from unlost.jobs.database import Database
 from unlost.jobs.models import Order
 from unlost.jobs.tables import BLOCKED, PENDING_ORDERS, SETTINGS, TALLIES, hash_customer
@@ -26,6 +27,26 @@ _PRIVATE_SUFFIXES = (
 )  # fmt: skip
 _PORT = re.compile(r":[0-9]+$", re.ASCII)
 _DOMAIN = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+_ORDER_LIMIT_NAMES = {"mail": "mail address", "client": "network", "address": "site"}
+_PENDING_RETRY_SECONDS = 3_600.0
+_LARGE_PROVIDERS = frozenset(
+    """
+    126.com 163.com aol.com att.net bellsouth.net bk.ru bluewin.ch bol.com.br btinternet.com comcast.net cox.net
+    daum.net email.cz fastmail.com free.fr freenet.de gmail.com gmx.at gmx.ch gmx.com gmx.de gmx.net googlemail.com
+    hanmail.net hey.com hotmail.co.uk hotmail.com hotmail.de hotmail.es hotmail.fr hotmail.it icloud.com inbox.ru
+    interia.pl laposte.net libero.it list.ru live.co.uk live.com live.de live.fr mac.com mail.com mail.ru mailbox.org
+    me.com msn.com naver.com o2.pl onet.pl orange.fr outlook.com outlook.de outlook.fr pm.me posteo.de proton.me
+    protonmail.com qq.com rediffmail.com rocketmail.com sbcglobal.net seznam.cz sfr.fr shaw.ca sina.com sky.com
+    t-online.de telenet.be terra.com.br tuta.com tutanota.com uol.com.br verizon.net virgilio.it wanadoo.fr web.de
+    wp.pl ya.ru yahoo.ca yahoo.co.in yahoo.co.jp yahoo.co.uk yahoo.com yahoo.com.br yahoo.de yahoo.es yahoo.fr
+    yahoo.it yandex.com yandex.ru ymail.com ziggo.nl zoho.com
+    """.split()  # noqa: SIM905  a list of words
+)
+"""Mail domains with very many unrelated users."""
+_PENDING_LIMIT_NAMES = {"pending_mail": "mail address", "pending_network": "network", "pending_domain": "mail domain"}
+_LOOKUP_TALLY = "look"
+_MAX_LOOKUPS = 30  # within _LOOKUP_WINDOW_SECONDS: enough for a user with ten sites who corrects typing errors
+_LOOKUP_WINDOW_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +253,6 @@ class OrderRules:
             connection.execute(delete(BLOCKED).where(BLOCKED.c.domain == domain))
 
 
-_ORDER_LIMIT_NAMES = {"mail": "mail address", "client": "network", "address": "site"}
-
-
 def count_tallies(connection: Connection, kind: str, who: str, since: float) -> int:
     """Return the number of tallies of a kind and key since a time."""
     condition = and_(TALLIES.c.kind == kind, TALLIES.c.who == who, TALLIES.c.at >= since)
@@ -268,38 +286,6 @@ def _load_limits(connection: Connection) -> OrderLimits:
 def limits_from_json(values: Mapping[str, Any], names: Sequence[str]) -> OrderLimits:
     """Return the stored limits; a value that is not a number is replaced by its default."""
     return OrderLimits(**{name: values[name] for name in names if isinstance(values.get(name), int)})
-
-
-_PENDING_RETRY_SECONDS = 3_600.0
-_LARGE_PROVIDERS = frozenset(
-    """
-    126.com 163.com aol.com att.net bellsouth.net bk.ru bluewin.ch bol.com.br btinternet.com comcast.net cox.net
-    daum.net email.cz fastmail.com free.fr freenet.de gmail.com gmx.at gmx.ch gmx.com gmx.de gmx.net googlemail.com
-    hanmail.net hey.com hotmail.co.uk hotmail.com hotmail.de hotmail.es hotmail.fr hotmail.it icloud.com inbox.ru
-    interia.pl laposte.net libero.it list.ru live.co.uk live.com live.de live.fr mac.com mail.com mail.ru mailbox.org
-    me.com msn.com naver.com o2.pl onet.pl orange.fr outlook.com outlook.de outlook.fr pm.me posteo.de proton.me
-    protonmail.com qq.com rediffmail.com rocketmail.com sbcglobal.net seznam.cz sfr.fr shaw.ca sina.com sky.com
-    t-online.de telenet.be terra.com.br tuta.com tutanota.com uol.com.br verizon.net virgilio.it wanadoo.fr web.de
-    wp.pl ya.ru yahoo.ca yahoo.co.in yahoo.co.jp yahoo.co.uk yahoo.com yahoo.com.br yahoo.de yahoo.es yahoo.fr
-    yahoo.it yandex.com yandex.ru ymail.com ziggo.nl zoho.com
-    """.split()  # noqa: SIM905  a list of words
-)
-"""Mail domains with very many unrelated users."""
-
-
-@dataclass(frozen=True, slots=True)
-class OrderOrigin:
-    """The client networks that an order comes from, as hashes; empty where unknown.
-
-    Attributes:
-        client: The network that daily limits count.
-        network: The IPv4 /24 or IPv6 /56.
-        wide_network: The IPv6 /40; empty for IPv4.
-    """
-
-    client: str = ""
-    network: str = ""
-    wide_network: str = ""
 
 
 def registered_mail_domain(mail: str, suffixes: SuffixList) -> str:
@@ -411,9 +397,6 @@ class PendingOrders:
         return list(connection.execute(chosen).scalars())
 
 
-_PENDING_LIMIT_NAMES = {"pending_mail": "mail address", "pending_network": "network", "pending_domain": "mail domain"}
-
-
 def _count_pending(connection: Connection, *conditions: ColumnElement[bool]) -> int:
     chosen = select(func.count()).select_from(PENDING_ORDERS).where(*conditions)
     return int(connection.execute(chosen).scalar_one())
@@ -421,11 +404,6 @@ def _count_pending(connection: Connection, *conditions: ColumnElement[bool]) -> 
 
 def _hash_domain(domain: str) -> str:
     return sha256(domain.encode()).hexdigest()
-
-
-_LOOKUP_TALLY = "look"
-_MAX_LOOKUPS = 30  # within _LOOKUP_WINDOW_SECONDS: enough for a user with ten sites who corrects typing errors
-_LOOKUP_WINDOW_SECONDS = 600.0
 
 
 class LookupRateLimit:

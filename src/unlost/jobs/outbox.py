@@ -11,7 +11,22 @@ from sqlalchemy import Connection, Select, and_, delete, func, insert, or_, sele
 from unlost.jobs.database import Database
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.states import MailKind
-from unlost.jobs.tables import JOBS, LETTERS, UNSUBSCRIBED, hash_customer, job_from_row
+from unlost.jobs.tables import JOBS, MAILS, UNSUBSCRIBED, hash_customer, job_from_row
+
+_BATCH = 8  # emails claimed at once
+_LEASE_SECONDS = 60.0  # lifetime of a claim; the process that holds it renews it
+RENEW_SECONDS = 20.0
+"""Interval at which claims are renewed."""
+_FAIR_SECONDS = 3_600.0  # an email that was sent counts against the share of its key for this long
+_FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # pause before a retry, doubled each time
+_MAX_TRIES = 20  # over about two days
+# The job state that each kind reports. An email is dropped if the job has left that state.
+_EXPECTED_STATES = {
+    MailKind.CONFIRM: JobState.PENDING,
+    MailKind.COMPLETE: JobState.COMPLETE,
+    MailKind.PICK_UP_REMINDER: JobState.COMPLETE,
+    MailKind.FAILED: JobState.FAILED,
+}
 
 
 def add_unsubscribed(connection: Connection, customer: str, now: float) -> None:
@@ -29,22 +44,6 @@ def is_unsubscribed(connection: Connection, customer: str) -> bool:
     """Return whether no email may be sent to the address with this hash."""
     chosen = select(UNSUBSCRIBED.c.customer).where(UNSUBSCRIBED.c.customer == customer)
     return connection.execute(chosen).first() is not None
-
-
-_BATCH = 8  # emails claimed at once
-_LEASE_SECONDS = 60.0  # lifetime of a claim; the process that holds it renews it
-RENEW_SECONDS = 20.0
-"""Interval at which claims are renewed."""
-_FAIR_SECONDS = 3_600.0  # an email that was sent counts against the share of its key for this long
-_FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # pause before a retry, doubled each time
-_MAX_TRIES = 20  # over about two days
-# The job state that each kind reports. An email is dropped if the job has left that state.
-_EXPECTED_STATES = {
-    MailKind.CONFIRM: JobState.PENDING,
-    MailKind.COMPLETE: JobState.COMPLETE,
-    MailKind.PICK_UP_REMINDER: JobState.COMPLETE,
-    MailKind.FAILED: JobState.FAILED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +94,14 @@ class MailOutbox:
         """
         with self._database.reading() as connection:
             now = self._database.now(connection)
-            if connection.execute(select(LETTERS.c.number).where(LETTERS.c.due <= now).limit(1)).first() is None:
+            if connection.execute(select(MAILS.c.number).where(MAILS.c.due <= now).limit(1)).first() is None:
                 return []
         claimed = []
         with self._database.writing() as connection:
             self._database.lock_names(connection, "letters")
             now = self._database.now(connection)
             numbers = connection.execute(_select_due(now).limit(limit)).scalars().all()
-            due = select(LETTERS).where(LETTERS.c.number.in_(numbers), LETTERS.c.due <= now)
+            due = select(MAILS).where(MAILS.c.number.in_(numbers), MAILS.c.due <= now)
             rows = connection.execute(due.with_for_update(skip_locked=True)).all()
             rows = sorted(rows, key=lambda row: numbers.index(row.number))
             job_rows = connection.execute(select(JOBS).where(JOBS.c.number.in_({row.job for row in rows}))).all()
@@ -114,9 +113,9 @@ class MailOutbox:
                 if not is_unsubscribed(connection, hash_customer(job.order.mail)):
                     claimed.append(PendingMail(row.number, kind, job, row.tries + 1))
             claimed_numbers = {mail.number for mail in claimed}
-            claim = update(LETTERS).where(LETTERS.c.number.in_(claimed_numbers))
-            connection.execute(claim.values(due=now + _LEASE_SECONDS, tries=LETTERS.c.tries + 1))
-            dropped = update(LETTERS).where(LETTERS.c.number.in_({row.number for row in rows} - claimed_numbers))
+            claim = update(MAILS).where(MAILS.c.number.in_(claimed_numbers))
+            connection.execute(claim.values(due=now + _LEASE_SECONDS, tries=MAILS.c.tries + 1))
+            dropped = update(MAILS).where(MAILS.c.number.in_({row.number for row in rows} - claimed_numbers))
             connection.execute(dropped.values(due=None, message="no longer so, or not wanted"))
         return claimed
 
@@ -125,15 +124,15 @@ class MailOutbox:
         if numbers:
             with self._database.writing() as connection:
                 until = self._database.now(connection) + _LEASE_SECONDS
-                is_claimed = and_(LETTERS.c.number.in_(numbers), LETTERS.c.due.is_not(None))
-                connection.execute(update(LETTERS).where(is_claimed).values(due=until))
+                is_claimed = and_(MAILS.c.number.in_(numbers), MAILS.c.due.is_not(None))
+                connection.execute(update(MAILS).where(is_claimed).values(due=until))
 
     def mark_sent(self, mails: Sequence[PendingMail]) -> None:
         """Mark emails as sent."""
         numbers = [mail.number for mail in mails]
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            connection.execute(update(LETTERS).where(LETTERS.c.number.in_(numbers)).values(due=None, sent=now))
+            connection.execute(update(MAILS).where(MAILS.c.number.in_(numbers)).values(due=None, sent=now))
 
     def record_failure(self, mail: PendingMail, message: str, *, is_final: bool) -> bool:
         """Record a failed attempt. Returns whether the email will be retried."""
@@ -143,17 +142,17 @@ class MailOutbox:
             later = now + min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (mail.tries - 1))
             values = {"due": None if is_dropped else later, "message": message}
             # An email without a due time belongs to a job that was removed in the meantime.
-            is_pending = and_(LETTERS.c.number == mail.number, LETTERS.c.due.is_not(None))
-            connection.execute(update(LETTERS).where(is_pending).values(values))
+            is_pending = and_(MAILS.c.number == mail.number, MAILS.c.due.is_not(None))
+            connection.execute(update(MAILS).where(is_pending).values(values))
         return not is_dropped
 
     def log(self, job: int | None = None, limit: int = 200) -> list[MailLogEntry]:
         """Return the last emails, of one job or of all, newest first."""
-        chosen = select(LETTERS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == LETTERS.c.job, isouter=True)
+        chosen = select(MAILS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == MAILS.c.job, isouter=True)
         if job is not None:
-            chosen = chosen.where(LETTERS.c.job == job)
+            chosen = chosen.where(MAILS.c.job == job)
         with self._database.reading() as connection:
-            rows = connection.execute(chosen.order_by(LETTERS.c.number.desc()).limit(limit)).all()
+            rows = connection.execute(chosen.order_by(MAILS.c.number.desc()).limit(limit)).all()
         return [
             MailLogEntry(
                 row.job, row.kind, (row.customer_order or {}).get("mail", ""), row.due, row.tries, row.sent, row.message
@@ -164,7 +163,7 @@ class MailOutbox:
     def count_waiting(self) -> int:
         """Return the number of emails that are still to be sent."""
         with self._database.reading() as connection:
-            chosen = select(func.count()).select_from(LETTERS).where(LETTERS.c.due.is_not(None))
+            chosen = select(func.count()).select_from(MAILS).where(MAILS.c.due.is_not(None))
             return int(connection.execute(chosen).scalar_one())
 
 
@@ -173,8 +172,8 @@ def _select_due(now: float) -> Select[tuple[int]]:
 
     Emails that were recently sent, are claimed, or wait for a retry count against the share of their key.
     """
-    counts = or_(LETTERS.c.due.is_not(None), LETTERS.c.sent >= now - _FAIR_SECONDS)
-    place = func.row_number().over(partition_by=LETTERS.c.fair_key, order_by=LETTERS.c.number).label("place")
-    ranked = select(LETTERS.c.number, LETTERS.c.due, place).where(counts).subquery()
+    counts = or_(MAILS.c.due.is_not(None), MAILS.c.sent >= now - _FAIR_SECONDS)
+    place = func.row_number().over(partition_by=MAILS.c.fair_key, order_by=MAILS.c.number).label("place")
+    ranked = select(MAILS.c.number, MAILS.c.due, place).where(counts).subquery()
     chosen = select(ranked.c.number).where(ranked.c.due <= now)
     return chosen.order_by(ranked.c.place, ranked.c.due, ranked.c.number)

@@ -11,8 +11,6 @@ from unlost.export.targets import open_target
 from unlost.export.wacz import write_wacz
 from unlost.jobs.models import PACKAGE_FORMATS, JobPackage
 
-__all__ = ["PACKAGE_FORMATS", "PACKAGE_MEDIA_TYPES", "write_packages"]
-
 PACKAGE_MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
 
 _FOLDER = "packages"

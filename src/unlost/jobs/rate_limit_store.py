@@ -11,7 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from unlost.errors import InputError
 from unlost.http.rate_limit import RateLimitState
 from unlost.jobs.database import Database
-from unlost.jobs.tables import ACCOUNTS
+from unlost.jobs.tables import RATE_LIMITS
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class DatabaseLimitStore:
             before = self._load_locked(connection, archive)
             after, result = change(before)
             if after != before:
-                values = update(ACCOUNTS).where(ACCOUNTS.c.archive == archive).values(ledger=after.to_json())
+                values = update(RATE_LIMITS).where(RATE_LIMITS.c.archive == archive).values(ledger=after.to_json())
                 connection.execute(values)
         if after == RateLimitState():
             self._empty_since[archive] = begun
@@ -55,11 +55,11 @@ class DatabaseLimitStore:
 
     def _load_locked(self, connection: Connection, archive: str) -> RateLimitState:
         """Return the state of an archive, with its row locked until the transaction ends."""
-        chosen = select(ACCOUNTS.c.ledger).where(ACCOUNTS.c.archive == archive).with_for_update()
+        chosen = select(RATE_LIMITS.c.ledger).where(RATE_LIMITS.c.archive == archive).with_for_update()
         text = connection.execute(chosen).scalar_one_or_none()
         if text is None:
             kind = postgresql if connection.dialect.name == "postgresql" else sqlite
-            new = kind.insert(ACCOUNTS).values(archive=archive, ledger=RateLimitState().to_json())
+            new = kind.insert(RATE_LIMITS).values(archive=archive, ledger=RateLimitState().to_json())
             connection.execute(new.on_conflict_do_nothing())
             text = connection.execute(chosen).scalar_one()
         try:

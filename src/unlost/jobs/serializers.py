@@ -13,6 +13,16 @@ from unlost.jobs.packages import PACKAGE_MEDIA_TYPES
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import WorkerInfo
 
+HISTORY_MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
+_INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+HistoryRow = Mapping[str, str | int | float | bool | None]
+HISTORY_COLUMNS = (
+    "number", "state", "url", "page", "policy", "archives", "from", "to", "windows", "name", "mail", "submitted",
+    "confirmed", "begun", "ended", "picked_up", "recovered", "missing", "queued", "requests", "message",
+)  # fmt: skip
+"""The columns of the history, in order."""
+
 
 def format_time(seconds: float | None) -> str | None:
     """Format a time as ISO 8601 in UTC, with a precision of a second."""
@@ -95,17 +105,6 @@ def worker_to_json(worker: WorkerInfo) -> dict[str, object]:
         "version": worker.version,
         "jobs": list(worker.jobs),
     }
-
-
-HISTORY_MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8", "xml": "application/xml"}
-_INVALID_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-HistoryRow = Mapping[str, str | int | float | bool | None]
-HISTORY_COLUMNS = (
-    "number", "state", "url", "page", "policy", "archives", "from", "to", "windows", "name", "mail", "submitted",
-    "confirmed", "begun", "ended", "picked_up", "recovered", "missing", "queued", "requests", "message",
-)  # fmt: skip
-"""The columns of the history, in order."""
 
 
 def history_row(job: Job) -> HistoryRow:

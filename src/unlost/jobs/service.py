@@ -1,32 +1,28 @@
 """The job service: orders, job look-ups, authentication and maintenance for the web application.
 
-Also identifies clients behind proxies, and guards against deletions after the system clock jumped.
+Also guards against deletions after the system clock jumped.
 """
 
 import asyncio
 import logging
-import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, delete, insert, select
-from starlette.requests import HTTPConnection
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError, UsageError
 from unlost.jobs import states
 from unlost.jobs.auth import AdminTokens, LinkSigner
-from unlost.jobs.client_network import client_network, wider_networks
+from unlost.jobs.client_network import ClientIdentifier, TrustedProxies
 from unlost.jobs.database import Database
 from unlost.jobs.folders import DiskSpace, DiskSpaceLimits, JobFolders
-from unlost.jobs.limits import OrderOrigin
 from unlost.jobs.models import Job
 from unlost.jobs.outbox import MailOutbox
 from unlost.jobs.store import JobStore
@@ -38,6 +34,16 @@ _CLOCK_SETTING = "clock"
 _DAY = 86_400.0
 _MAX_GAP_SECONDS = 7 * _DAY  # maximum time since the last check
 _TOLERANCE_SECONDS = 300.0  # allowed difference between the clocks of machines, and between the two clocks of one
+P = ParamSpec("P")
+T = TypeVar("T")
+_RETENTION_SECONDS = 60.0  # interval of retention runs
+_CHECKPOINT_SECONDS = 2.0
+_MAX_QUERIES = 8  # concurrent database queries; more wait, so that many requests cannot occupy all threads
+_LOGIN_THREADS, _LOGIN_QUEUE = 1, 8  # each takes 128 MB and 0.3 s
+_REPORT_THREADS, _REPORT_QUEUE = 2, 8  # a report of a million files takes a minute
+_ORDER_THREADS = 2  # the database has a single writer, so more threads would only wait
+_FOLDER_BATCH = 500  # folders per query
+_log = logging.getLogger(__name__)
 
 
 def _seconds_since_boot() -> float:
@@ -109,75 +115,6 @@ def _load_setting(connection: Connection) -> Mapping[str, Any]:
 def _save_setting(connection: Connection, value: Mapping[str, Any]) -> None:
     connection.execute(delete(SETTINGS).where(SETTINGS.c.name == _CLOCK_SETTING))
     connection.execute(insert(SETTINGS).values(name=_CLOCK_SETTING, value=dict(value)))
-
-
-_WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
-TrustedProxies = Sequence[IPv4Network | IPv6Network]
-"""Networks of trusted reverse proxies."""
-
-
-class ClientIdentifier:
-    """Determines the client of a request.
-
-    Args:
-        signer: Hashes client networks.
-        proxies: Proxies whose `X-Forwarded-For` header is trusted.
-    """
-
-    def __init__(self, signer: LinkSigner, *, proxies: TrustedProxies) -> None:
-        self._signer = signer
-        self._proxies = proxies
-
-    def client_hash(self, request: HTTPConnection) -> str:
-        """Return a hash of the client's network, of at most 64 characters."""
-        return self._signer.digest("client", client_network(self._host(request)))
-
-    def order_origin(self, request: HTTPConnection) -> OrderOrigin:
-        """Return the client networks of an order, as hashes."""
-        network, wide = wider_networks(self._host(request))
-        hashed = self._signer.digest("network", network), self._signer.digest("network", wide) if wide else ""
-        return OrderOrigin(self.client_hash(request), *hashed)
-
-    def _host(self, request: HTTPConnection) -> str:
-        host = "" if request.client is None else request.client.host
-        # Each proxy appends the address that it received the request from. The last address that is not a trusted proxy
-        # was therefore seen by a trusted proxy; everything before it was supplied by the client and is not trustworthy.
-        forwarded = [each for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
-        while forwarded and self._is_proxy(host):
-            host = strip_port(forwarded.pop().strip()) or host
-        return host
-
-    def _is_proxy(self, host: str) -> bool:
-        """Return whether a host is a trusted proxy."""
-        try:
-            address = ip_address(host)
-        except ValueError:
-            return False
-        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-            address = address.ipv4_mapped
-        return any(address in network for network in self._proxies)
-
-
-def strip_port(host: str) -> str:
-    """Return an IP address without the port that some proxies add. Anything else is returned unchanged.
-
-    >>> strip_port("192.0.2.1:4711"), strip_port("[2001:db8::1]:80"), strip_port("2001:db8::1")
-    ('192.0.2.1', '2001:db8::1', '2001:db8::1')
-    """
-    match = _WITH_PORT.fullmatch(host)
-    return (match[1] or match[2]) if match else host
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-_RETENTION_SECONDS = 60.0  # interval of retention runs
-_CHECKPOINT_SECONDS = 2.0
-_MAX_QUERIES = 8  # concurrent database queries; more wait, so that many requests cannot occupy all threads
-_LOGIN_THREADS, _LOGIN_QUEUE = 1, 8  # each takes 128 MB and 0.3 s
-_REPORT_THREADS, _REPORT_QUEUE = 2, 8  # a report of a million files takes a minute
-_ORDER_THREADS = 2  # the database has a single writer, so more threads would only wait
-_FOLDER_BATCH = 500  # folders per query
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

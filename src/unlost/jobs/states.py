@@ -25,6 +25,7 @@ from unlost.jobs.models import ENDED_STATES, UNFINISHED_STATES, Job, JobPackage,
 MAX_CRASHES = 5
 """A job fails after this many consecutive workers were lost without progress, so that a job that crashes its worker is
 not claimed forever."""
+_DAY = 86_400.0
 
 
 def confirm(job: Job, now: float, turn: int) -> Job:
@@ -259,9 +260,6 @@ def _in_state(job: Job, state: JobState, now: float) -> Job:
 
 def _without_lease(job: Job) -> Job:
     return replace(job, worker=None, lease_until=None)
-
-
-_DAY = 86_400.0
 
 
 class MailKind(StrEnum):

@@ -17,11 +17,16 @@ from unlost.jobs.folders import SHORTAGE_MESSAGES
 from unlost.jobs.limits import OrderOrigin, OrderRules, PendingOrders, is_host_below, normalize_host
 from unlost.jobs.models import UNFINISHED_STATES, Job, JobProgress, JobState, Order
 from unlost.jobs.states import MailKind, RetentionPolicy, mail_for_change
-from unlost.jobs.tables import EVENTS, JOBS, LETTERS, WORKERS, hash_customer, job_from_row, job_to_row
+from unlost.jobs.tables import EVENTS, JOBS, MAILS, WORKERS, hash_customer, job_from_row, job_to_row
 
 WORKER_LOST = "lost"
 """Event of a worker whose lease expired."""
 _MAX_EVENTS = 1_000  # of one job, in the list of events
+_TURN_GAP = 1 << 20
+"""Gap between the queue keys of consecutive jobs. Jobs can be moved in between until the gap is used up."""
+_MAX_UNFINISHED = 20  # unfinished jobs of one email address
+_WAIT_SECONDS = 3_600.0
+_BATCH = 500  # rows per query
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +79,6 @@ def list_events(database: Database, job: int) -> list[JobEvent]:
         last = select(EVENTS).where(EVENTS.c.job == job).order_by(EVENTS.c.number.desc()).limit(_MAX_EVENTS)
         rows = connection.execute(last).all()
     return [JobEvent(row.at, row.what, row.detail) for row in reversed(rows)]
-
-
-_TURN_GAP = 1 << 20
-"""Gap between the queue keys of consecutive jobs. Jobs can be moved in between until the gap is used up."""
-_MAX_UNFINISHED = 20  # unfinished jobs of one email address
-_WAIT_SECONDS = 3_600.0
-_BATCH = 500  # rows per query
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +276,7 @@ class JobStore:
                 self._pending.remove(connection, before.number)
             if after.state is JobState.REMOVED:
                 # Error messages of mail servers may contain the email address.
-                connection.execute(update(LETTERS).where(LETTERS.c.job == after.number).values(due=None, message=""))
+                connection.execute(update(MAILS).where(MAILS.c.job == after.number).values(due=None, message=""))
         return after
 
     def _write_mail(
@@ -286,7 +284,7 @@ class JobStore:
     ) -> None:
         if kind is not None and job.order.mail:
             fair_key = fair_key or hash_customer(job.order.mail)
-            connection.execute(insert(LETTERS).values(job=job.number, kind=kind.value, due=now, fair_key=fair_key))
+            connection.execute(insert(MAILS).values(job=job.number, kind=kind.value, due=now, fair_key=fair_key))
 
     # The queue
 

@@ -58,13 +58,13 @@ WORKERS = Table(
     Column("seen", Float, nullable=False),
     Column("version", String(32), nullable=False),
 )
-ACCOUNTS = Table(
+RATE_LIMITS = Table(
     "account",
     METADATA,
     Column("archive", String(300), primary_key=True),
     Column("ledger", Text, nullable=False),
 )
-LETTERS = Table(
+MAILS = Table(
     "letter",
     METADATA,
     Column("number", _NUMBER, primary_key=True, autoincrement=True),

@@ -11,6 +11,13 @@ from typing import ParamSpec, TypeVar
 
 from unlost.errors import BusyError
 
+P = ParamSpec("P")
+T = TypeVar("T")
+_MIN_RESTART_PAUSE, _MAX_RESTART_PAUSE = 1.0, 60.0  # seconds before a worker is restarted, doubled each time
+_STABLE_SECONDS = 60.0  # after which the pause starts again at its minimum
+_GRACE_SECONDS = 20.0  # for a worker to release its jobs
+_log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
 async def background_task(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
@@ -22,10 +29,6 @@ async def background_task(work: Coroutine[object, object, None]) -> AsyncIterato
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class BoundedThreadPool:
@@ -64,12 +67,6 @@ class BoundedThreadPool:
     def shutdown(self) -> None:
         """Finish running calls and cancel waiting ones."""
         self._threads.shutdown(cancel_futures=True)
-
-
-_MIN_RESTART_PAUSE, _MAX_RESTART_PAUSE = 1.0, 60.0  # seconds before a worker is restarted, doubled each time
-_STABLE_SECONDS = 60.0  # after which the pause starts again at its minimum
-_GRACE_SECONDS = 20.0  # for a worker to release its jobs
-_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager

@@ -40,6 +40,21 @@ from unlost.sqlite import STATE_FILE_NAME
 _log = logging.getLogger(__name__)
 _BEATS = 4  # heartbeats within one lease, so that three may fail
 _LAST_SECONDS = 1.0  # how long to wait for the last heartbeat; it normally takes milliseconds
+_QUOTA_CHECK_SECONDS = 1.0
+_HOUR = 3_600.0
+_MEGABYTE = 1_000_000
+JobChange = Callable[[Job, float], Job]
+"""A change for `JobStore.change`."""
+_CHECKPOINT_SECONDS = 15.0
+"""Interval of checkpoints. A crash loses only listings and requests since the last one; captures are in the WARCs."""
+_MAX_RATE_LIMIT_WAIT_SECONDS = 900.0  # maximum wait for a rate limit; daily quotas and blocks end a round at once
+_MAX_REMAINING_SHARE = 0.1  # of all resources; with more left, the job is queued again instead of offered
+_RETRY_REMARK = "the rest is retried in the background"
+_MAX_ROUNDS = 3  # rounds without anything new until a job is complete although some archives still fail
+_POLL_SECONDS = 1.0  # interval of polls for a job
+_HEARTBEAT_SECONDS = 20.0
+_SPACE_CHECK_SECONDS = 1.0
+_RETRY_SECONDS = 5.0  # pause after a database error
 
 
 class LeaseKeeper:
@@ -127,11 +142,6 @@ class LeaseKeeper:
                 self._on_lost()
 
 
-_QUOTA_CHECK_SECONDS = 1.0
-_HOUR = 3_600.0
-_MEGABYTE = 1_000_000
-
-
 class JobQuota:
     """Limits of time and size of one job.
 
@@ -173,16 +183,6 @@ class JobQuota:
         with suppress(OSError):  # files are renamed when they are complete
             total = sum(each.stat().st_size for each in self._folder.iterdir())
         return total
-
-
-JobChange = Callable[[Job, float], Job]
-"""A change for `JobStore.change`."""
-_CHECKPOINT_SECONDS = 15.0
-"""Interval of checkpoints. A crash loses only listings and requests since the last one; captures are in the WARCs."""
-_MAX_RATE_LIMIT_WAIT_SECONDS = 900.0  # maximum wait for a rate limit; daily quotas and blocks end a round at once
-_MAX_REMAINING_SHARE = 0.1  # of all resources; with more left, the job is queued again instead of offered
-_RETRY_REMARK = "the rest is retried in the background"
-_MAX_ROUNDS = 3  # rounds without anything new until a job is complete although some archives still fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,12 +406,6 @@ def summarize_open_issues(result: RecoveryRunResult) -> str:
         parts.append(f"{result.failed} resources may be had another time, since archives failed")
     parts += [f"{name} could not be asked for all" for name in result.suspended]
     return "; ".join(parts)
-
-
-_POLL_SECONDS = 1.0  # interval of polls for a job
-_HEARTBEAT_SECONDS = 20.0
-_SPACE_CHECK_SECONDS = 1.0
-_RETRY_SECONDS = 5.0  # pause after a database error
 
 
 def generate_worker_name() -> str:

@@ -27,6 +27,11 @@ from unlost.webui.templating import load_strings
 
 _MAX_HOST_LENGTH = 50  # characters of a host that are shown in an email
 _POLICY = policy.SMTP.clone(max_line_length=998)  # avoids the encoding of long URLs in headers
+_POLL_SECONDS = 2.0
+_CONNECTIONS = 4  # parallel connections, so that one slow recipient does not delay the others
+_SHOWN_BATCH = 50  # emails per batch without a mail server
+_RETRY_SECONDS = 10.0  # pause after a database error
+_log = logging.getLogger(__name__)
 
 
 def shorten_url(url: str) -> str:
@@ -98,7 +103,7 @@ class MailRenderer:
             "link": job_link,
             "stop": unsubscribe_link,
         }
-        text = self._plain.get_template("letters/letter.txt").render(fields)
+        text = self._plain.get_template("mail/message.txt").render(fields)
         subject, _, body = text.partition("\n")
         parts = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
         message = EmailMessage(_POLICY)
@@ -111,7 +116,7 @@ class MailRenderer:
         message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"  # RFC 8058
         message["Auto-Submitted"] = "auto-generated"  # RFC 3834: prevents out-of-office replies
         message.set_content(body)
-        html = self._html.get_template("letters/letter.html").render(
+        html = self._html.get_template("mail/message.html").render(
             subject=subject,
             parts=parts,
             links=(job_link, unsubscribe_link),
@@ -120,13 +125,6 @@ class MailRenderer:
         )
         message.add_alternative(html, subtype="html")
         return message
-
-
-_POLL_SECONDS = 2.0
-_CONNECTIONS = 4  # parallel connections, so that one slow recipient does not delay the others
-_SHOWN_BATCH = 50  # emails per batch without a mail server
-_RETRY_SECONDS = 10.0  # pause after a database error
-_log = logging.getLogger(__name__)
 
 
 class MailSender:

@@ -55,6 +55,13 @@ if TYPE_CHECKING:
 
 _API_PATHS = (b"/api/jobs", b"/api/workers", b"/api/history", b"/api/statistics")
 _PAGE_PATHS = (b"/recover", b"/jobs", b"/mail", b"/preview", b"/privacy", b"/admin")
+SINGLE_MEMENTO_ENDPOINTS = ("timegate", "memento", "api")
+"""Endpoints that respond with one memento. A TimeMap from a single archive would not be complete."""
+_HTTP_URL = re.compile(rb"https?://", re.IGNORECASE)
+_log = logging.getLogger(__name__)
+_BEARER_CHALLENGE: Header = (b"www-authenticate", b"Bearer")
+_REDIRECTING_ENDPOINTS = ("timegate", "memento")  # redirect to one memento, so not all mementos are needed
+_ENDPOINTS = {name.encode(): name for name in ENDPOINT_PATTERNS}
 
 
 class JobsRouter:
@@ -82,11 +89,6 @@ class JobsRouter:
         """Serve one request."""
         app = self._api if self.classify(scope["raw_path"]) == "api" else self._pages
         await app(scope, receive, send)
-
-
-SINGLE_MEMENTO_ENDPOINTS = ("timegate", "memento", "api")
-"""Endpoints that respond with one memento. A TimeMap from a single archive would not be complete."""
-_HTTP_URL = re.compile(rb"https?://", re.IGNORECASE)
 
 
 def referring_page(referer: bytes, root: str) -> str | None:
@@ -154,12 +156,6 @@ def route_by_referer(
     return replace(options, preferred=frozenset({result.mementos[index].archive}))
 
 
-_log = logging.getLogger(__name__)
-_BEARER_CHALLENGE: Header = (b"www-authenticate", b"Bearer")
-_REDIRECTING_ENDPOINTS = ("timegate", "memento")  # redirect to one memento, so not all mementos are needed
-_ENDPOINTS = {name.encode(): name for name in ENDPOINT_PATTERNS}
-
-
 def _no_cache(_uri: str, _options: RoutingOptions) -> AggregateResult | None:
     return None
 
@@ -207,15 +203,13 @@ class Application:
             endpoint = "monitor"
             status = await self._serve_events(method, scope, receive, send)
         elif method not in ALLOWED_METHODS:
-            status = await _send_response(
+            status = await send_response(
                 text_response(405, f"expected {', '.join(ALLOWED_METHODS)}", PREFLIGHT_HEADERS[0]), method, send
             )
         elif method == "OPTIONS":
-            status = await _send_response(WebResponse(204, b"", list(PREFLIGHT_HEADERS)), method, send)
+            status = await send_response(WebResponse(204, b"", list(PREFLIGHT_HEADERS)), method, send)
         elif len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
-            status = await _send_response(
-                text_response(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send
-            )
+            status = await send_response(text_response(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send)
         elif endpoint and not (endpoint == "api" and path_rest == b"find"):
             status = await self._serve_endpoint(endpoint, path_rest, scope, send)
         else:
@@ -275,7 +269,7 @@ class Application:
         except Exception:  # noqa: BLE001  the client gets a response, and the log has the details
             _log.exception("a request for %s failed", endpoint)
             response = text_response(500, "A fault of ours; it has been logged", NO_STORE)
-        return await _send_response(response, scope["method"], send)
+        return await send_response(response, scope["method"], send)
 
     async def _find_by_referer(
         self, request: MementoRequest, headers: RequestHeaders, referer: bytes
@@ -351,11 +345,6 @@ def strip_prefix(scope: Scope, prefix: str) -> Scope:
     if stripped and not stripped.startswith(b"/"):
         return scope
     return {**scope, "raw_path": stripped or b"/", "path": scope["path"].removeprefix(unquote(prefix)) or "/"}
-
-
-async def _send_response(response: WebResponse, method: str, send: Send) -> int:
-    await send_response(response, method, send)
-    return response.status
 
 
 def _vary_on_referer(send: Send) -> Send:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from unlost.aggregate.listeners import UpstreamListener
     from unlost.jobs.service import JobService
 
+_MAP_CHECK_SECONDS = 300.0  # interval of checks for newer maps
+_SAVE_SECONDS = 60.0  # interval at which learned statistics are saved
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
@@ -69,10 +72,6 @@ class ServiceContext:
     memory: int = 1 << 24
     job_service: "JobService | None" = None
     routes_by_referer: bool = False
-
-
-_MAP_CHECK_SECONDS = 300.0  # interval of checks for newer maps
-_SAVE_SECONDS = 60.0  # interval at which learned statistics are saved
 
 
 @dataclass(frozen=True, slots=True)

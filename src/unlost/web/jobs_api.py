@@ -24,9 +24,10 @@ from unlost.aggregate.request import parse_headers
 from unlost.aggregate.urls import ServiceUrls
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
 from unlost.jobs import states
-from unlost.jobs.limits import OrderOrigin, normalize_host
-from unlost.jobs.models import Job, JobState, Order, parse_order
-from unlost.jobs.packages import PACKAGE_FORMATS, PACKAGE_MEDIA_TYPES
+from unlost.jobs.client_network import OrderOrigin
+from unlost.jobs.limits import normalize_host
+from unlost.jobs.models import PACKAGE_FORMATS, Job, JobState, Order, parse_order
+from unlost.jobs.packages import PACKAGE_MEDIA_TYPES
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES as HISTORIES
 from unlost.jobs.serializers import job_to_admin_json, job_to_json, worker_to_json, write_history
 from unlost.jobs.service import JobService
@@ -37,6 +38,11 @@ from unlost.webui.render import read_body
 
 PRIVATE_JSON_HEADERS = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 """Headers of responses about jobs."""
+_log = logging.getLogger(__name__)
+_MAX_LISTED = 1_000
+_MAX_NUMBER = 1 << 60
+_STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
+JobHandler = Callable[[Request], Awaitable[Response]]
 
 
 class JobEventsResponse(Response):
@@ -75,9 +81,6 @@ class JobEventsResponse(Response):
 async def _close_on_disconnect(subscription: JobSubscription, receive: Receive) -> None:
     await wait_for_disconnect(receive)
     subscription.close()
-
-
-_log = logging.getLogger(__name__)
 
 
 class PackageResponse(Response):
@@ -124,12 +127,6 @@ def _reaches_end(message: Message) -> bool:
     content_range = dict(message["headers"]).get(b"content-range", b"").decode()
     span, _, size = content_range.removeprefix("bytes ").partition("/")
     return bool(message["status"] == 206) and size.isdigit() and span.rpartition("-")[2] == str(int(size) - 1)
-
-
-_MAX_LISTED = 1_000
-_MAX_NUMBER = 1 << 60
-_STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
-JobHandler = Callable[[Request], Awaitable[Response]]
 
 
 class JobsApi:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from unlost.clock import Clock
 from unlost.jobs.auth import AdminTokens, LinkSigner, load_secret
+from unlost.jobs.client_network import TrustedProxies
 from unlost.jobs.database import Database
 from unlost.jobs.folders import DiskSpaceLimits, JobFolders
 from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import JobService, TrustedProxies
+from unlost.jobs.service import JobService
 from unlost.jobs.states import RetentionPolicy
 from unlost.jobs.store import JobStore
 from unlost.jobs.tasks import background_task

@@ -25,6 +25,10 @@ _EVENT_STREAM_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),  # nginx would buffer events until it has several kilobytes
 )
+METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
+_BREAKER_VALUES = {"active": 0, "trial": 1, "dormant": 2}
+MetricLabels = tuple[tuple[str, str], ...]
 
 
 class _EventReader:
@@ -154,12 +158,6 @@ class EventStream:
 def _format_event(name: str, fields: dict[str, object]) -> bytes:
     # JSON escapes line breaks, so text in a field cannot start another event.
     return f"event: {name}\ndata: {json.dumps(fields)}\n\n".encode()
-
-
-METRICS_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
-_BREAKER_VALUES = {"active": 0, "trial": 1, "dormant": 2}
-MetricLabels = tuple[tuple[str, str], ...]
 
 
 @dataclass(slots=True)

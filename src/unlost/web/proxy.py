@@ -34,6 +34,13 @@ from unlost.web.timemap_views import TimeMapViews
 
 _MAX_CONCURRENT = 32  # captures that are fetched or sent at a time; each may need a quarter of a gigabyte of disk space
 _FETCH_SECONDS = 60.0  # to fetch one capture, including the wait for a rate-limit permit
+_PIECE = 1 << 16
+# No scripts, origin or forms, and nothing from the live web: a page can only load resources from this service.
+_REPLAY_POLICY = (
+    "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
+    "style-src 'self' 'unsafe-inline'; form-action 'none'; base-uri 'none'"
+)
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+(?:\s*;[ -~]*)?", re.IGNORECASE)
 
 
 class ReplaySource:
@@ -80,15 +87,6 @@ class ReplaySource:
         return self._archive_clients[name]
 
 
-_PIECE = 1 << 16
-# No scripts, origin or forms, and nothing from the live web: a page can only load resources from this service.
-_REPLAY_POLICY = (
-    "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self' data:; font-src 'self' data:; "
-    "style-src 'self' 'unsafe-inline'; form-action 'none'; base-uri 'none'"
-)
-_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+(?:\s*;[ -~]*)?", re.IGNORECASE)
-
-
 class ReplayProxy:
     """Responds with the closest capture itself."""
 
@@ -103,16 +101,16 @@ class ReplayProxy:
         """Send the capture that is closest to the requested date, and return the status."""
         index = result.closest_index(request.date)
         if index is None:
-            return await _send_response(self._views.not_found_response(result), method, send)
+            return await send_response(self._views.not_found_response(result), method, send)
         memento = result.mementos[index]
         try:
             async with self._source.open_capture(result.uri, memento) as fetched:
                 if fetched is None:
                     response = text_response(502, f"{memento.archive} lists a copy that it does not have")
-                    return await _send_response(response, method, send)
+                    return await send_response(response, method, send)
                 return await self._replay(fetched, index, request_headers, result, method, send)
         except (ArchiveError, InputError) as error:
-            return await _send_response(self._error_response(error), method, send)
+            return await send_response(self._error_response(error), method, send)
 
     async def _replay(
         self,
@@ -184,8 +182,3 @@ async def _stream(fetched: FetchedCapture, status: int, headers: list[Header], m
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
     return status
-
-
-async def _send_response(response: WebResponse, method: str, send: Send) -> int:
-    await send_response(response, method, send)
-    return response.status

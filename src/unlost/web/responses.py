@@ -40,6 +40,7 @@ PREFLIGHT_HEADERS: tuple[Header, ...] = (
 )
 _PLAIN = re.compile(r"[ -~]*")
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -94,8 +95,11 @@ def matches_etag(etag: bytes, if_none_match: bytes) -> bool:
 
 async def send_response(
     response: WebResponse, method: str, send: Send, common: tuple[Header, ...] = COMMON_HEADERS
-) -> None:
-    """Send a response, without its body for HEAD. `common` headers are added to those of the response."""
+) -> int:
+    """Send a response, without its body for HEAD, and return its status.
+
+    The `common` headers precede those of the response.
+    """
     headers = [*common, *response.headers]
     if response.status != 304 and response.pieces is None:
         headers.append((b"content-length", b"%d" % len(response.body)))
@@ -105,15 +109,13 @@ async def send_response(
         await send({"type": "http.response.body", "body": piece, "more_body": True})
         await asyncio.sleep(0)
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else response.body})
+    return response.status
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
     """Wait until the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-_log = logging.getLogger(__name__)
 
 
 def is_public_error(error: Exception) -> bool:

@@ -44,6 +44,9 @@ MAP_PATH = "/mementomap"
 MAP_RELATION = "mementomap"
 _COMPRESSED_TYPES = {b"\x1f\x8b": "application/gzip", b"\x28\xb5": "application/zstd"}  # by the first bytes
 _MAX_AGE_SECONDS = 3_600  # cache lifetime of the map; maps are rebuilt at most once a day
+_PLAIN_PATHS = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
+_SEARCH_PARAMETERS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
+_STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
 class PublishedMap:
@@ -69,11 +72,6 @@ class PublishedMap:
     def _media_type(self) -> str:
         with self._file.open("rb") as file:
             return _COMPRESSED_TYPES.get(file.read(2), "text/plain; charset=utf-8")
-
-
-_PLAIN_PATHS = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
-_SEARCH_PARAMETERS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
-_STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
 class SecondaryRoutes:

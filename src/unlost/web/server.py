@@ -28,6 +28,19 @@ if TYPE_CHECKING:
 
 OpenContext = Callable[[ServiceContext | None], AbstractAsyncContextManager[ServiceContext]]
 """Opens the context of a service from the current configuration. Receives the context in use, if any."""
+_MAX_HEAD = MAX_TARGET_BYTES + (1 << 15)  # bytes of request line, headers and trailers
+_MAX_HEADERS = 256  # each takes more memory than its bytes; browsers and proxies send a few dozen
+_HEAD_SECONDS = 20.0  # from the connection, or from the first byte of a request, to the end of its headers
+_STALLED_SECONDS = 60.0  # after which a client that receives nothing is disconnected; its response occupies memory
+_TOO_LARGE = f"expected at most {_MAX_HEAD} bytes and {_MAX_HEADERS} fields of request line and headers"
+_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_INVALID_VALUE = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")
+_FIELD_NAMES = {b"etag": b"ETag", b"www-authenticate": b"WWW-Authenticate"}
+_BACKLOG = 2_048
+_MAX_CONNECTIONS = 10_000  # more are answered with 503; memory per connection is limited, so the total is, too
+_MAX_OPEN_FILES = 1 << 15  # open files: connections of clients and to archives, and fetched captures on disk
+GRACE_SECONDS = 5.0
+"""Seconds in addition to the deadline for pending responses on shutdown."""
 
 
 class _Generation:
@@ -122,16 +135,6 @@ class ReloadableApplication:
             pass
         finally:
             await generation.close()
-
-
-_MAX_HEAD = MAX_TARGET_BYTES + (1 << 15)  # bytes of request line, headers and trailers
-_MAX_HEADERS = 256  # each takes more memory than its bytes; browsers and proxies send a few dozen
-_HEAD_SECONDS = 20.0  # from the connection, or from the first byte of a request, to the end of its headers
-_STALLED_SECONDS = 60.0  # after which a client that receives nothing is disconnected; its response occupies memory
-_TOO_LARGE = f"expected at most {_MAX_HEAD} bytes and {_MAX_HEADERS} fields of request line and headers"
-_FIELD_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_INVALID_VALUE = re.compile(rb"[\x00-\x08\n-\x1f\x7f]")
-_FIELD_NAMES = {b"etag": b"ETag", b"www-authenticate": b"WWW-Authenticate"}
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -319,13 +322,6 @@ def _usual_case(name: bytes) -> bytes:
     if not _FIELD_NAME.fullmatch(name):
         raise RuntimeError("Invalid HTTP header name.")
     return _FIELD_NAMES.get(name.lower()) or name.title()
-
-
-_BACKLOG = 2_048
-_MAX_CONNECTIONS = 10_000  # more are answered with 503; memory per connection is limited, so the total is, too
-_MAX_OPEN_FILES = 1 << 15  # open files: connections of clients and to archives, and fetched captures on disk
-GRACE_SECONDS = 5.0
-"""Seconds in addition to the deadline for pending responses on shutdown."""
 
 
 def listen(host: str, port: int) -> socket.socket:

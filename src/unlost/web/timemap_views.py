@@ -34,6 +34,16 @@ from unlost.web.responses import (
     text_response,
 )
 
+TIMEGATE_VARY: Header = (b"vary", b"accept-datetime, prefer")
+"""`Vary` header of TimeGate responses."""
+# Sent for requests without a preference, too; otherwise a cache would reuse their responses for those with one.
+_VARY_PREFER: Header = (b"vary", b"prefer")
+_MAX_FAILED = 100  # archives listed in a header
+RETRY_SECONDS = 10
+"""`Retry-After` of a 503 response if neither a rate limit nor a circuit breaker determines it."""
+_OUTCOME_TEXTS = {"not-now": "rate limited or busy", "dormant": "skipped, its circuit breaker is open"}
+_CONTENT_TYPES: dict[str, bytes] = {form: media_type.encode() for form, media_type in MEDIA_TYPES.items()}
+
 
 class CachedBody(NamedTuple):
     """A rendered body.
@@ -105,16 +115,6 @@ def _weight(key: tuple[str, str, str, RoutingOptions], rendered: CachedBody) -> 
     uri, _, base, options = key
     texts = len(rendered.body) + len(uri) + len(base) + sum(len(value) for _, value in rendered.headers)
     return texts + sum(len(each) + 100 for each in options.archives or ()) + 1_000  # overhead of the objects
-
-
-TIMEGATE_VARY: Header = (b"vary", b"accept-datetime, prefer")
-"""`Vary` header of TimeGate responses."""
-# Sent for requests without a preference, too; otherwise a cache would reuse their responses for those with one.
-_VARY_PREFER: Header = (b"vary", b"prefer")
-_MAX_FAILED = 100  # archives listed in a header
-RETRY_SECONDS = 10
-"""`Retry-After` of a 503 response if neither a rate limit nor a circuit breaker determines it."""
-_OUTCOME_TEXTS = {"not-now": "rate limited or busy", "dormant": "skipped, its circuit breaker is open"}
 
 
 class TimeMapViews:
@@ -278,9 +278,6 @@ def resolve_memento_url(result: AggregateResult, index: int, urls: ServiceUrls) 
     if is_web_url(memento.uri):
         return memento.uri
     return urls.memento(memento.datetime, result.uri, "proxy")
-
-
-_CONTENT_TYPES: dict[str, bytes] = {form: media_type.encode() for form, media_type in MEDIA_TYPES.items()}
 
 
 def _format_of(request: MementoRequest) -> TimeMapFormat:

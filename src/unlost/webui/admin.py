@@ -28,6 +28,11 @@ from unlost.webui.templating import strings_for_request
 SESSION_COOKIE = "unlost_session"
 _ADMIN_PATH = "/admin"
 _LOGIN_PATH = "/admin/login"
+_PAGE_SIZE = 50
+_MAX_PLACE = 1 << 40
+_MAX_NUMBER = 1 << 60
+_MAX_MAILS = 200
+_LIMIT_NAMES = tuple(each.name for each in fields(OrderLimits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +103,6 @@ class AdminSessions:
         return response
 
 
-_PAGE_SIZE = 50
-_MAX_PLACE = 1 << 40
-_MAX_NUMBER = 1 << 60
-
-
 class AdminJobPages:
     """The pages about jobs below `/admin`."""
 
@@ -149,7 +149,7 @@ class AdminJobPages:
         usage = await service.run_query(service.space.usage)
         return self._renderer.render(
             request, "admin/jobs.html", session=session.secret, who=session.name, tab="jobs", counts=counts,
-            lists=lists, workers=workers, usage=usage, asked=selected, after=after,
+            lists=lists, workers=workers, usage=usage, selected=selected, after=after,
             until=service.store.retention.removal_time, waiting=await service.run_query(service.outbox.count_waiting),
         )  # fmt: skip
 
@@ -166,7 +166,7 @@ class AdminJobPages:
             request, "admin/job.html", session=session.secret, who=session.name, tab="jobs", job=job,
             place=await service.queue_place(job),
             events=await service.run_query(list_events, service.store.database, job.number),
-            letters=await service.run_query(service.outbox.log, job.number),
+            mails=await service.run_query(service.outbox.log, job.number),
             size=await service.run_query(service.folders.size, job.number),
             workers=await service.run_query(service.store.workers), until=service.store.retention.removal_time(job),
             link=f"/jobs/{service.signer.owner_key(job.number)}",
@@ -249,10 +249,6 @@ def _parse_number(text: str, least: int, most: int, otherwise: int) -> int:
     return int(text) if is_number and least <= int(text) <= most else otherwise
 
 
-_MAX_MAILS = 200
-_LIMIT_NAMES = tuple(each.name for each in fields(OrderLimits))
-
-
 class AdminServicePages:
     """The other pages below `/admin`."""
 
@@ -302,13 +298,13 @@ class AdminServicePages:
 
     async def _archives(self, request: Request, session: AdminSession) -> Response:
         description = describe_archives(self._archive_status.archive_statuses(), self._clock)
-        return self._page(request, session, "archives", told=description)
+        return self._page(request, session, "archives", description=description)
 
     async def _mail(self, request: Request, session: AdminSession) -> Response:
         mails = await self._service.run_query(self._service.outbox.log, None, _MAX_MAILS)
         waiting = await self._service.run_query(self._service.outbox.count_waiting)
         sends = self._service.sends_mail
-        return self._page(request, session, "mail", letters=mails, waiting=waiting, sends_mail=sends)
+        return self._page(request, session, "mail", mails=mails, waiting=waiting, sends_mail=sends)
 
     async def _statistics(self, request: Request, session: AdminSession) -> Response:
         statistics = await self._service.run_query(lambda: compute_statistics(self._service.store.history()).to_json())
@@ -318,16 +314,16 @@ class AdminServicePages:
         rules = self._service.store.rules
         limits = await self._service.run_query(rules.limits)
         if request.method != "POST":
-            return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, said="")
+            return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, notice="")
         values = await self._forms.read(request, session.secret)
         t = strings_for_request(request)
         given = {name: values.text(name) for name in _LIMIT_NAMES if name in values}
         if any(not (text.isascii() and text.isdigit() and len(text) < 12) for text in given.values()):
-            said = t("admin.limits_wrong")
-            return self._page(request, session, "limits", 400, limits=limits, names=_LIMIT_NAMES, said=said)
+            notice = t("admin.limits_wrong")
+            return self._page(request, session, "limits", 400, limits=limits, names=_LIMIT_NAMES, notice=notice)
         limits = replace(limits, **{name: int(text) for name, text in given.items()})
         await self._service.run_query(rules.set_limits, limits)
-        return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, said=t("admin.saved"))
+        return self._page(request, session, "limits", limits=limits, names=_LIMIT_NAMES, notice=t("admin.saved"))
 
     async def _clock_page(self, request: Request, session: AdminSession) -> Response:
         service = self._service

@@ -23,8 +23,7 @@ from unlost.errors import BusyError, InputError, JobError
 from unlost.jobs import states
 from unlost.jobs.folders import CHECKPOINT_FILE, LOW_SPACE, QUOTA_REACHED
 from unlost.jobs.limits import normalize_host
-from unlost.jobs.models import UNFINISHED_STATES, Job, JobState
-from unlost.jobs.packages import PACKAGE_FORMATS
+from unlost.jobs.models import PACKAGE_FORMATS, UNFINISHED_STATES, Job, JobState
 from unlost.jobs.service import JobService
 from unlost.recover.state.reader import StateReader
 from unlost.report.recovery.stats import RESOURCE_KINDS, collect_stats
@@ -35,6 +34,18 @@ from unlost.webui.templating import strings_for_request
 _MIN_SAMPLES = 5  # finished jobs; with fewer, no estimate is made
 _MIN_SHARE = 0.05  # of a job; earlier, resources are discovered faster than they are recovered
 _MIN_SECONDS = 10.0
+_MAX_CACHED = 200  # recoveries
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Policy of the report, which has inline styles and no script."""
+_PIECE = 1 << 16
+_MAX_REPORTS = 50  # concurrent reports: each is a file until it is sent, of 170 MB for a million resources
+_REPORT_RETRY_SECONDS = 10.0
+_WORKER_TIMEOUT_SECONDS = 120.0  # since the last heartbeat of a worker, which sends three a minute
+_SHORTAGE_TEXTS = {LOW_SPACE: "low_space", QUOTA_REACHED: "full"}  # keys of translations
+_STEPS = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.COMPLETE)
 
 
 def estimate_start(place: int, running: int, workers: int, durations: Sequence[float]) -> tuple[float, float] | None:
@@ -84,9 +95,6 @@ def estimate_remaining(seconds: float, share: float) -> float | None:
     return seconds * (1 - share) / share
 
 
-_MAX_CACHED = 200  # recoveries
-
-
 @dataclass(frozen=True, slots=True)
 class FoundSummary:
     """Summary of the recovered files.
@@ -131,19 +139,6 @@ class CheckpointReader:
                 del self._cache[next(iter(self._cache))]
             self._cache[file] = modified, summary
         return summary
-
-
-_REPORT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
-"""Policy of the report, which has inline styles and no script."""
-_PIECE = 1 << 16
-_MAX_REPORTS = 50  # concurrent reports: each is a file until it is sent, of 170 MB for a million resources
-_REPORT_RETRY_SECONDS = 10.0
-_WORKER_TIMEOUT_SECONDS = 120.0  # since the last heartbeat of a worker, which sends three a minute
-_SHORTAGE_TEXTS = {LOW_SPACE: "low_space", QUOTA_REACHED: "full"}  # keys of translations
-_STEPS = (JobState.PENDING, JobState.QUEUED, JobState.PROCESSING, JobState.COMPLETE)
 
 
 class JobPages:

@@ -19,6 +19,21 @@ from unlost.webui.templating import create_environment, remember_language, strin
 MAX_BODY_BYTES = 1 << 16
 """Maximum size of an order or form; the largest valid one has a few thousand bytes."""
 _BODY_SECONDS = 20.0  # to receive the body after the headers; the headers have the same limit
+TOKEN_FIELD = "token"  # noqa: S105
+VISITOR_COOKIE = "unlost_visitor"
+_MAX_FIELDS = 300
+_VISITOR = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+PAGE_HEADERS = {
+    "content-security-policy": templating.CONTENT_SECURITY_POLICY,
+    "referrer-policy": "no-referrer",  # the URL of a page may contain the key of a job
+    "cache-control": "no-store",
+    "x-robots-tag": "noindex",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+"""Headers of all HTML pages about jobs."""
 
 
 async def read_body(request: Request) -> bytes:
@@ -39,12 +54,6 @@ async def read_body(request: Request) -> bytes:
     except TimeoutError:
         raise HTTPException(408, f"expected the body within {_BODY_SECONDS:g} s", {"connection": "close"}) from None
     return bytes(data)
-
-
-TOKEN_FIELD = "token"  # noqa: S105
-VISITOR_COOKIE = "unlost_visitor"
-_MAX_FIELDS = 300
-_VISITOR = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 
 
 class FormValues(dict[str, str]):
@@ -112,19 +121,6 @@ def _parse_values(data: bytes) -> FormValues:
     except ValueError:  # not ASCII, not UTF-8 after decoding, or too many fields
         raise HTTPException(400, "form") from None
     return FormValues(pairs)
-
-
-PAGE_HEADERS = {
-    "content-security-policy": templating.CONTENT_SECURITY_POLICY,
-    "referrer-policy": "no-referrer",  # the URL of a page may contain the key of a job
-    "cache-control": "no-store",
-    "x-robots-tag": "noindex",
-    "x-frame-options": "DENY",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
-}
-"""Headers of all HTML pages about jobs."""
 
 
 class PageRenderer:

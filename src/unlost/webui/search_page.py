@@ -112,7 +112,7 @@ class SearchPage:
     ) -> str:
         """Render the page about archives from the result of `describe_archives`."""
         return self._templates.get_template("about.html").render(
-            told=description, **layout_context("/about", strings, query)
+            description=description, **layout_context("/about", strings, query)
         )
 
 

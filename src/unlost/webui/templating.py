@@ -15,6 +15,11 @@ TRANSLATION_PACKAGES = ("unlost.report.recovery", "unlost.webui")
 """Packages with translations. Names of resource kinds are shared with reports."""
 _LANGUAGE_COOKIE = "unlost_language"  # stores the selected language
 _YEAR_SECONDS = 31_536_000
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""Policy of HTML pages: own resources only, no inline scripts."""
 
 
 def load_strings(language: str) -> Translations:
@@ -34,13 +39,6 @@ def remember_language(request: Request, response: Response, *, is_secure: bool) 
         response.set_cookie(
             _LANGUAGE_COOKIE, selected, _YEAR_SECONDS, path="/", httponly=True, samesite="lax", secure=is_secure
         )
-
-
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-"""Policy of HTML pages: own resources only, no inline scripts."""
 
 
 def layout_context(path: str, strings: Translations | None = None, query: str = "") -> dict[str, object]:

@@ -12,11 +12,11 @@ from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, LimitError, UsageError
 from unlost.jobs import states
 from unlost.jobs.auth import LinkSigner
+from unlost.jobs.client_network import ClientIdentifier, OrderOrigin
 from unlost.jobs.database import Database
-from unlost.jobs.limits import OrderLimits, OrderOrigin
+from unlost.jobs.limits import OrderLimits
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.outbox import MailOutbox
-from unlost.jobs.service import ClientIdentifier
 from unlost.jobs.store import JobStore
 from unlost.jobs.tables import hash_customer
 

@@ -18,7 +18,7 @@ from unlost.jobs import states
 from unlost.jobs.database import Database, file_url
 from unlost.jobs.models import Job, JobProgress, JobState
 from unlost.jobs.store import JobStore
-from unlost.jobs.tables import JOBS, LETTERS
+from unlost.jobs.tables import JOBS, MAILS
 
 if TYPE_CHECKING:
     from tests.neighbours.postgresql import Postgresql
@@ -215,6 +215,6 @@ def test_databases_keep_the_rules(kind: str, request: pytest.FixtureRequest, tmp
         def empty() -> None:
             with jobs.database.writing() as connection:
                 connection.execute(JOBS.delete())
-                connection.execute(LETTERS.delete())
+                connection.execute(MAILS.delete())
 
         run(jobs, clock, settings().max_examples // 8, empty)  # type: ignore[arg-type]

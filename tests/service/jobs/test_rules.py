@@ -9,8 +9,9 @@ from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BlockedError, LimitError, UsageError
 from unlost.jobs import states
+from unlost.jobs.client_network import OrderOrigin
 from unlost.jobs.database import Database, file_url
-from unlost.jobs.limits import OrderLimits, OrderOrigin, OrderRules, is_host_below, is_private_host, parse_domain
+from unlost.jobs.limits import OrderLimits, OrderRules, is_host_below, is_private_host, parse_domain
 from unlost.jobs.models import JobState, parse_order
 from unlost.jobs.store import JobStore, list_events, seconds_worked
 from unlost.jobs.worker import JobQuota

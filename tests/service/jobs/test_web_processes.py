@@ -23,8 +23,9 @@ from tests.service.jobs.workers import Hold
 from tests.service.pages.visits import Visitor, log_in
 from tests.waiting import wait_until
 from unlost.errors import LimitError
+from unlost.jobs.client_network import OrderOrigin
 from unlost.jobs.database import Database
-from unlost.jobs.limits import LookupRateLimit, OrderLimits, OrderOrigin
+from unlost.jobs.limits import LookupRateLimit, OrderLimits
 from unlost.jobs.models import parse_order
 from unlost.jobs.store import JobStore
 
