@@ -24,7 +24,7 @@ from unlost.jobs.database import Database, file_url
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.states import MailKind
 from unlost.jobs.store import JobStore
-from unlost.jobs.tables import LETTERS
+from unlost.jobs.tables import MAILS
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
 IDLE = min(JOBS, 1000)  # of which ten are slower than the 99th percentile
@@ -105,7 +105,7 @@ def _check(url: str, folder: Path) -> tuple[list[Job], dict[int, int]]:
     """Return all jobs, and how often each was finished: each time its owner was written, in the same transaction."""
     database = Database(url)
     with database.reading() as connection:
-        written = connection.execute(LETTERS.select().where(LETTERS.c.kind == MailKind.COMPLETE.value)).all()
+        written = connection.execute(MAILS.select().where(MAILS.c.kind == MailKind.COMPLETE.value)).all()
     finished: dict[int, int] = {}
     for row in written:
         finished[row.job] = finished.get(row.job, 0) + 1

@@ -2,6 +2,7 @@
 
 The web service writes orders into a database (SQLite or PostgreSQL), and workers on one or more machines claim and
 process them under leases.
+
 Modules in reading order:
 
 - `models`, `states`: orders and jobs, and the pure functions that change a job's state

@@ -47,8 +47,7 @@ class LinkSigner:
     """Creates and verifies private links.
 
     Links are not stored: each is derived from the secret and a job number by HMAC-SHA256. The database and its backups
-    therefore contain no
-    usable link, and reminders can repeat the link of the first email.
+    therefore contain no usable link, and reminders can repeat the link of the first email.
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -280,8 +279,7 @@ class AdminStore:
         """Return whether the attempt is refused.
 
         Failed attempts of other clients never lock out a client that logged in with this name before. Other clients get
-        one attempt each, until the
-        daily limit.
+        one attempt each, until the daily limit.
 
         Args:
             connection: An open transaction.

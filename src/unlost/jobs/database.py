@@ -41,8 +41,7 @@ class Database:
     """A connection pool for one database, shared by all threads of a process.
 
     Methods raise `InputError` if the tables belong to a newer version of unlost, and `DatabaseError` if the database
-    cannot be reached or written;
-    then nothing was changed.
+    cannot be reached or written; then nothing was changed.
 
     Args:
         url: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`. The password never appears in messages.
@@ -101,8 +100,8 @@ class Database:
         """Run a function in a read-write transaction and return its result.
 
         With SQLite the function first runs without the write lock, and is repeated if another transaction wrote in the
-        meantime: reads and
-        computations before its first write block no other writer. It must have no side effects outside of the database.
+        meantime: reads and computations before its first write block no other writer. It must have no side effects
+        outside of the database.
         """
         for _ in range(0 if self.is_shared else _OPTIMISTIC_TRIES):
             try:

@@ -294,8 +294,7 @@ class Job:
         picked_up: When a package was first downloaded completely.
         turn: Sort key in the queue, ascending; jobs with equal keys are ordered by number.
         not_before: Earliest start, for archives with daily limits or a requested pause. For a complete job, the time at
-            which failed
-            resources are retried in the background; 0 if they are not.
+            which failed resources are retried in the background; 0 if they are not.
         generation: Counts how often the job was claimed; a fencing token against workers that lost their lease.
         worker: Name of the worker that holds the lease.
         lease_until: When the lease expires.

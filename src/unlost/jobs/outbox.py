@@ -89,8 +89,7 @@ class MailOutbox:
         """Claim and return the next emails that are due.
 
         Every key of the fair queue gets an equal share: the first email of each key precedes the second of any key. A
-        claim expires after a minute
-        unless it is renewed, so emails of a killed process are sent by another.
+        claim expires after a minute unless it is renewed, so emails of a killed process are sent by another.
         """
         with self._database.reading() as connection:
             now = self._database.now(connection)

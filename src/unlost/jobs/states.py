@@ -208,8 +208,7 @@ def retry(job: Job, now: float, turn: int) -> Job:
     """Queue a job again that has ended. Recovered files are retained; failed and new resources are requested.
 
     Its figures are cleared until it is complete again, since only complete jobs have figures. A job that was cancelled
-    before its confirmation
-    cannot be retried: the client has the link, but need not control the email address.
+    before its confirmation cannot be retried: the client has the link, but need not control the email address.
     """
     if job.state not in ENDED_STATES:
         raise JobError(f"it is {job.state}: only what has ended, and is still kept, can be tried again")

@@ -508,8 +508,7 @@ def _claimable_conditions(worker: str, now: float) -> tuple[ColumnElement[bool],
     """Return the conditions of claimable jobs in order of precedence; each is served by an index.
 
     Jobs with an expired lease come first, since their owners have waited longest. Background retries come last, since
-    their owners already have a
-    result.
+    their owners already have a result.
     """
     is_lost = and_(JOBS.c.state == JobState.PROCESSING.value, JOBS.c.lease_until <= now)
     is_allowed = or_(JOBS.c.for_worker.is_(None), JOBS.c.for_worker == worker)

@@ -143,8 +143,7 @@ class JobWatcher:
         """Return a job and its position in the queue, or None if it does not exist.
 
         Requests that arrive during a query are answered together by the next one, so that many new subscribers do not
-        delay other database queries.
-        A job that has subscribers is returned as of the last poll.
+        delay other database queries. A job that has subscribers is returned as of the last poll.
 
         Raises:
             DatabaseError: The database cannot be reached.

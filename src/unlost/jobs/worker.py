@@ -68,8 +68,7 @@ class LeaseKeeper:
         job: The claimed job.
         seconds: Length of the lease.
         on_lost: Called at most once, from a thread and never after the block, when the worker must stop because another
-            worker has
-            claimed the job, or may have done so while the database could not be reached.
+            worker has claimed the job, or may have done so while the database could not be reached.
 
     Attributes:
         progress: Progress to report with the next renewal; set by the worker.

@@ -52,10 +52,9 @@ def estimate_start(place: int, running: int, workers: int, durations: Sequence[f
     """Estimate the earliest and latest start of a queued job in seconds from now.
 
     The earliest start assumes that jobs take no longer than the first quartile of recent durations, and that one ends
-    immediately. The latest
-    assumes the third quartile or the mean, whichever is longer, as a few jobs may be very large. Since a running job is
-    likely a long one, its
-    expected remaining time can exceed the typical duration of a job.
+    immediately. The latest assumes the third quartile or the mean, whichever is longer, as a few jobs may be very
+    large. Since a running job is likely a long one, its expected remaining time can exceed the typical duration of a
+    job.
 
     Args:
         place: Position in the queue, from 1.

@@ -1,10 +1,8 @@
 """Preview of a recovered site: untrusted content, served without any capabilities.
 
 Each response has a Content-Security-Policy under which the page has no origin, runs no scripts, submits no forms, opens
-no windows, cannot
-navigate away and loads only files of the same preview. The key in its URL grants access to the preview only, since
-pages can read their own
-URL.
+no windows, cannot navigate away and loads only files of the same preview. The key in its URL grants access to the
+preview only, since pages can read their own URL.
 """
 
 import mimetypes
