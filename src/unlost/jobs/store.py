@@ -12,9 +12,10 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, inser
 from unlost._core import VERSION
 from unlost.errors import BusyError, JobError, UsageError
 from unlost.jobs import outbox, states
+from unlost.jobs.client_network import OrderOrigin
 from unlost.jobs.database import Database
 from unlost.jobs.folders import SHORTAGE_MESSAGES
-from unlost.jobs.limits import OrderOrigin, OrderRules, PendingOrders, is_host_below, normalize_host
+from unlost.jobs.limits import OrderRules, PendingOrders, is_host_below, normalize_host
 from unlost.jobs.models import UNFINISHED_STATES, Job, JobProgress, JobState, Order
 from unlost.jobs.states import MailKind, RetentionPolicy, mail_for_change
 from unlost.jobs.tables import EVENTS, JOBS, MAILS, WORKERS, hash_customer, job_from_row, job_to_row

@@ -150,7 +150,7 @@ class BoundedConnection(HttpToolsProtocol):
     _refusal = ""
     _current_cycle: RequestResponseCycle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  as uvicorn has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Start the timer for the request headers."""
         super().connection_made(transport)
         self._start_head_timer()
