@@ -14,7 +14,7 @@ from tests.neighbours.process import running
 ROOT = Path(__file__).parents[2]
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """An answer. headers: names in lower case; those that came more than once are joined by a comma.
 
     names: the names of the headers as they were sent.
@@ -38,7 +38,7 @@ class Client:
         self.port = port
         self.base = f"http://127.0.0.1:{port}"
 
-    def ask(self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
+    def request(self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> HttpResponse:
         """Send a request as it is written here; redirects are not followed."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         try:
@@ -50,7 +50,7 @@ class Client:
             found: dict[str, str] = {}
             for name, value in answer.getheaders():
                 found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
-            return Answer(answer.status, found, answer.read(), frozenset(name for name, _ in answer.getheaders()))
+            return HttpResponse(answer.status, found, answer.read(), frozenset(name for name, _ in answer.getheaders()))
         finally:
             connection.close()
 
@@ -67,18 +67,18 @@ class Client:
 def is_ready(port: int) -> bool:
     """Return whether a service answers."""
     try:
-        return Client(port).ask("/health").status == 200
+        return Client(port).request("/health").status == 200
     except OSError:
         return False
 
 
 @contextmanager
-def prepared(folder: Path, published: Path | None = None) -> Iterator[Client]:
+def run_fixed_service(folder: Path, published: Path | None = None) -> Iterator[Client]:
     """Run the service that has found everything already."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def command(port: int) -> list[str | Path]:
-        return [sys.executable, "-m", "tests.service.prepared", str(port), *([published] if published else [])]
+        return [sys.executable, "-m", "tests.service.fixed_results", str(port), *([published] if published else [])]
 
     with running(command, is_ready, folder, environment) as port:
         yield Client(port)

@@ -27,7 +27,7 @@ print(json.dumps(found, default=str))
 """
 
 
-class World:
+class Environment:
     """Two archives and the service that asks them. page: an address that is both alive and in the archives."""
 
     def __init__(self, service: Client, archives: list[pywb.Pywb], registry: Path, page: str) -> None:
@@ -38,7 +38,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """Run them: the first archive has copies of 2010 and 2014, the second one of 2012, of both pages."""
     folder = tmp_path_factory.mktemp("world")
     port = free_port()
@@ -61,67 +61,67 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 for name, each in zip(("first", "second"), archives, strict=True)
             )
         )
-        environment = {**os.environ, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
+        variables = {**os.environ, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
 
         def command(_: int) -> list[str | Path]:
             return [UNLOST, "serve", "--port", str(port), "--archives", registry]
 
-        with running(command, lambda _: is_ready(port), folder, environment):
-            yield World(Client(port), archives, registry, page)
+        with running(command, lambda _: is_ready(port), folder, variables):
+            yield Environment(Client(port), archives, registry, page)
 
 
-def test_all_copies_of_both_archives(world: World) -> None:
+def test_clients_find_all_mementos(environment: Environment) -> None:
     """By date, whoever has them; the command says the same as the service."""
-    answer = world.service.ask(f"/timemap/text/{LOST}")
+    answer = environment.service.request(f"/timemap/text/{LOST}")
     assert answer.status == 200
     assert [line[:4] for line in answer.text.splitlines()] == ["2010", "2012", "2014"]
-    home = {"UNLOST_HOME": str(world.registry.parent / "home"), "UNLOST_CONTACT": "me@example.org"}
-    done = unlost("timemap", LOST, "--format", "text", "--archives", str(world.registry), env=home)
+    home = {"UNLOST_HOME": str(environment.registry.parent / "home"), "UNLOST_CONTACT": "me@example.org"}
+    done = unlost("timemap", LOST, "--format", "text", "--archives", str(environment.registry), env=home)
     assert (done.returncode, done.stdout.decode(), done.stderr) == (0, answer.text, b"")
-    done = unlost("timegate", LOST, "2012", "--archives", str(world.registry), env=home)
+    done = unlost("timegate", LOST, "2012", "--archives", str(environment.registry), env=home)
     assert done.returncode == 0
     moment, address = done.stdout.decode().split()
     assert moment == "20120601120000"
-    assert world.service.ask(f"/memento/2012/{LOST}").headers["location"] == address
-    done = unlost("timegate", "http://never.example/", "--json", "--archives", str(world.registry), env=home)
+    assert environment.service.request(f"/memento/2012/{LOST}").headers["location"] == address
+    done = unlost("timegate", "http://never.example/", "--json", "--archives", str(environment.registry), env=home)
     assert (done.returncode, json.loads(done.stdout)["closest"]) == (1, None)
 
 
 @pytest.mark.parametrize(
     ("date", "year"), [("Sun, 01 Apr 2012 12:00:00 GMT", "2012"), ("Tue, 01 Jan 2030 00:00:00 GMT", "2014")]
 )
-def test_memento_client(world: World, date: str, year: str) -> None:
+def test_memento_client(environment: Environment, date: str, year: str) -> None:
     """It follows the TimeGate to the closest copy; it reads first, last and previous once the TimeMap is cached.
 
     The TimeGates of pywb name only the closest memento, so before that no other relation is known.
     """
     python = NEIGHBOURS / "memento-client" / "bin" / "python"
-    command: list[str | Path] = [python, "-c", CLIENT, f"{world.service.base}/timegate/", world.page, date]
+    command: list[str | Path] = [python, "-c", CLIENT, f"{environment.service.base}/timegate/", environment.page, date]
     for is_cached in (False, True):
         if is_cached:
-            assert world.service.ask(f"/timemap/link/{world.page}").status == 200
+            assert environment.service.request(f"/timemap/link/{environment.page}").status == 200
         done = subprocess.run(command, capture_output=True, check=False, timeout=60)
         assert done.returncode == 0, done.stderr.decode()
         found = json.loads(done.stdout)
         assert found["mementos"]["closest"]["datetime"].startswith(year)
-    assert found["original_uri"] == world.page
-    assert found["timegate_uri"] == f"{world.service.base}/timegate/{world.page}"
+    assert found["original_uri"] == environment.page
+    assert found["timegate_uri"] == f"{environment.service.base}/timegate/{environment.page}"
     assert found["mementos"]["closest"]["http_status_code"] == 200
     assert found["mementos"]["first"]["datetime"].startswith("2010")
     assert found["mementos"]["last"]["datetime"].startswith("2014")
     assert found["mementos"]["prev"]["datetime"].startswith("2010" if year == "2012" else "2012")
 
 
-def test_a_copy_is_passed_on(world: World) -> None:
+def test_memento_is_proxied(environment: Environment) -> None:
     """From the archive that has it, as it was captured."""
-    answer = world.service.ask(f"/memento/proxy/2012/{LOST}")
+    answer = environment.service.request(f"/memento/proxy/2012/{LOST}")
     assert (answer.status, answer.body) == (200, b"<p>as of 2012-06-01T12:00:00Z</p>")
     assert answer.headers["memento-datetime"] == "Fri, 01 Jun 2012 12:00:00 GMT"
 
 
-def test_pywb_with_the_service_as_its_index(world: World, tmp_path: Path) -> None:
+def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path) -> None:
     """A pywb without any archive of its own lists and shows pages that others have."""
-    base = world.service.base
+    base = environment.service.base
     source = {
         "type": "memento",
         "timegate_url": f"{base}/timegate/{{url}}",
@@ -134,8 +134,8 @@ def test_pywb_with_the_service_as_its_index(world: World, tmp_path: Path) -> Non
     def command(port: int) -> list[str | Path]:
         return [pywb.WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", tmp_path]
 
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    with running(command, pywb._answers, tmp_path, environment) as port:
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    with running(command, pywb._answers, tmp_path, variables) as port:
         server = pywb.Pywb(port)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", f"/t/timemap/link/{LOST}")
@@ -164,4 +164,4 @@ def test_schemathesis(service: Client, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout.decode()[-4_000:]
     assert time.monotonic() - begin < 30
-    assert service.ask("/health").status == 200
+    assert service.request("/health").status == 200

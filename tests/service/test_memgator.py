@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.service.client import Client
-from tests.service.prepared import PAGE, copies
+from tests.service.fixed_results import PAGE, copies
 from unlost.dates import to_http, to_iso
 
 ROWS = copies(PAGE)
@@ -17,7 +17,7 @@ def line(place: int, rel: str) -> str:
     return f'<{ROWS[place].uri}>; rel="{rel}"; datetime="{to_http(ROWS[place].datetime)}",\n'
 
 
-def test_link_to_the_byte(service: Client) -> None:
+def test_link_timemap_equals_memgator(service: Client) -> None:
     """Entries end with a comma and a newline, the last without a comma; RFC 7089 adds from and until."""
     base = service.base
     lists = "".join(
@@ -38,17 +38,17 @@ def test_link_to_the_byte(service: Client) -> None:
         + lists
         + f'<{base}/timegate/{PAGE}>; rel="timegate"\n'
     )
-    assert service.ask(f"/timemap/link/{PAGE}").text == expected
+    assert service.request(f"/timemap/link/{PAGE}").text == expected
 
 
-def test_one_memento_is_first_and_last(service: Client) -> None:
+def test_single_memento_is_first_and_last(service: Client) -> None:
     """As `first last memento`."""
-    assert 'rel="first last memento"' in service.ask("/timemap/link/http://one.example/").text
+    assert 'rel="first last memento"' in service.request("/timemap/link/http://one.example/").text
 
 
-def test_json(service: Client) -> None:
+def test_json_timemap(service: Client) -> None:
     """Names, order and dates as MemGator has them."""
-    answer = service.ask(f"/timemap/json/{PAGE}")
+    answer = service.request(f"/timemap/json/{PAGE}")
     listed = [{"datetime": to_iso(row.datetime), "uri": row.uri} for row in ROWS]
     base = service.base
     assert answer.headers["content-type"] == "application/json"
@@ -61,9 +61,9 @@ def test_json(service: Client) -> None:
     ]
 
 
-def test_cdxj_to_the_byte(service: Client) -> None:
+def test_cdxj_timemap_equals_memgator(service: Client) -> None:
     """Headers, then a line for each copy."""
-    answer = service.ask(f"/timemap/cdxj/{PAGE}")
+    answer = service.request(f"/timemap/cdxj/{PAGE}")
     base = service.base
     rels = ("first memento", "memento", "memento", "last memento")
     maps = ", ".join(f'"{form}_format": "{base}/timemap/{form}/{PAGE}"' for form in ("link", "json", "cdxj"))
@@ -83,16 +83,16 @@ def test_cdxj_to_the_byte(service: Client) -> None:
 
 
 @pytest.mark.parametrize("place", ["memento", "api"])
-def test_descriptions_name_five(service: Client, place: str) -> None:
+def test_descriptions_have_five_mementos(service: Client, place: str) -> None:
     """`/memento/{format}` and `/api/{format}` give first, last, previous, next and closest, of a long list, too."""
-    answer = service.ask(f"/{place}/json/2009/http://many.example/")
+    answer = service.request(f"/{place}/json/2009/http://many.example/")
     told = json.loads(answer.text)["mementos"]
     assert answer.status == 200
     assert {"first", "last", "prev", "next", "closest"} <= told.keys()
     assert len(told.get("list", [])) <= 5
     assert told["closest"]["datetime"].startswith("2009-01-01")
-    assert service.ask(f"/{place}/link/2009/http://many.example/").text.count("memento") <= 6
-    assert service.ask(f"/{place}/cdxj/2009/http://many.example/").headers["content-type"] == "application/cdxj+ors"
+    assert service.request(f"/{place}/link/2009/http://many.example/").text.count("memento") <= 6
+    assert service.request(f"/{place}/cdxj/2009/http://many.example/").headers["content-type"] == "application/cdxj+ors"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_descriptions_name_five(service: Client, place: str) -> None:
 )
 def test_memento_redirects(service: Client, date: str, place: int) -> None:
     """Dates of 4 to 14 digits in the path lead to the closest copy."""
-    answer = service.ask(f"/memento/{date}/{PAGE}")
+    answer = service.request(f"/memento/{date}/{PAGE}")
     assert (answer.status, answer.headers["location"]) == (302, ROWS[place].uri)
 
 
@@ -143,7 +143,7 @@ def test_memento_redirects(service: Client, date: str, place: int) -> None:
 )
 def test_malformed_requests(service: Client, path: str) -> None:
     """400 as text, which says what was expected."""
-    answer = service.ask(path)
+    answer = service.request(path)
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8"), answer.text
     assert answer.text.strip()
     assert answer.headers["access-control-allow-origin"] == "*"
@@ -166,27 +166,27 @@ def test_malformed_requests(service: Client, path: str) -> None:
         ("http://a.example/../b", "http://a.example/../b"),
     ],
 )
-def test_addresses_as_clients_write_them(service: Client, written: str, meant: str) -> None:
+def test_url_spellings(service: Client, written: str, meant: str) -> None:
     """Unescaped once, a space is %20, http:// in front unless there is a scheme, the query is the page's own."""
-    answer = service.ask(f"/timemap/link/{written}")
+    answer = service.request(f"/timemap/link/{written}")
     assert (answer.status, answer.text) == (404, f"No mementos of {meant} were found\n")
 
 
-def test_a_part_of_a_list(service: Client) -> None:
+def test_timemap_of_a_date_span(service: Client) -> None:
     """Of a span of time; `2014-…` that is no span belongs to the page."""
-    part = service.ask(f"/timemap/link/20020120142510-20140210000001/{PAGE}")
+    part = service.request(f"/timemap/link/20020120142510-20140210000001/{PAGE}")
     assert part.status == 200
     assert [row.uri in part.text for row in ROWS] == [False, True, True, False]
-    assert part.headers["etag"] != service.ask(f"/timemap/link/{PAGE}").headers["etag"]
-    assert service.ask(f"/timemap/link/20210101000000-20220101000000/{PAGE}").status == 404
-    assert service.ask(f"/timemap/link/20211301000000-20220101000000/{PAGE}").status == 400
-    assert "http://2014-2015/a" in service.ask("/timemap/link/2014-2015/a").text
+    assert part.headers["etag"] != service.request(f"/timemap/link/{PAGE}").headers["etag"]
+    assert service.request(f"/timemap/link/20210101000000-20220101000000/{PAGE}").status == 404
+    assert service.request(f"/timemap/link/20211301000000-20220101000000/{PAGE}").status == 400
+    assert "http://2014-2015/a" in service.request("/timemap/link/2014-2015/a").text
 
 
 def test_headers(service: Client) -> None:
     """Scripts of other sites may read the answers."""
     for path in (f"/timemap/link/{PAGE}", f"/timegate/{PAGE}", "/timegate/http://nothing.example/", "/about", "/no"):
-        headers = service.ask(path).headers
+        headers = service.request(path).headers
         assert headers["access-control-allow-origin"] == "*"
         assert {"Link", "Location", "X-Memento-Count", "Server"} <= set(
             headers["access-control-expose-headers"].split(", ")
@@ -196,11 +196,11 @@ def test_headers(service: Client) -> None:
 
 def test_text_and_summary(service: Client) -> None:
     """Plain lines, and counts by archive and year."""
-    text = service.ask(f"/timemap/text/{PAGE}")
+    text = service.request(f"/timemap/text/{PAGE}")
     assert text.headers["content-type"] == "text/plain; charset=utf-8"
     assert [row.uri in line for row, line in zip(ROWS, text.text.splitlines(), strict=True)] == [True] * 4
-    summary = json.loads(service.ask(f"/summary/json/{PAGE}").text)
+    summary = json.loads(service.request(f"/summary/json/{PAGE}").text)
     assert summary["years"] == {"1996": 1, "2002": 1, "2014": 1, "2020": 1}
     assert "a.org" in summary["archives"]
-    assert "1996" in service.ask(f"/summary/text/{PAGE}").text
-    assert service.ask("/summary/xml/a").status == 400
+    assert "1996" in service.request(f"/summary/text/{PAGE}").text
+    assert service.request("/summary/xml/a").status == 400

@@ -34,12 +34,12 @@ def samples(text: str) -> dict[str, float]:
 
 def test_requests_are_counted(service: Client) -> None:
     """By endpoint and status, with how long they took; what archives answered, too."""
-    service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
-    before = samples(service.ask("/metrics").text)
+    service.request("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+    before = samples(service.request("/metrics").text)
     for _ in range(3):
-        service.ask("/timemap/link/http://nothing.example/")
-        service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
-    answer = service.ask("/metrics")
+        service.request("/timemap/link/http://nothing.example/")
+        service.request("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+    answer = service.request("/metrics")
     after = samples(answer.text)
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     name = 'unlost_requests_total{endpoint="timemap",status="404"}'
@@ -55,7 +55,7 @@ def test_requests_are_counted(service: Client) -> None:
     assert after['unlost_explored_hits_total{archive="a.org"}'] == 1
 
 
-def test_buckets_grow() -> None:
+def test_buckets_are_cumulative() -> None:
     """Each bucket holds those before it."""
     metrics = Metrics()
     for seconds in (0.0005, 0.003, 0.003, 7.0, 1_000.0):

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Thread
 
 from tests.cli.run import UNLOST
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 
 PAGE = "http://example.com/page"
 COUNT = 1_000_000
@@ -68,11 +68,11 @@ def serve_command(archive: str, folder: Path) -> tuple[list[str | Path], dict[st
     return [UNLOST, "serve", "--port", "0", "--archives", str(registry), "--deadline", "60"], environment
 
 
-def test_all_are_served_in_little_memory(tmp_path: Path) -> None:
+def test_large_timemap_is_served_with_little_memory(tmp_path: Path) -> None:
     """The process that serves grows by at most 64 MB, from before the request until after the response."""
-    with serving_million() as archive, started(*serve_command(archive, tmp_path)) as process:
-        client = listening_at(process)
-        assert client.ask("/timemap/link/http://other.example/").status == 404  # all that is loaded late is loaded
+    with serving_million() as archive, run_process(*serve_command(archive, tmp_path)) as process:
+        client = wait_for_client(process)
+        assert client.request("/timemap/link/http://other.example/").status == 404  # all that is loaded late is loaded
         before = memory(process.pid, "VmRSS")
         Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak is that of the present
         connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate.archive_status import ArchiveStatus, describe_archives
 from unlost.errors import ArchiveFileError, DateError, FailedError, InputError, UriError
@@ -48,7 +48,7 @@ def damaged(file: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [away, damaged])
-def test_a_database_that_fails(
+def test_database_errors_are_not_exposed(
     database: Database, tmp_path: Path, harm: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The response is 503 and says nothing of where it is; the log does."""
@@ -83,7 +83,7 @@ def test_a_database_that_fails(
     assert "a-secret-path" in caplog.text
 
 
-def test_files_of_the_service() -> None:
+def test_file_paths_are_not_exposed() -> None:
     """What cannot be read is not the client's fault, and is not named; what the client sent wrongly is."""
     answer = error_response(InputError("/a/secret/cache.sqlite: damaged"))
     assert (answer.status, b"secret" in answer.body) == (503, False)
@@ -95,7 +95,7 @@ def test_files_of_the_service() -> None:
     assert b"status 500" in proxy._error_response(FailedError("status 500", "a", "status")).body
 
 
-def test_what_went_wrong_with_an_archive() -> None:
+def test_archive_errors_are_not_exposed() -> None:
     """Anybody sees the kind of a failure; only administrators see its message, which may have paths and URLs."""
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/")
     standing = ArchiveStatus(archive, True, "why", failure="malformed: /a/secret.cdx: of http://private.example/")
@@ -104,7 +104,7 @@ def test_what_went_wrong_with_an_archive() -> None:
     assert "secret" in json.dumps(describe_archives([standing], VirtualClock()))
 
 
-def test_a_job_that_fails(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_errors_are_not_exposed(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its owner is not shown the path of a file that cannot be read."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER, is_confirmed=True).number

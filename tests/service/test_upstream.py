@@ -11,7 +11,7 @@ from threading import Lock, Thread
 import pytest
 
 from tests.cli.run import UNLOST
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 
 CLIENTS = 24
 SECONDS = 0.3
@@ -76,9 +76,9 @@ def test_no_memento_is_lost_while_requests_wait(slow: tuple[Load, Path], options
     load, registry = slow
     environment = {"UNLOST_HOME": str(registry.parent), "UNLOST_CONTACT": "me@example.org"}
     command: list[str | Path] = [UNLOST, "serve", "--port", "0", "--archives", registry, "--deadline", "20", *options]
-    with started(command, environment) as process, ThreadPoolExecutor(CLIENTS) as clients:
-        client = listening_at(process)
+    with run_process(command, environment) as process, ThreadPoolExecutor(CLIENTS) as clients:
+        client = wait_for_client(process)
         pages = [f"/timemap/link/http://site{number}.example/" for number in range(2 * CLIENTS)]
-        answers = list(clients.map(client.ask, pages))
+        answers = list(clients.map(client.request, pages))
     assert {(each.status, each.headers["x-memento-count"]) for each in answers} == {(200, "1")}
     assert 0.7 * most < load.most <= most

@@ -34,7 +34,7 @@ def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch)
     database.close()
 
 
-def test_a_password_is_kept_as_a_slow_hash() -> None:
+def test_password_is_stored_as_scrypt_hash() -> None:
     """By scrypt with the least that is thought safe, another salt each time; only the right one fits."""
     kept = hash_password(PASSWORD)
     assert kept.startswith("scrypt$131072$8$1$")
@@ -44,7 +44,7 @@ def test_a_password_is_kept_as_a_slow_hash() -> None:
     assert hash_password("x", b"1" * 16) != hash_password("x", b"2" * 16)
 
 
-def test_sessions_begin_and_end(admins: AdminStore, clock: VirtualClock) -> None:
+def test_session_lifetime(admins: AdminStore, clock: VirtualClock) -> None:
     """By logging out, after two hours of nothing, after twelve of anything, and with a new password."""
     secret = admins.log_in("me", PASSWORD, "here")
     assert secret is not None
@@ -68,7 +68,7 @@ def test_sessions_begin_and_end(admins: AdminStore, clock: VirtualClock) -> None
     assert admins.log_in("me", PASSWORD, "here") is None
 
 
-def test_guessing_is_slow(admins: AdminStore, clock: VirtualClock) -> None:
+def test_failed_logins_are_rate_limited_per_client(admins: AdminStore, clock: VirtualClock) -> None:
     """After eight that are wrong nothing is tried for a while from there, not even the right one; elsewhere it is."""
     assert admins.log_in("nobody", PASSWORD, "here") is None
     for _ in range(8):
@@ -80,7 +80,9 @@ def test_guessing_is_slow(admins: AdminStore, clock: VirtualClock) -> None:
     assert admins.log_in("me", PASSWORD, "here") is not None
 
 
-def test_strangers_lock_nobody_out(admins: AdminStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attacks_from_many_clients_do_not_lock_out_administrators(
+    admins: AdminStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many machines guess, each has few tries, all together few a day; who is true gets in from elsewhere."""
     assert admins.log_in("me", PASSWORD, "home") is not None
     for number in range(50):
@@ -107,7 +109,9 @@ def test_strangers_lock_nobody_out(admins: AdminStore, clock: VirtualClock, monk
     assert admins.log_in("me", PASSWORD, "somewhere new") is not None
 
 
-def test_trying_many_names_is_no_way_round(admins: AdminStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_logins_are_limited_for_all_names_of_a_client(
+    admins: AdminStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """From one network address, so many are tried for all names together: each takes memory and time."""
     monkeypatch.setattr("unlost.jobs.auth.verify_password", lambda *_: False)
     for number in range(40):
@@ -117,7 +121,7 @@ def test_trying_many_names_is_no_way_round(admins: AdminStore, monkeypatch: pyte
     assert admins.log_in("one more", "wrong", "elsewhere") is None
 
 
-def test_passwords_that_are_none(admins: AdminStore) -> None:
+def test_invalid_names_and_passwords_are_rejected(admins: AdminStore) -> None:
     """Too short, too long, and names that nobody could type are refused."""
     for name, password in (("me", "short"), ("me", "x" * 1_001), ("", PASSWORD), ("a\nb", PASSWORD), (" a", PASSWORD)):
         with pytest.raises(UsageError):

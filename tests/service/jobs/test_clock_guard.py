@@ -40,7 +40,7 @@ def machine(url: str) -> Iterator[Machine]:
     found.database.close()
 
 
-def test_time_that_passes_is_no_jump(machine: Machine) -> None:
+def test_elapsed_time_is_not_a_jump(machine: Machine) -> None:
     """Neither do small differences matter, nor a service that did not run for some days."""
     assert machine.guard.check() == ""
     assert machine.run(60) == machine.run(3 * DAY) == machine.run(60, 30) == machine.run(60, -30) == ""
@@ -49,13 +49,13 @@ def test_time_that_passes_is_no_jump(machine: Machine) -> None:
     assert machine.guard.reason() == ""
 
 
-def restarted_in_the_past(machine: Machine) -> str:
+def restart_with_earlier_clock(machine: Machine) -> str:
     """Start with a clock that is behind."""
     machine.started()
     return machine.run(0, -400)
 
 
-def restarted_after_a_week(machine: Machine) -> str:
+def restart_after_a_week(machine: Machine) -> str:
     """Start with a clock that is ahead, or after a long time: nothing tells which."""
     machine.started()
     return machine.run(0, 7 * DAY + 1)
@@ -66,11 +66,11 @@ def restarted_after_a_week(machine: Machine) -> str:
     [
         (lambda machine: machine.run(60, DAY), "jumped by +86400 s"),
         (lambda machine: machine.run(60, -DAY), "jumped by -86400 s"),
-        (restarted_in_the_past, "400 s in the future"),
-        (restarted_after_a_week, "7 days ago"),
+        (restart_with_earlier_clock, "400 s in the future"),
+        (restart_after_a_week, "7 days ago"),
     ],
 )
-def test_a_jump_holds_until_it_is_confirmed(machine: Machine, jump: Callable[[Machine], str], reason: str) -> None:
+def test_jump_is_reported_until_confirmed(machine: Machine, jump: Callable[[Machine], str], reason: str) -> None:
     """Also after the clock was set right, in other processes, and after a restart."""
     assert machine.guard.check() == ""
     assert reason in jump(machine)
@@ -82,7 +82,7 @@ def test_a_jump_holds_until_it_is_confirmed(machine: Machine, jump: Callable[[Ma
     assert machine.guard.reason() == machine.run(60) == ""
 
 
-def test_one_confirmation_holds_for_all_processes(machine: Machine) -> None:
+def test_confirmation_applies_to_all_processes(machine: Machine) -> None:
     """A process whose next check comes after it does not report the same jump again, but the next one."""
     other = ClockGuard(machine.database, lambda: machine.monotonic)
     assert machine.guard.check() == other.check() == ""

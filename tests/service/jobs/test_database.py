@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
 from unlost.jobs import database as module
@@ -43,7 +43,7 @@ def submit(database: Database) -> threading.Thread:
     return thread
 
 
-def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) -> None:
+def test_concurrent_creation_of_a_database_never_fails(tmp_path: Path) -> None:
     """Several processes that start together create one file, and none fails, whichever is the first."""
     processes, files = 6, 20
     barrier = threading.Barrier(processes)
@@ -64,7 +64,9 @@ def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) ->
         found.close()
 
 
-def test_whoever_waits_is_next(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_writers_poll_at_short_intervals(
+    file: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While another process writes, orders wait; they ask in short intervals, and all are taken once it has ended."""
     paused: list[float] = []
 
@@ -89,7 +91,7 @@ def test_whoever_waits_is_next(file: Path, database: Database, monkeypatch: pyte
     assert len(list(JobStore(database).history())) == 4
 
 
-def test_what_is_thought_keeps_nobody_waiting(file: Path, database: Database) -> None:
+def test_optimistic_change_does_not_block_writers(file: Path, database: Database) -> None:
     """While it is looked at and thought about what to change, another may write; then it is thought about anew."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER).number
@@ -107,7 +109,7 @@ def test_what_is_thought_keeps_nobody_waiting(file: Path, database: Database) ->
     assert jobs.get(number).message == "xxy"
 
 
-def test_in_the_end_others_are_kept_waiting(file: Path, database: Database) -> None:
+def test_change_takes_the_lock_after_repeated_conflicts(file: Path, database: Database) -> None:
     """Whoever was outdated some times keeps others from writing, so that it comes to an end."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER).number
@@ -125,7 +127,7 @@ def test_in_the_end_others_are_kept_waiting(file: Path, database: Database) -> N
     assert refused == ["database is locked"]
 
 
-def test_the_log_is_kept_short_beside_orders(file: Path, database: Database) -> None:
+def test_checkpoint_truncates_the_log(file: Path, database: Database) -> None:
     """What is ordered stays in SQLite's log until it is tidied up: no order waits for that."""
 
     def in_file() -> int:
@@ -144,7 +146,7 @@ def test_the_log_is_kept_short_beside_orders(file: Path, database: Database) -> 
     assert file.with_name("jobs.sqlite-wal").stat().st_size == size
 
 
-def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stalled_writer_causes_a_timeout(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that was stopped in the middle of its change is given up on; who only looks does not notice it."""
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -168,7 +170,7 @@ def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, mo
     assert JobStore(database).submit(ORDER).number == 1
 
 
-def test_what_is_removed_is_nowhere_in_the_file(file: Path, database: Database) -> None:
+def test_removed_data_is_overwritten_in_the_file(file: Path, database: Database) -> None:
     """Neither the file nor its log has the mail address of a job that was removed, nor its name."""
     jobs = JobStore(database)
 

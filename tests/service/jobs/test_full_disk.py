@@ -6,7 +6,7 @@ from tests.recover.village import running, village
 from tests.small_disk import run_on_small_disk
 
 
-def test_a_service_whose_disk_runs_full(tmp_path: Path) -> None:
+def test_service_recovers_from_a_full_disk(tmp_path: Path) -> None:
     """Jobs, database and limits on one full disk: orders are refused, the job waits, and with room again it is done."""
     with running(village()) as lost:
         registry = str(lost.registry(tmp_path))

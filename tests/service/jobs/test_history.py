@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from unlost.jobs.models import Job, JobState
 from unlost.jobs.serializers import HISTORY_MEDIA_TYPES, history_row, write_history
 
@@ -24,7 +24,7 @@ def whole(jobs: Sequence[Job], form: str) -> str:
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=4))
-def test_every_form_says_the_same(texts: list[tuple[str, str]]) -> None:
+def test_all_formats_have_the_same_rows(texts: list[tuple[str, str]]) -> None:
     """Whatever people typed and archives said, all three can be read, and have what was written."""
     jobs = [
         replace(JOB, number=number, order=replace(ORDER, name=name), message=message)
@@ -41,13 +41,13 @@ def test_every_form_says_the_same(texts: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx"])
-def test_no_spreadsheet_takes_it_for_a_formula(text: str) -> None:
+def test_csv_formulas_are_escaped(text: str) -> None:
     """What begins like one has an apostrophe before it."""
     (row,) = csv.DictReader(io.StringIO(whole([replace(JOB, message=text)], "csv"), newline=""))
     assert row["message"] == f"'{text}"
 
 
-def test_of_nobody() -> None:
+def test_empty_history() -> None:
     """Where there were no jobs, each form is whole all the same."""
     assert {form: whole([], form) for form in HISTORY_MEDIA_TYPES} == {
         "json": "[]\n",

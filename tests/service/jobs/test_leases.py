@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from tests.service.jobs.shelf import ORDER, Shelf
+from tests.service.jobs.in_memory_store import ORDER, InMemoryJobStore
 from tests.virtual_clock import VirtualClock
 from unlost.errors import JobError, LeaseLostError
 from unlost.jobs import states
@@ -32,14 +32,14 @@ class Queue(Protocol):
 
     def submit(self, order: object, *, is_confirmed: bool = False) -> Job: ...  # noqa: D102
     def claim(self, worker: str, seconds: float) -> Job | None: ...  # noqa: D102
-    def beat(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job: ...  # noqa: D102
+    def renew_lease(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job: ...  # noqa: D102
     def change(self, number: int, change: object) -> Job: ...  # noqa: D102
     def get(self, number: int) -> Job: ...  # noqa: D102
     def retry(self, number: int) -> Job: ...  # noqa: D102
 
 
 @dataclass
-class Told:
+class JobModel:
     """What the slow model knows of a job: everything that was ever said about it, in order.
 
     Entries are (word, generation, time, a number of seconds).
@@ -73,7 +73,7 @@ class Workers(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[int, Told] = {}
+        self.told: dict[int, JobModel] = {}
         self.believed: list[tuple[int, int]] = []  # job and generation, of every claim ever made
         self.accepted: dict[int, list[int]] = {}  # generations of all writes that were accepted, in order
 
@@ -81,7 +81,7 @@ class Workers(RuleBasedStateMachine):
     def submit(self) -> None:
         """Somebody orders something."""
         job = self.queue.submit(ORDER, is_confirmed=True)
-        self.told[job.number] = Told([("queue", 0, self.clock.now(), 0.0)])
+        self.told[job.number] = JobModel([("queue", 0, self.clock.now(), 0.0)])
 
     @rule(worker=st.sampled_from(WORKERS))
     def claim(self, worker: str) -> None:
@@ -117,7 +117,7 @@ class Workers(RuleBasedStateMachine):
         pause = 10.0 * number
         try:
             if word == "beat":
-                self.queue.beat(job, generation, LEASE, JobProgress(number))
+                self.queue.renew_lease(job, generation, LEASE, JobProgress(number))
             else:
                 self.queue.change(job, self.ending(word, generation, pause))
         except LeaseLostError:
@@ -141,7 +141,7 @@ class Workers(RuleBasedStateMachine):
         return change
 
     @rule(data=st.data(), word=st.sampled_from(["cancel", "retry"]))
-    def meddle(self, data: st.DataObject, word: str) -> None:
+    def cancel_or_retry(self, data: st.DataObject, word: str) -> None:
         """Have the owner cancel a job, or want it again."""
         if not self.told:
             return
@@ -188,10 +188,10 @@ def run(queue: Queue, clock: VirtualClock, examples: int, empty: object) -> None
     run_state_machine_as_test(OnQueue, settings=chosen)
 
 
-def test_the_rules_alone() -> None:
+def test_state_machine_of_leases() -> None:
     """By the rules in memory."""
     clock = VirtualClock()
-    shelf = Shelf(clock)
+    shelf = InMemoryJobStore(clock)
     run(shelf, clock, settings().max_examples, shelf.jobs.clear)  # type: ignore[arg-type]
 
 
@@ -206,7 +206,7 @@ def _jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_databases_keep_the_rules(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_databases_follow_the_state_machine(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """By either database."""
     server: Postgresql | None = request.getfixturevalue("server") if kind == "postgresql" else None
     clock = VirtualClock()

@@ -5,7 +5,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from unlost.errors import InputError
 from unlost.jobs import migrations
 from unlost.jobs.database import Database
@@ -24,7 +24,7 @@ VALUES ('', '{"url": "http://old.example/", "mail": "me@example.org", "name": ""
 
 
 @pytest.mark.parametrize("revision", migrations.revisions())
-def test_from_every_earlier_form(url: str, revision: str) -> None:
+def test_upgrade_from_every_revision(url: str, revision: str) -> None:
     """A job that was ordered in an earlier version is done by this one; new ones get other numbers."""
     database = Database(url)
     with database.writing() as connection:
@@ -39,7 +39,7 @@ def test_from_every_earlier_form(url: str, revision: str) -> None:
     database.close()
 
 
-def test_the_newest_form_is_that_of_the_code(url: str) -> None:
+def test_migrated_schema_equals_the_tables(url: str) -> None:
     """Between what migrations make and what the code says there is no difference."""
     database = Database(url)
     database.prepare()
@@ -49,7 +49,7 @@ def test_the_newest_form_is_that_of_the_code(url: str) -> None:
     database.close()
 
 
-def test_tables_of_a_newer_version(url: str) -> None:
+def test_newer_schema_is_rejected(url: str) -> None:
     """They are left alone."""
     database = Database(url)
     database.prepare()

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.http.circuit_breaker import Suspension
 from unlost.jobs.folders import JobFolders
@@ -54,19 +54,19 @@ def result(
 QUOTA = {"a": Suspension(NOW + 9_000, "quota", "its quota of the day is used up")}
 
 
-def test_what_is_done_is_done() -> None:
+def test_finished_recovery_has_no_further_round() -> None:
     """Nothing is waited for."""
     assert work(0, 0, 5)._next_round_time(result()) is None
 
 
-def test_whoever_is_closed_says_when() -> None:
+def test_next_round_starts_when_an_archive_is_available() -> None:
     """A job waits until the first archive can be asked; if others failed, only for the pause."""
     assert work(0, 0, 5)._next_round_time(result(closed=QUOTA, queued=3)) == NOW + 9_000
     assert work(0, 0, 5)._next_round_time(result(closed=QUOTA, queued=3, failed=1)) == NOW + 600
     assert work(0, 0, 5)._next_round_time(result(unlisted={"b": "no"})) == NOW + 600
 
 
-def test_failures_do_not_hold_back_what_came() -> None:
+def test_failed_resources_do_not_delay_the_offer() -> None:
     """However many failed, what came is offered; while much could not be requested yet, it is not."""
 
     def is_offered(recovered: int, queued: int, **more: Any) -> bool:  # noqa: ANN401  as `result` has them
@@ -82,7 +82,7 @@ def test_failures_do_not_hold_back_what_came() -> None:
     assert not is_offered(0, 1, failed=1), "there is nothing to offer"
 
 
-def test_three_rounds_for_nothing_are_enough() -> None:
+def test_recovery_ends_after_three_rounds_without_progress() -> None:
     """What still fails then is said, and the job is complete; whatever came in between begins the count anew."""
     failing = result(failed=2, unlisted={"b": "no"})
     assert work(1, 5, 5)._next_round_time(failing) == NOW + 600

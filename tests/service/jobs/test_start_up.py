@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 
-def test_who_has_no_jobs_does_not_load_a_database() -> None:
+def test_service_without_jobs_does_not_import_sqlalchemy() -> None:
     """Neither the help nor the service without jobs imports SQLAlchemy, which takes longer than all else."""
     code = "import sys, unlost.cli.main, unlost.cli.serve, unlost.cli.jobs, unlost.cli.worker, unlost.web.server\n"
     code += "sys.exit('sqlalchemy' in sys.modules or 'alembic' in sys.modules)"

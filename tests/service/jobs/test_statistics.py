@@ -55,7 +55,7 @@ def found() -> Any:  # noqa: ANN401  an object of JSON
     return compute_statistics(jobs()).to_json()
 
 
-def test_what_is_counted(found: Any) -> None:  # noqa: ANN401
+def test_counts(found: Any) -> None:  # noqa: ANN401
     """Jobs in all, by state, for single pages; complete ones also after they were removed, others never."""
     assert (found["ordered"], found["complete"]) == (6, 4)
     assert found["states"] == {"cancelled": 1, "complete": 3, "queued": 1, "removed": 1}
@@ -63,12 +63,12 @@ def test_what_is_counted(found: Any) -> None:  # noqa: ANN401
     assert found["nothing_recovered"] == {"jobs": 1, "share": 1 / 4}
 
 
-def test_what_nobody_picked_up(found: Any) -> None:  # noqa: ANN401
+def test_jobs_not_picked_up(found: Any) -> None:  # noqa: ANN401
     """Of those with something to pick up, some were not; of these, some can still be."""
     assert found["not_picked_up"] == {"jobs": 2, "share": 2 / 3, "kept": 1}
 
 
-def test_how_resources_and_days_lie(found: Any) -> None:  # noqa: ANN401
+def test_summaries_of_resources_and_days(found: Any) -> None:  # noqa: ANN401
     """Mean, least, most and deviation of complete jobs."""
     expected: dict[str, list[float]] = {
         "discovered": [100, 100, 100, 1],
@@ -82,7 +82,7 @@ def test_how_resources_and_days_lie(found: Any) -> None:  # noqa: ANN401
         ), name
 
 
-def test_the_histogram(found: Any) -> None:  # noqa: ANN401
+def test_histogram_of_shares(found: Any) -> None:  # noqa: ANN401
     """Each job is in the tenth that its share is in; all of it is in the last."""
     assert [each["jobs"] for each in found["histogram"]] == [1, 0, 0, 1, 0, 0, 0, 0, 1, 1]
     assert (found["histogram"][0]["from"], found["histogram"][-1]["to"], len(found["histogram"])) == (
@@ -92,7 +92,7 @@ def test_the_histogram(found: Any) -> None:  # noqa: ANN401
     )
 
 
-def test_by_month(found: Any) -> None:  # noqa: ANN401
+def test_jobs_by_month(found: Any) -> None:  # noqa: ANN401
     """A job is ordered in one month and may end in another."""
     assert found["months"] == [
         {"month": "2014-05", "ordered": 6, "complete": 3, "discovered": 201, "recovered": 110,
@@ -101,7 +101,7 @@ def test_by_month(found: Any) -> None:  # noqa: ANN401
     ]  # fmt: skip
 
 
-def test_by_top_level_domain(found: Any) -> None:  # noqa: ANN401
+def test_jobs_by_top_level_domain(found: Any) -> None:  # noqa: ANN401
     """Those with most jobs come first; a share is the mean of the jobs': one large site does not hide others."""
     assert found["tlds"] == [
         {"tld": "com", "complete": 2, "discovered": 200, "recovered": 110, "share": pytest.approx(0.55)},
@@ -110,7 +110,7 @@ def test_by_top_level_domain(found: Any) -> None:  # noqa: ANN401
     ]
 
 
-def test_by_archive(found: Any) -> None:  # noqa: ANN401
+def test_use_of_archives(found: Any) -> None:  # noqa: ANN401
     """In how many jobs each was asked, what it gave of all that came back, and how often it was asked."""
     assert found["archives"] == [
         {"archive": "ia", "used": {"jobs": 4, "share": 1.0}, "only": {"jobs": 2, "share": 0.5}, "recovered": 190,
@@ -120,7 +120,7 @@ def test_by_archive(found: Any) -> None:  # noqa: ANN401
     ]  # fmt: skip
 
 
-def test_of_nothing() -> None:
+def test_statistics_without_jobs() -> None:
     """Where there are no jobs, there are no means and no shares."""
     found: Any = compute_statistics([]).to_json()
     assert (found["ordered"], found["months"], found["tlds"], found["archives"]) == (0, [], [], [])
@@ -128,7 +128,7 @@ def test_of_nothing() -> None:
     assert found["not_picked_up"] == {"jobs": 0, "share": None, "kept": 0}
 
 
-def test_domains_that_never_were() -> None:
+def test_rare_top_level_domains_are_summed_up() -> None:
     """Only so many are listed; of the others it is said how many jobs and resources they are."""
     made = [complete(number, f"http://x.tld{number}/", (1, number % 2), 1) for number in range(MAX_TLDS + 4)]
     rows: Any = compute_statistics(made).to_json()["tlds"]
@@ -141,7 +141,7 @@ def test_domains_that_never_were() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=2))
-def test_spreads_as_they_come(values: list[float]) -> None:
+def test_running_summary_equals_batch_computation(values: list[float]) -> None:
     """Counting one after the other gives what all at once give."""
     found = RunningSummary()
     for value in values:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError, JobError, LeaseLostError, UsageError
 from unlost.http.rate_limit import RateLimitState, admit
@@ -50,7 +50,7 @@ def order(jobs: JobStore) -> list[int]:
     return [job.number for job in jobs.list_jobs(JobState.QUEUED)]
 
 
-def test_a_job_is_kept_as_it_is(jobs: JobStore, clock: VirtualClock) -> None:
+def test_job_is_stored_unchanged(jobs: JobStore, clock: VirtualClock) -> None:
     """What is read is what was written, field by field, through a whole life."""
     order = replace(ORDER, name="Jürgen 😀", archives=("a", "b"), first="20100101000000", windows=True)
     job = jobs.submit(order)
@@ -70,7 +70,7 @@ def test_a_job_is_kept_as_it_is(jobs: JobStore, clock: VirtualClock) -> None:
     assert clock.slept == []
 
 
-def test_places_and_moves(jobs: JobStore) -> None:
+def test_queue_positions_and_moves(jobs: JobStore) -> None:
     """A job has the place that it is given, whatever was moved before, and is claimed in that order."""
     numbers = queued(jobs, 5)
     assert [jobs.place(jobs.get(number)) for number in numbers] == [1, 2, 3, 4, 5]
@@ -93,7 +93,7 @@ def test_places_and_moves(jobs: JobStore) -> None:
         jobs.move(wanted[0], 1)
 
 
-def test_given_back_it_has_its_old_place(jobs: JobStore) -> None:
+def test_released_job_has_its_old_position(jobs: JobStore) -> None:
     """Who waited longest goes first again, also before those that came while it was worked on."""
     (first,) = queued(jobs, 1)
     claimed = jobs.claim("w", 60)
@@ -103,7 +103,7 @@ def test_given_back_it_has_its_old_place(jobs: JobStore) -> None:
     assert order(jobs) == [first, *later]
 
 
-def test_a_job_for_one_worker(jobs: JobStore, clock: VirtualClock) -> None:
+def test_assigned_job_is_claimed_by_its_worker_only(jobs: JobStore, clock: VirtualClock) -> None:
     """Who alone may begin it gets it first of all; not before its time, unless it is given to somebody."""
     first, second = queued(jobs, 2)
     jobs.change(first, lambda job, _: states.assign(job, "mine"))
@@ -120,7 +120,7 @@ def test_a_job_for_one_worker(jobs: JobStore, clock: VirtualClock) -> None:
     assert jobs.claim("anybody", 6_000) is not None
 
 
-def test_nobody_gets_what_another_has(jobs: JobStore) -> None:
+def test_job_is_claimed_once(jobs: JobStore) -> None:
     """Many that claim at once get different jobs, and all of them."""
     numbers = queued(jobs, 40)
     barrier = threading.Barrier(4)
@@ -134,7 +134,7 @@ def test_nobody_gets_what_another_has(jobs: JobStore) -> None:
     assert sorted(found) == numbers
 
 
-def test_too_many_orders(url: str) -> None:
+def test_unfinished_orders_are_limited(url: str) -> None:
     """Of one mail address only so many may be open, whatever its letter case; those that ended do not count."""
     database = Database(url)
     database.prepare()
@@ -149,7 +149,7 @@ def test_too_many_orders(url: str) -> None:
     database.close()
 
 
-def test_what_failed_is_retried_while_packages_are_offered(jobs: JobStore, clock: VirtualClock) -> None:
+def test_failed_resources_are_retried_while_packages_are_offered(jobs: JobStore, clock: VirtualClock) -> None:
     """After new orders; however that ends, the job is complete again. Who has picked it up is told if there is more."""
     letters = MailOutbox(jobs.database)
     packages = (JobPackage("zip", "g1/packages/site.zip", 1, "x"),)
@@ -195,7 +195,7 @@ def test_what_failed_is_retried_while_packages_are_offered(jobs: JobStore, clock
     assert jobs.claim("w", 60) is None
 
 
-def test_what_time_does(jobs: JobStore, clock: VirtualClock) -> None:
+def test_retention_and_reminders(jobs: JobStore, clock: VirtualClock) -> None:
     """An unconfirmed order is removed after 48 hours, without a reminder; what is not picked up, after four weeks."""
     letters = MailOutbox(jobs.database)
 
@@ -236,7 +236,7 @@ def test_what_time_does(jobs: JobStore, clock: VirtualClock) -> None:
     assert pass_days(400) == []
 
 
-def test_letters_about_what_is_no_longer_so(jobs: JobStore, clock: VirtualClock) -> None:
+def test_outdated_emails_are_dropped(jobs: JobStore, clock: VirtualClock) -> None:
     """A letter is not sent about a state that a job has left; one that fails is tried again, later and later."""
     letters = MailOutbox(jobs.database)
     gone = jobs.submit(ORDER)
@@ -261,7 +261,7 @@ def test_letters_about_what_is_no_longer_so(jobs: JobStore, clock: VirtualClock)
     assert letters.count_waiting() == 0
 
 
-def test_a_sender_that_dies_leaves_its_letter(jobs: JobStore, clock: VirtualClock) -> None:
+def test_claim_of_a_dead_sender_expires(jobs: JobStore, clock: VirtualClock) -> None:
     """A letter that was taken and never spoken of again is taken by another, some minutes later."""
     letters = MailOutbox(jobs.database)
     jobs.submit(ORDER)
@@ -272,7 +272,7 @@ def test_a_sender_that_dies_leaves_its_letter(jobs: JobStore, clock: VirtualCloc
     assert again.tries == 2
 
 
-def test_limits_hold_together(jobs: JobStore) -> None:
+def test_rate_limits_hold_for_all_processes(jobs: JobStore) -> None:
     """Whoever counts in the same database keeps one limit, and nobody is lost when many count at once."""
     archive = Archive(
         "a", "A", ArchiveKind.MEMENTO, timemap="http://a/", quotas=(RateLimit(100, DAY, (RequestKind.INDEX,), "test"),)
@@ -293,7 +293,7 @@ def test_limits_hold_together(jobs: JobStore) -> None:
     assert stores[1].is_known_empty("b")
 
 
-def test_rates_hold_together(jobs: JobStore) -> None:
+def test_request_rates_hold_for_all_processes(jobs: JobStore) -> None:
     """Four who ask as often as they can send no more in any ten seconds than one may, and hardly fewer."""
     most, seconds = 12, 10.0
     archive = Archive(
@@ -317,7 +317,7 @@ def test_rates_hold_together(jobs: JobStore) -> None:
     assert len(sent) >= 0.8 * most * 60 / seconds
 
 
-def test_tokens(jobs: JobStore) -> None:
+def test_admin_tokens(jobs: JobStore) -> None:
     """A token is known until it is revoked; what is kept of it does not open anything."""
     tokens = AdminTokens(jobs.database)
     mine, yours = tokens.create("me"), tokens.create("you")
@@ -327,7 +327,7 @@ def test_tokens(jobs: JobStore) -> None:
     assert tokens.list_names() == ["you"]
 
 
-def test_a_lease_of_an_earlier_generation(jobs: JobStore, clock: VirtualClock) -> None:
+def test_lease_of_an_earlier_generation_is_rejected(jobs: JobStore, clock: VirtualClock) -> None:
     """Whatever the dead say when they come back is refused, and changes nothing."""
     (number,) = queued(jobs, 1)
     jobs.claim("a", 60)
@@ -345,7 +345,7 @@ def test_a_lease_of_an_earlier_generation(jobs: JobStore, clock: VirtualClock) -
     assert jobs.get(number) == before
 
 
-def test_a_database_that_is_not_there() -> None:
+def test_unreachable_database_raises_database_error() -> None:
     """It is said, without the password."""
     database = Database("postgresql://me:secret-word@127.0.0.1:1/none")
     with pytest.raises(DatabaseError) as told:

@@ -18,9 +18,9 @@ from tests.cli.run import unlost
 from tests.neighbours import nginx
 from tests.neighbours.postgresql import Postgresql
 from tests.recover.village import Village, running, village
-from tests.service.jobs.serving import ORDER, Service, serving
-from tests.service.jobs.workers import Hold
-from tests.service.pages.visits import Visitor, log_in
+from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
+from tests.service.jobs.worker_processes import ArchivePause
+from tests.service.pages.visitor import Visitor, log_in
 from tests.waiting import wait_until
 from unlost.errors import LimitError
 from unlost.jobs.client_network import OrderOrigin
@@ -37,27 +37,27 @@ ADMIN, PASSWORD = "operator", "a long enough password"
 class Pair:
     """Two processes of one service, what is before them, and what is behind them."""
 
-    one: Service
-    other: Service
+    one: ServiceProcess
+    other: ServiceProcess
     lost: Village
     proxy: int
     work: Path
 
     @property
-    def both(self) -> tuple[Service, Service]:
+    def both(self) -> tuple[ServiceProcess, ServiceProcess]:
         """Both processes."""
         return self.one, self.other
 
-    def ask(self, method: str, path: str, body: object = None, source: str = "127.0.0.1", **headers: str) -> int:
+    def request(self, method: str, path: str, body: object = None, source: str = "127.0.0.1", **headers: str) -> int:
         """Ask nginx, from an address of this machine; return the status."""
-        return asked(self.proxy, method, path, body, source, **headers).status
+        return send_request(self.proxy, method, path, body, source, **headers).status
 
     def answered(self) -> Counter[str]:
         """Return how many requests each of them had by nginx."""
         return Counter(line.partition(" ")[0] for line in (self.work / "access.log").read_text().splitlines())
 
 
-def asked(
+def send_request(
     port: int, method: str, path: str, body: object, source: str, **headers: str
 ) -> http.client.HTTPResponse:  # fmt: skip
     """Send one request from an address of this machine, and read all of the answer."""
@@ -84,7 +84,7 @@ def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         assert done.returncode == 0, done.stderr
         more = ("--behind-proxy", "--proxies", "127.0.0.1", "--workers")
         registry = lost.registry(folder)
-        one, other = (stack.enter_context(serving(folder, registry, *more, n, env=env)) for n in ("1", "0"))
+        one, other = (stack.enter_context(run_service(folder, registry, *more, n, env=env)) for n in ("1", "0"))
         site = SITE.read_text()
         for port, service in zip((1208, 1209), (one, other), strict=True):
             assert f"127.0.0.1:{port};" in site
@@ -99,18 +99,18 @@ def order(number: int, **more: str) -> dict[str, str]:
     return {**ORDER, "url": f"http://lost{number}.example/", "mail": f"{number}@example.org", **more}
 
 
-def test_a_limit_holds_for_both_together(pair: Pair) -> None:
+def test_order_limits_hold_for_both_processes(pair: Pair) -> None:
     """Ten orders for a mail address by nginx, some to each; then neither takes another one, and others have theirs."""
-    found = [pair.ask("POST", "/api/jobs", order(each, mail="much@example.org")) for each in range(10)]
+    found = [pair.request("POST", "/api/jobs", order(each, mail="much@example.org")) for each in range(10)]
     assert found == [201] * 10
     by_nginx = pair.answered()
     assert min(by_nginx[f"127.0.0.1:{each.port}"] for each in pair.both) >= 3, by_nginx
     for service in pair.both:
-        assert service.ask("POST", "/api/jobs", order(50, mail="much@example.org")).status == 429
-        assert service.ask("POST", "/api/jobs", order(50 + service.port)).status == 201
+        assert service.request("POST", "/api/jobs", order(50, mail="much@example.org")).status == 429
+        assert service.request("POST", "/api/jobs", order(50 + service.port)).status == 201
 
 
-def test_who_asks_is_believed_of_the_proxy_alone(pair: Pair) -> None:
+def test_forwarded_addresses_are_trusted_from_proxies_only(pair: Pair) -> None:
     """Look-ups count together, by the address that nginx has seen; what strangers say of themselves is nothing."""
     paths = (f"/recover/holdings?{urlencode({'url': f'http://look{each}.example/'})}" for each in range(100))
 
@@ -131,12 +131,12 @@ def test_who_asks_is_believed_of_the_proxy_alone(pair: Pair) -> None:
         assert not is_refused(service.port, "127.0.0.1", f"192.0.2.{service.port % 250}")
 
 
-def test_what_one_has_found_the_other_knows(pair: Pair) -> None:
+def test_cached_results_are_shared(pair: Pair) -> None:
     """Archives are asked once: what is kept on disk is for both, also that no archive has a page."""
     paths = {"/timemap/json/http://lost.example/": 200, "/timemap/json/http://never.example/": 404}
     begun = time.time()
     for path, status in paths.items():
-        assert pair.one.ask("GET", path).status == status
+        assert pair.one.request("GET", path).status == status
     before = len(pair.lost.asked)
     file = next(pair.work.rglob("timemaps.sqlite"))
 
@@ -147,11 +147,11 @@ def test_what_one_has_found_the_other_knows(pair: Pair) -> None:
 
     wait_until(is_kept)
     for path, status in paths.items():
-        assert [pair.other.ask("GET", path).status for _ in range(2)] == [status, status]
+        assert [pair.other.request("GET", path).status for _ in range(2)] == [status, status]
     assert len(pair.lost.asked) == before
 
 
-def test_an_administrator_is_known_to_both(pair: Pair) -> None:
+def test_admin_sessions_are_shared(pair: Pair) -> None:
     """A session of one is one of the other, forms of one are taken by the other, and who leaves has left both."""
     one = log_in(pair.one, ADMIN, PASSWORD)
     other = Visitor(pair.other, one.cookies, one.token)
@@ -164,8 +164,8 @@ def test_an_administrator_is_known_to_both(pair: Pair) -> None:
     assert one.get("/admin").status == 303
 
 
-def test_attempts_to_log_in_count_together(pair: Pair) -> None:
-    """Eight wrong passwords from one place, half of them to each: neither looks at another one."""
+def test_login_attempts_are_counted_together(pair: Pair) -> None:
+    """Eight wrong passwords from one open_worker_environment, half of them to each: neither looks at another one."""
     visitors = [Visitor(service) for service in pair.both]
     wrong = {"name": "nobody", "password": "wrong wrong wrong"}
     found = []
@@ -176,10 +176,10 @@ def test_attempts_to_log_in_count_together(pair: Pair) -> None:
     assert found == [403] * 8 + [429] * 2
 
 
-def test_progress_is_seen_through_both(pair: Pair) -> None:
+def test_progress_is_visible_in_both_processes(pair: Pair) -> None:
     """A job that a worker of one does is followed at both, and through nginx, to its end."""
-    hold = Hold(pair.lost, 8)
-    key = pair.other.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+    hold = ArchivePause(pair.lost, 8)
+    key = pair.other.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
     try:
         hold.wait()
         streams = [follow(port, key) for port in (pair.one.port, pair.other.port, pair.proxy)]
@@ -190,10 +190,10 @@ def test_progress_is_seen_through_both(pair: Pair) -> None:
     for stream in streams:
         assert [event["state"] for event in stream][-1] == "complete"
     for service in pair.both:
-        assert b"came back" in service.ask("GET", f"/jobs/{key}/report").body
+        assert b"came back" in service.request("GET", f"/jobs/{key}/report").body
 
 
-def test_many_at_once_are_no_way_round(server: Postgresql) -> None:
+def test_concurrent_requests_do_not_exceed_limits(server: Postgresql) -> None:
     """Of a crowd that comes to two processes at the same moment, exactly as many are taken as may be."""
     url = server.new()
     databases = [Database(url), Database(url)]

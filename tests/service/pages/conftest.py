@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.service.pages.place import Place, running_place
+from tests.service.pages.environment import PagesEnvironment, run_environment
 
 
 @pytest.fixture(scope="session")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesEnvironment]:
     """Run the service, its worker, the archives and the mail server, once for all tests of pages."""
-    with running_place(tmp_path_factory.mktemp("pages")) as found:
+    with run_environment(tmp_path_factory.mktemp("pages")) as found:
         yield found

@@ -39,7 +39,7 @@ def queue(draw: Draw, workers: int, waiting: int, seed: int) -> list[tuple[float
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("workers", [1, 4])
-def test_estimates_are_honest(kind: str, workers: int) -> None:
+def test_estimated_start_includes_the_actual_start(kind: str, workers: int) -> None:
     """Most jobs begin within what was told, at every place, whatever jobs are like; and that is not just anything."""
     played = [queue(KINDS[kind], workers, 20, seed) for seed in range(300)]
     for place in range(20):
@@ -52,13 +52,13 @@ def test_estimates_are_honest(kind: str, workers: int) -> None:
     assert means[1] < means[0] < means[2], "it is neither always early nor always late"
 
 
-def test_a_worker_that_does_several_at_once() -> None:
+def test_worker_with_several_concurrent_jobs() -> None:
     """Where more jobs are running than there are workers, as many end at a time."""
     assert estimate_start(1, 4, 1, [60.0] * 9) == (0.0, 60.0)
     assert estimate_start(9, 4, 1, [60.0] * 9) == (120.0, 180.0)
 
 
-def test_nobody_knows() -> None:
+def test_no_estimate_without_enough_data() -> None:
     """Without workers, or with too few jobs to go by, nothing is told; with free workers it begins at once."""
     assert estimate_start(1, 0, 0, [60.0] * 9) is None
     assert estimate_start(1, 0, 1, [60.0] * 4) is None

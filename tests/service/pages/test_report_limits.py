@@ -27,7 +27,7 @@ def request() -> Request:
     return Request({"type": "http", "path": "/", "headers": [], "query_string": b"", "path_params": {"key": "1-x"}})
 
 
-def test_reports_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_reports_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While as many as may are rendered, others are refused, and the database can be used."""
     end = threading.Event()
 

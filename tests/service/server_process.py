@@ -10,7 +10,7 @@ from tests.service.client import Client
 
 
 @contextmanager
-def started(command: list[str | Path], env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def run_process(command: list[str | Path], env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
     """Run a process, and end it if the test does not."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True)
     try:
@@ -23,7 +23,7 @@ def started(command: list[str | Path], env: dict[str, str]) -> Iterator[subproce
         process.stderr.close()
 
 
-def listening_at(process: subprocess.Popen[bytes]) -> Client:
+def wait_for_client(process: subprocess.Popen[bytes]) -> Client:
     """Return a client once the server says where it listens."""
     assert process.stderr is not None
     line = process.stderr.readline().decode()

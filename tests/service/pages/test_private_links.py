@@ -4,22 +4,22 @@ import http.client
 import json
 from pathlib import Path
 
-from tests.service.jobs.serving import ORDER, serving
-from tests.service.pages.place import Place
-from tests.service.pages.visits import Visitor
+from tests.service.jobs.service_process import ORDER, run_service
+from tests.service.pages.environment import PagesEnvironment
+from tests.service.pages.visitor import Visitor
 
 
-def test_links_are_told_to_nobody(place: Place) -> None:
+def test_private_links_are_not_leaked(environment: PagesEnvironment) -> None:
     """Neither the log of the service, with all its pages, nor the stream of events has a key in it."""
-    service = place.service
-    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "private@example.org"}).json["key"]
-    link = place.link("private@example.org").removeprefix(service.base)
+    service = environment.service
+    key = service.request("POST", "/api/jobs", {**ORDER, "mail": "private@example.org"}).json["key"]
+    link = environment.link("private@example.org").removeprefix(service.base)
     stream = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     stream.request("GET", "/monitor", headers={"Authorization": f"Bearer {service.token}"})
     events = stream.getresponse()
     paths = (link, f"/jobs/{key}", f"/jobs/{key}/preview", f"/api/jobs/{key}", f"/recover/sent/{key}", "/recover?url=x")
     for path in paths:
-        service.ask("GET", path)
+        service.request("GET", path)
     seen: list[str] = []
     while len(seen) < len(paths):
         line = events.readline().decode()
@@ -31,26 +31,26 @@ def test_links_are_told_to_nobody(place: Place) -> None:
     assert not [line for line in (*seen, *service.lines) if any(each in line for each in secrets)]
 
 
-def test_events_need_the_token_of_an_administrator(place: Place) -> None:
+def test_event_stream_requires_an_admin_token(environment: PagesEnvironment) -> None:
     """Where jobs are served, neither anonymous users nor the owner of a job can watch."""
-    service = place.service
-    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "watch@example.org"}).json["key"]
+    service = environment.service
+    key = service.request("POST", "/api/jobs", {**ORDER, "mail": "watch@example.org"}).json["key"]
     for sent in ("", "Bearer x", f"Bearer {key}", "Basic x"):
-        answer = service.ask("HEAD", "/monitor", Authorization=sent)
+        answer = service.request("HEAD", "/monitor", Authorization=sent)
         assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
         assert "access-control-allow-origin" not in answer.headers
     stream = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     stream.request("GET", "/monitor")
     assert stream.getresponse().status == 401
     stream.close()
-    assert service.ask("HEAD", "/monitor", is_admin=True).status == 200
+    assert service.request("HEAD", "/monitor", is_admin=True).status == 200
 
 
-def test_other_links_open_nothing(place: Place) -> None:
+def test_invalid_links_are_rejected(environment: PagesEnvironment) -> None:
     """The key of another purpose, of another job, or one letter off is the page that says so, whatever is asked."""
-    service = place.service
-    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "guess@example.org"}).json["key"]
-    code = place.link("guess@example.org").rpartition("/")[2]
+    service = environment.service
+    key = service.request("POST", "/api/jobs", {**ORDER, "mail": "guess@example.org"}).json["key"]
+    code = environment.link("guess@example.org").rpartition("/")[2]
     number, _, secret = key.partition("-")
     wrong = [
         f"{int(number) + 1}-{secret}",
@@ -62,29 +62,29 @@ def test_other_links_open_nothing(place: Place) -> None:
     ]
     for each in wrong:
         for path in (f"/jobs/{each}", f"/jobs/{each}/report", f"/jobs/{each}/preview", f"/preview/{each}/index.html"):
-            assert service.ask("GET", path).status == 404, path
+            assert service.request("GET", path).status == 404, path
     for each in ("%ff", "%0d%0aX-Evil:%201", "a;script-src%20*"):
-        assert service.ask("GET", f"/preview/{each}/").status == 404, each
-    assert service.ask("GET", f"/jobs/confirm/{key}").status == 404
+        assert service.request("GET", f"/preview/{each}/").status == 404, each
+    assert service.request("GET", f"/jobs/confirm/{key}").status == 404
     visitor = Visitor(service)
     visitor.get("/recover")
     assert visitor.post(f"/jobs/{wrong[1]}/cancel", {}).status == 404
     assert service.status(key)["state"] == "pending"
 
 
-def test_behind_tls(place: Place, tmp_path: Path) -> None:
+def test_secure_cookies_and_hsts_behind_tls(environment: PagesEnvironment, tmp_path: Path) -> None:
     """Where the service is reached by https, browsers are told to use nothing else, and cookies go by it alone."""
-    registry = place.lost.registry(tmp_path)
-    with serving(tmp_path, registry, "--root", "https://recover.example.org", "--workers", "0") as service:
+    registry = environment.lost.registry(tmp_path)
+    with run_service(tmp_path, registry, "--root", "https://recover.example.org", "--workers", "0") as service:
         for path in ("/recover", "/admin/login", "/about"):
-            headers = service.ask("GET", path).headers
+            headers = service.request("GET", path).headers
             assert headers["strict-transport-security"].startswith("max-age=")
-        assert "secure" in service.ask("GET", "/recover").headers["set-cookie"].lower()
+        assert "secure" in service.request("GET", "/recover").headers["set-cookie"].lower()
 
 
-def test_languages(place: Place) -> None:
+def test_language_negotiation(environment: PagesEnvironment) -> None:
     """The browser's is taken, unless another was chosen, which is kept."""
-    visitor = Visitor(place.service)
+    visitor = Visitor(environment.service)
     assert b"zur\xc3\xbcckholen" in visitor.get("/recover", Accept_Language="de-AT, en;q=0.5").body
     assert b'lang="en"' in visitor.get("/recover", Accept_Language="fr").body
     assert b'lang="de"' in visitor.get("/privacy?lang=de", Accept_Language="en").body
@@ -94,9 +94,9 @@ def test_languages(place: Place) -> None:
     )
 
 
-def test_the_link_to_another_language_keeps_the_query(place: Place) -> None:
+def test_language_links_retain_the_query(environment: PagesEnvironment) -> None:
     """What was looked for, or is about to be ordered, is the same in the other language."""
-    visitor = Visitor(place.service)
+    visitor = Visitor(environment.service)
     for path in ("/recover?url=a%26b", "/?uri=http://lost.example/&year=2011", "/about?format=html"):
         begin, _, query = path.partition("?")
         page = visitor.get(f"{begin}?lang=de&{query}", Accept_Language="en").body.decode()
@@ -104,22 +104,22 @@ def test_the_link_to_another_language_keeps_the_query(place: Place) -> None:
     assert '<a href="/privacy?lang=en"' in visitor.get("/privacy").body.decode()
 
 
-def test_private_hosts_are_refused(place: Place) -> None:
+def test_private_hosts_are_rejected(environment: PagesEnvironment) -> None:
     """By the form, which says why, and by the API."""
-    visitor = Visitor(place.service)
+    visitor = Visitor(environment.service)
     visitor.get("/recover")
     form = {"url": "http://192.168.0.1/", "mail": "me@example.org", "what": "site", "when": "newest"}
     page = visitor.post("/recover", form, Accept_Language="en")
     assert (page.status, b"a host of a private network" in page.body) == (400, True)
-    answer = place.service.ask("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
+    answer = environment.service.request("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
     assert (answer.status, "public site" in answer.json["error"]) == (400, True)
 
 
-def test_a_report_in_the_language_of_its_visitor(place: Place) -> None:
+def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -> None:
     """The browser's, or the one that was chosen, also by the report's own address; what programs get has none."""
-    service = place.service
-    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "report@example.org"}, is_admin=True).json["key"]
-    assert service.ended(key)["state"] == "complete"
+    service = environment.service
+    key = service.request("POST", "/api/jobs", {**ORDER, "mail": "report@example.org"}, is_admin=True).json["key"]
+    assert service.wait_until_ended(key)["state"] == "complete"
     path = f"/jobs/{key}/report"
     visitor = Visitor(service)
     for accepted, language, said in (("en", "en", "came back."), ("de-CH, en;q=0.5", "de", "sind zurückgekommen.")):
@@ -132,46 +132,46 @@ def test_a_report_in_the_language_of_its_visitor(place: Place) -> None:
         )
         assert "script-src" not in answer.headers["content-security-policy"]
     assert "in English" not in visitor.get(f"/jobs/{key}", Accept_Language="en").body.decode()
-    told = service.ask("GET", f"/api/jobs/{key}", Accept_Language="en")
-    assert service.ask("GET", f"/api/jobs/{key}", Accept_Language="de").body == told.body
+    told = service.request("GET", f"/api/jobs/{key}", Accept_Language="en")
+    assert service.request("GET", f"/api/jobs/{key}", Accept_Language="de").body == told.body
     assert b'<html lang="de">' in visitor.get(f"{path}?lang=de", Accept_Language="en").body
     assert b'<html lang="de">' in visitor.get(path, Accept_Language="en").body, "what was chosen is kept"
     assert visitor.get(f"{path}?lang=%22%3E%3Cscript%3E").headers["content-language"] == "de"
 
 
-def test_letters_in_german(place: Place) -> None:
+def test_emails_in_german(environment: PagesEnvironment) -> None:
     """Whoever orders on a German page gets German letters, whose link leads to German pages."""
-    visitor = Visitor(place.service)
+    visitor = Visitor(environment.service)
     visitor.get("/recover")
     visitor.get("/recover?lang=de")
     sent = visitor.post("/recover", {"url": "lost.example", "mail": "deutsch@example.org", "name": "Jörg"})
     assert sent.status == 303
-    text = place.letter("deutsch@example.org", "Bitte bestätigen")
+    text = environment.wait_for_mail("deutsch@example.org", "Bitte bestätigen")
     assert "Guten Tag," in text
-    stranger = Visitor(place.service)
-    link = place.link("deutsch@example.org", "Bitte bestätigen").removeprefix(place.service.base)
+    stranger = Visitor(environment.service)
+    link = environment.link("deutsch@example.org", "Bitte bestätigen").removeprefix(environment.service.base)
     assert link.endswith("?lang=de")
     assert "Ja, anfangen" in stranger.get(link).body.decode()
 
 
-def test_whoever_has_not_the_mail_does_not_confirm(place: Place) -> None:
+def test_owner_key_does_not_confirm_an_order(environment: PagesEnvironment) -> None:
     """An order that was cancelled before it was confirmed is not queued by trying it again, by page or by program."""
-    service = place.service
-    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "bypass@example.org"}).json["key"]
+    service = environment.service
+    key = service.request("POST", "/api/jobs", {**ORDER, "mail": "bypass@example.org"}).json["key"]
     visitor = Visitor(service)
     visitor.get(f"/jobs/{key}")
     assert visitor.post(f"/jobs/{key}/cancel", {}).status == 303
     assert f"/jobs/{key}/retry".encode() not in visitor.get(f"/jobs/{key}").body
     assert visitor.post(f"/jobs/{key}/retry", {}).status == 409
-    assert service.ask("POST", f"/api/jobs/{key}/retry").status == 409
+    assert service.request("POST", f"/api/jobs/{key}/retry").status == 409
     assert service.status(key)["state"] == "cancelled"
 
 
-def test_an_owner_deletes_everything(place: Place) -> None:
+def test_owner_deletes_a_job(environment: PagesEnvironment) -> None:
     """At once, whatever its state: files, name and mail address are gone, and the link opens nothing."""
-    service = place.service
-    job = service.ask("POST", "/api/jobs", {**ORDER, "mail": "gone@example.org"}, is_admin=True).json
-    assert service.ended(job["key"])["state"] == "complete"
+    service = environment.service
+    job = service.request("POST", "/api/jobs", {**ORDER, "mail": "gone@example.org"}, is_admin=True).json
+    assert service.wait_until_ended(job["key"])["state"] == "complete"
     folder = service.folder / "jobs" / "work" / f"{job['number']:08d}"
     assert folder.exists()
     visitor = Visitor(service)
@@ -181,5 +181,5 @@ def test_an_owner_deletes_everything(place: Place) -> None:
     assert visitor.post(f"/jobs/{job['key']}/delete", {}).status == 200
     assert not folder.exists()
     assert visitor.get(f"/jobs/{job['key']}").status == 404
-    left = service.ask("GET", f"/api/jobs/{job['number']}", is_admin=True).json
+    left = service.request("GET", f"/api/jobs/{job['number']}", is_admin=True).json
     assert (left["state"], left["mail"], left["name"], left["packages"]) == ("removed", "", "", [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from unlost.errors import BusyError, DatabaseError
 from unlost.jobs import watcher as module
 from unlost.jobs.models import Job, JobState
@@ -23,30 +23,30 @@ WAITING = Job(1, ORDER, JobState.QUEUED, 0.0, 0.0)
 DONE = replace(WAITING, state=JobState.COMPLETE)
 
 
-class Looked:
-    """Jobs that somebody looks at. asked: the numbers of each look. gate: whether looks may end."""
+class FakeJobStore:
+    """Jobs that somebody looks at. queries: the numbers of each look. gate: whether looks may end."""
 
     def __init__(self, *found: JobSnapshot) -> None:
         self.found = {seen[0].number: seen for seen in found}
-        self.asked: list[list[int]] = []
+        self.queries: list[list[int]] = []
         self.gate = threading.Event()
         self.gate.set()
         self.error: DatabaseError | None = None
 
-    def watched(self, numbers: Sequence[int]) -> dict[int, JobSnapshot]:
+    def get_with_places(self, numbers: Sequence[int]) -> dict[int, JobSnapshot]:
         """Return some."""
-        self.asked.append(sorted(numbers))
+        self.queries.append(sorted(numbers))
         self.gate.wait()
         if self.error is not None:
             raise self.error
         return {number: self.found[number] for number in numbers if number in self.found}
 
-    def following(self) -> JobWatcher:
+    def create_watcher(self) -> JobWatcher:
         """Return who looks here, as often as it can."""
         return JobWatcher(cast("JobStore", self), poll_seconds=0.0)
 
 
-def tell(job: Job, place: int | None, link: str) -> dict[str, object]:
+def serialize(job: Job, place: int | None, link: str) -> dict[str, object]:
     """Say how a job stands, and where."""
     return {"state": job.state.value, "place": place, "link": link}
 
@@ -56,39 +56,42 @@ def event(state: str, place: int | None, link: str = "here") -> bytes:
     return f"event: job\ndata: {json.dumps({'state': state, 'place': place, 'link': link})}\n\n".encode()
 
 
-def test_a_crowd_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All who ask while a look is under way are answered by the next, together, each with what it asked for."""
+def test_concurrent_lookups_share_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All who ask while a look is under way are answered by the next, together, each with what it queries for."""
 
     async def run() -> None:
         monkeypatch.setattr(module, "_APART_SECONDS", 0.0)
-        jobs = Looked(*((replace(WAITING, number=number), number) for number in range(1, 100)))
+        jobs = FakeJobStore(*((replace(WAITING, number=number), number) for number in range(1, 100)))
         jobs.gate.clear()
-        following = jobs.following()
-        first = asyncio.create_task(following.get_snapshot(1))
-        while not jobs.asked:
+        watcher = jobs.create_watcher()
+        first = asyncio.create_task(watcher.get_snapshot(1))
+        while not jobs.queries:
             await asyncio.sleep(0)
-        crowd = [asyncio.create_task(following.get_snapshot(number)) for number in (2, 2, *range(2, 101))]
+        crowd = [asyncio.create_task(watcher.get_snapshot(number)) for number in (2, 2, *range(2, 101))]
         await asyncio.sleep(0)
         jobs.gate.set()
         found = await asyncio.gather(first, *crowd)
-        assert jobs.asked == [[1], list(range(2, 101))]
+        assert jobs.queries == [[1], list(range(2, 101))]
         assert [seen and seen[0].number for seen in found] == [1, 2, 2, *range(2, 100), None]
 
     asyncio.run(run())
 
 
-def test_a_database_that_is_away_is_said_to_all() -> None:
-    """Everybody who asked is told; who asks later is answered again; who went away keeps nobody from it."""
+def test_database_error_is_raised_to_all_callers() -> None:
+    """Everybody who queries is told; who asks later is answered again; who went away keeps nobody from it."""
 
     async def run() -> None:
-        jobs = Looked((WAITING, 1))
+        jobs = FakeJobStore((WAITING, 1))
         jobs.error = DatabaseError("away")
-        following = jobs.following()
-        found = await asyncio.gather(*(following.get_snapshot(1) for _ in range(3)), return_exceptions=True)
+        watcher = jobs.create_watcher()
+        found = await asyncio.gather(*(watcher.get_snapshot(1) for _ in range(3)), return_exceptions=True)
         assert [type(each) for each in found] == [DatabaseError] * 3
         jobs.error = None
         jobs.gate.clear()
-        left, stays = asyncio.create_task(following.get_snapshot(1)), asyncio.create_task(following.get_snapshot(1))
+        left, stays = (
+            asyncio.create_task(watcher.get_snapshot(1)),
+            asyncio.create_task(watcher.get_snapshot(1)),
+        )
         await asyncio.sleep(0)
         left.cancel()
         jobs.gate.set()
@@ -98,59 +101,59 @@ def test_a_database_that_is_away_is_said_to_all() -> None:
     asyncio.run(run())
 
 
-def test_from_the_first_event_to_the_last() -> None:
+def test_subscription_ends_with_the_job() -> None:
     """What is known is told at once, then each change and nothing else, until the job has ended."""
 
     async def run() -> None:
-        jobs = Looked((WAITING, 2))
-        following = jobs.following()
-        with following.subscribe(1, tell, "here", (WAITING, 2)) as watch:
+        jobs = FakeJobStore((WAITING, 2))
+        watcher = jobs.create_watcher()
+        with watcher.subscribe(1, serialize, "here", (WAITING, 2)) as watch:
             events = watch.events()
             assert await anext(events) == event("queued", 2)
             jobs.found[1] = (WAITING, 1)
             assert await anext(events) == event("queued", 1)
             jobs.found[1] = (DONE, None)
             assert [each async for each in events] == [event("complete", None)]
-        assert following.watchers == 0
+        assert watcher.watchers == 0
 
     asyncio.run(run())
 
 
-def test_what_others_know_is_not_looked_up_again() -> None:
+def test_snapshot_of_a_watched_job_is_reused() -> None:
     """Who joins others is told at once what they know, in the words made for them; who knows another link, its own."""
 
     async def run() -> None:
-        jobs = Looked((WAITING, 2))
-        following = JobWatcher(cast("JobStore", jobs), poll_seconds=3_600.0)
+        jobs = FakeJobStore((WAITING, 2))
+        watcher = JobWatcher(cast("JobStore", jobs), poll_seconds=3_600.0)
         told: list[str] = []
 
         def count(job: Job, place: int | None, link: str) -> dict[str, object]:
             told.append(link)
-            return tell(job, place, link)
+            return serialize(job, place, link)
 
         with ExitStack() as stack:
             for link in ("here", "here", "there", "here"):
-                seen = await following.get_snapshot(1)
-                watch = stack.enter_context(following.subscribe(1, count, link, seen))
+                seen = await watcher.get_snapshot(1)
+                watch = stack.enter_context(watcher.subscribe(1, count, link, seen))
                 assert await anext(watch.events()) == event("queued", 2, link)
             assert told == ["here", "there"]
-            while len(jobs.asked) < 2:
+            while len(jobs.queries) < 2:
                 await asyncio.sleep(0)
-            assert jobs.asked == [[1], [1]]  # by the first, and for all
+            assert jobs.queries == [[1], [1]]  # by the first, and for all
         jobs.found[1] = (WAITING, 1)
-        assert await following.get_snapshot(1) == (WAITING, 1)  # nobody watches any more
-        following.close()
+        assert await watcher.get_snapshot(1) == (WAITING, 1)  # nobody watches any more
+        watcher.close()
 
     asyncio.run(run())
 
 
-def test_of_a_crowd_one_after_the_other_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_lookups_are_spaced_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many who come at once, the first goes on, and each of the others waits for its turn; so others have theirs."""
 
     async def run() -> None:
         monkeypatch.setattr(module, "_APART_SECONDS", 3_600.0)
-        following = Looked((WAITING, 1)).following()
-        crowd = [asyncio.create_task(following.get_snapshot(1)) for _ in range(3)]
+        watcher = FakeJobStore((WAITING, 1)).create_watcher()
+        crowd = [asyncio.create_task(watcher.get_snapshot(1)) for _ in range(3)]
         assert await crowd[0] == (WAITING, 1)
         assert not any(each.done() for each in crowd[1:])
         for each in crowd:
@@ -159,52 +162,52 @@ def test_of_a_crowd_one_after_the_other_begins(monkeypatch: pytest.MonkeyPatch) 
     asyncio.run(run())
 
 
-def test_who_leaves_has_no_more_events() -> None:
+def test_closed_subscription_gets_no_events() -> None:
     """A client that goes away ends its events alone, whatever happens to the job."""
 
     async def run() -> None:
-        jobs = Looked((WAITING, 1))
-        following = jobs.following()
-        with following.subscribe(1, tell, "here", (WAITING, 1)) as stays:
-            with following.subscribe(1, tell, "here", (WAITING, 1)) as leaves:
+        jobs = FakeJobStore((WAITING, 1))
+        watcher = jobs.create_watcher()
+        with watcher.subscribe(1, serialize, "here", (WAITING, 1)) as stays:
+            with watcher.subscribe(1, serialize, "here", (WAITING, 1)) as leaves:
                 events = leaves.events()
                 assert await anext(events) == event("queued", 1)
                 leaves.close()
                 assert [each async for each in events] == []
-            assert following.watchers == 1
+            assert watcher.watchers == 1
             jobs.found[1] = (DONE, None)
             assert [each async for each in stays.events()][-1] == event("complete", None)
 
     asyncio.run(run())
 
 
-def test_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subscriptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is one too many is sent away, also who has many already; who leaves makes room; the end is for all."""
 
     async def run() -> None:
         monkeypatch.setattr(module, "_MAX_WATCHERS", 4)
         monkeypatch.setattr(module, "_MAX_OF_ONE", 2)
-        following = Looked((WAITING, 1)).following()
+        watcher = FakeJobStore((WAITING, 1)).create_watcher()
         with ExitStack() as all_:
             first = all_.enter_context(ExitStack())
-            first.enter_context(following.reserve(1, "here"))
-            all_.enter_context(following.reserve(2, "here"))
+            first.enter_context(watcher.reserve(1, "here"))
+            all_.enter_context(watcher.reserve(2, "here"))
             for number, client in ((3, "here"), (3, "here")):
                 with pytest.raises(BusyError, match="2 watch this job, or from there"):
-                    all_.enter_context(following.reserve(number, client))
-            all_.enter_context(following.reserve(2, "there"))
+                    all_.enter_context(watcher.reserve(number, client))
+            all_.enter_context(watcher.reserve(2, "there"))
             with pytest.raises(BusyError, match="2 watch this job, or from there"):
-                all_.enter_context(following.reserve(2, "elsewhere"))
+                all_.enter_context(watcher.reserve(2, "elsewhere"))
             first.close()
-            all_.enter_context(following.reserve(3, "here"))
-            all_.enter_context(following.reserve(4, "elsewhere"))
+            all_.enter_context(watcher.reserve(3, "here"))
+            all_.enter_context(watcher.reserve(4, "elsewhere"))
             with pytest.raises(BusyError, match="4 watch already"):
-                all_.enter_context(following.reserve(5, "anywhere"))
-        with following.subscribe(1, tell, "here", (WAITING, 1)) as watch:
+                all_.enter_context(watcher.reserve(5, "anywhere"))
+        with watcher.subscribe(1, serialize, "here", (WAITING, 1)) as watch:
             stream = watch.events()
             await anext(stream)
-            with following.reserve(5, "anywhere"):
-                following.close()
+            with watcher.reserve(5, "anywhere"):
+                watcher.close()
             assert [each async for each in stream] == []
 
     asyncio.run(run())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BlockedError, LimitError, UsageError
 from unlost.jobs import states
@@ -20,7 +20,7 @@ DAY = 86_400.0
 
 
 @pytest.mark.parametrize("kind", ["mail", "client", "address"])
-def test_limits_of_a_day(url: str, kind: str) -> None:
+def test_daily_limits(url: str, kind: str) -> None:
     """As many as are allowed for one mail address, network or site are taken in 24 hours, others still, then again."""
     clock = VirtualClock(1_700_000_000)
     database = Database(url, clock)
@@ -59,7 +59,7 @@ def test_limits_of_a_day(url: str, kind: str) -> None:
         "http://[::127.0.0.1]/", "http://[64:ff9b::10.0.0.1]/", "http://[fec0::1]/",
     ],
 )  # fmt: skip
-def test_private_hosts_are_refused(tmp_path: Path, address: str) -> None:
+def test_private_hosts_are_rejected(tmp_path: Path, address: str) -> None:
     """Also to administrators, unless a setting allows them."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
@@ -88,25 +88,25 @@ def test_public_hosts_are_not_private(host: str) -> None:
         ("Me@Example.org", "Me@Example.org"),
     ],
 )
-def test_mail_addresses_of_international_domains(mail: str, stored: str) -> None:
+def test_international_mail_domains_are_encoded(mail: str, stored: str) -> None:
     """Their domain is stored as ASCII, which every mail server takes."""
     assert parse_order({"url": "lost.example", "mail": mail}, ()).mail == stored
 
 
 @pytest.mark.parametrize("mail", ["mé@example.org", "me@bü cher.de", "me@bü:80", "me@ü@b", "me@ü/x", "me@" + "ü" * 254])
-def test_what_is_no_mail_address(mail: str) -> None:
+def test_invalid_mail_addresses_are_rejected(mail: str) -> None:
     """Nor is it one after its domain was converted."""
     with pytest.raises(UsageError, match="mail: expected"):
         parse_order({"url": "lost.example", "mail": mail}, ())
 
 
-def test_names_of_files_are_those_of_windows_by_default() -> None:
+def test_windows_file_names_are_the_default() -> None:
     """Unless the order says otherwise."""
     order = {"url": "lost.example", "mail": "me@example.org"}
     assert [parse_order({**order, **more}, ()).windows for more in ({}, {"windows": False})] == [True, False]
 
 
-def test_blocked_sites(url: str) -> None:
+def test_blocked_domains(url: str) -> None:
     """A domain and all below it is refused, also to administrators; its neighbours are not."""
     database = Database(url)
     database.prepare()
@@ -140,7 +140,7 @@ def test_blocked_sites(url: str) -> None:
         "http://bücher\uff0eexample/", "http://%62ücher.example:99/", "http:///bücher..example/", "http://x@BÜCHER.example/a",
     ],
 )  # fmt: skip
-def test_no_spelling_goes_round_a_block(tmp_path: Path, address: str) -> None:
+def test_block_applies_to_all_spellings_of_a_host(tmp_path: Path, address: str) -> None:
     """However the address of a blocked site is written, it is refused, counted and taken down as that site."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
@@ -166,7 +166,7 @@ def test_takedown_finds_all_jobs(url: str) -> None:
     database.close()
 
 
-def test_the_log_of_a_job(url: str) -> None:
+def test_event_log_of_a_job(url: str) -> None:
     """Every state and every worker is noted, in order, with who or why; that a worker lives is not."""
     database = Database(url)
     database.prepare()
@@ -189,7 +189,7 @@ def test_the_log_of_a_job(url: str) -> None:
     database.close()
 
 
-def test_how_long_a_job_was_worked_on(url: str) -> None:
+def test_seconds_worked(url: str) -> None:
     """All workers count, also before it was given back, lost or tried again; waiting does not, nor who is dead."""
     clock = VirtualClock(1_700_000_000)
     database = Database(url, clock)
@@ -216,7 +216,7 @@ def test_how_long_a_job_was_worked_on(url: str) -> None:
     database.close()
 
 
-def test_a_recovery_that_becomes_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recovery_stops_at_the_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped at the size or the time that is set, and says which; 0 is no limit."""
     now = 0.0
     monkeypatch.setattr("unlost.jobs.worker.time.monotonic", lambda: now)

@@ -1,4 +1,4 @@
-"""A service that has found everything already, run as a process of its own: `python -m tests.service.prepared PORT`."""
+"""A service with fixed results, run as a process of its own: `python -m tests.service.fixed_results PORT`."""
 
 import asyncio
 import io
@@ -99,16 +99,16 @@ PAGES: dict[str, tuple[tuple[MementoTuple, ...], tuple[ArchiveReport, ...]]] = {
 }
 
 
-class Prepared:
+class FixedResults:
     """Finds what is prepared; any other page is in no archive. asked: every wish, in order."""
 
-    def __init__(self, telling: MetricsListener) -> None:
-        self._telling = telling
-        self._kept: dict[tuple[str, RoutingOptions], AggregateResult] = {}
+    def __init__(self, listener: MetricsListener) -> None:
+        self._listener = listener
+        self._cached: dict[tuple[str, RoutingOptions], AggregateResult] = {}
 
-    def kept(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
+    def get_cached(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
         """Return what was found before."""
-        found = self._kept.get((uri, wish))
+        found = self._cached.get((uri, wish))
         return None if found is None else replace(found, from_cache=True)
 
     async def find(
@@ -121,9 +121,9 @@ class Prepared:
         addresses.key(uri)
         if unknown := (wish.archives or frozenset()) - {each.id for each in ARCHIVES}:
             raise UsageError(f"no archive `{min(unknown)[:100]}` in the registry. There are a.org, b.org, evil.org")
-        kept = self.kept(uri, wish)
-        if kept is not None and not freshness.no_cache:
-            return kept
+        cached = self.get_cached(uri, wish)
+        if cached is not None and not freshness.no_cache:
+            return cached
         if freshness.only_if_cached:
             raise NotKeptError("no archive was to be asked, and nothing was kept")
         if uri == "http://busy.example/":
@@ -140,8 +140,8 @@ class Prepared:
         now = SystemClock().now()
         until = now + (60 if chosen else 30)
         found = AggregateResult(uri, Mementos(chosen), reports, ("evil.org",), now, until, retry_at=retry_at)
-        self._kept[uri, wish] = found
-        self._telling.on_result(found)
+        self._cached[uri, wish] = found
+        self._listener.on_result(found)
         return found
 
     def archive_statuses(self) -> list[ArchiveStatus]:
@@ -165,11 +165,11 @@ class Prepared:
         ]
 
 
-class PreparedCopies:
+class FixedCaptures:
     """Has the bytes of the copies of one page."""
 
     @asynccontextmanager
-    async def fetched(self, uri: str, memento: MementoTuple) -> AsyncIterator[FetchedCapture | None]:
+    async def open_capture(self, uri: str, memento: MementoTuple) -> AsyncIterator[FetchedCapture | None]:
         """Yield a copy, or fail in every way in which an archive fails."""
         if "nocopy" in uri:
             yield None
@@ -199,9 +199,9 @@ async def main(port: int, published: Path | None) -> None:
     web_server._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
     web_server._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
     metrics, monitor = Metrics(), EventStream(heartbeat=0.2)
-    finds = Prepared(MetricsListener(metrics, monitor))
+    finds = FixedResults(MetricsListener(metrics, monitor))
     parts = ServiceContext(
-        finds, cast("ReplaySource", PreparedCopies()), finds, SystemClock(), metrics, monitor, published_map=published
+        finds, cast("ReplaySource", FixedCaptures()), finds, SystemClock(), metrics, monitor, published_map=published
     )  # fmt: skip
     with server.listen("127.0.0.1", port) as listening:
         async with ReloadableApplication(lambda _: nullcontext(parts), 5.0, print) as application:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.service.client import Answer, Client, prepared
-from tests.service.prepared import NOISY
+from tests.service.client import Client, HttpResponse, run_fixed_service
+from tests.service.fixed_results import NOISY
 from unlost.web.monitoring import EventStream
 from unlost.web.responses import Message
 
@@ -49,17 +49,17 @@ def read_until(connection: socket.socket, pattern: bytes) -> bytes:
     return bytes(seen)
 
 
-def noise(service: Client) -> Answer:
+def noise(service: Client) -> HttpResponse:
     """Have an event of 8,000 bytes published."""
-    return service.ask(f"/timemap/link/{NOISY}", headers={"Cache-Control": "no-cache"})
+    return service.request(f"/timemap/link/{NOISY}", headers={"Cache-Control": "no-cache"})
 
 
 def test_events_and_heartbeats(service: Client) -> None:
     """A request and what archives answered to it are told, as JSON; in silence, comments keep the line open."""
     with watching(service) as connection:
         read_until(connection, rb":\r?\n")
-        service.ask("/timemap/link/http://me:secret@partly.example/?a", headers={"Cache-Control": "no-cache"})
-        service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+        service.request("/timemap/link/http://me:secret@partly.example/?a", headers={"Cache-Control": "no-cache"})
+        service.request("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
         seen = read_until(connection, rb"event: upstream[^$]*b.org[^$]*event: request\n[^\n]*\n\n")
     events = [
         (match[1].decode(), json.loads(match[2])) for match in re.finditer(rb"event: (\w+)\ndata: (\{.*?\})\n\n", seen)
@@ -73,33 +73,33 @@ def test_events_and_heartbeats(service: Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST"])
-def test_scripts_of_other_sites_read_no_events(service: Client, method: str) -> None:
+def test_event_stream_has_no_cors_headers(service: Client, method: str) -> None:
     """No response has a CORS header, whatever the method; for GET, `watching` checks it."""
-    answer = service.ask("/monitor", method=method, headers={"Origin": "https://evil.example"})
+    answer = service.request("/monitor", method=method, headers={"Origin": "https://evil.example"})
     assert not [name for name in answer.headers if name.startswith("access-control-")]
     assert answer.status == {"HEAD": 200, "OPTIONS": 204, "POST": 405}[method]
 
 
-def test_a_slow_reader_blocks_nobody(service: Client) -> None:
+def test_slow_reader_does_not_block_others(service: Client) -> None:
     """It reads nothing while thousands of events come; others are told everything at once, and it is told its loss."""
     with watching(service) as slow, watching(service) as quick, ThreadPoolExecutor() as beside:
         told = beside.submit(read_until, quick, rb'"endpoint": "health"')
         for _ in range(1_500):
             assert noise(service).status == 404
-        service.ask("/health")
+        service.request("/health")
         assert told.result().count(b"event: request") == 1_501
         assert b"event: lost" not in told.result()
         seen = read_until(slow, rb"event: lost\ndata: \{[^\n]*\}\n")
     lost = json.loads(re.findall(rb"event: lost\ndata: (\{.*?\})", seen)[-1])["count"]
     assert 0 < lost < 3_000
-    metrics = service.ask("/metrics").text
+    metrics = service.request("/metrics").text
     assert int(re.search(r"^unlost_monitor_lost_total (\d+)$", metrics, re.MULTILINE)[1]) >= lost  # type: ignore[index]
 
 
-def test_readers_that_take_nothing_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stalled_readers_are_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their connection is open and nothing comes through: what waits for them is not kept for ever."""
     monkeypatch.setenv("STALLED_SECONDS", "1")
-    with prepared(tmp_path) as service, watching(service):
+    with run_fixed_service(tmp_path) as service, watching(service):
         assert _readers(service) == 1
         deadline = time.monotonic() + 20
         while _readers(service):
@@ -107,7 +107,7 @@ def test_readers_that_take_nothing_are_let_go(tmp_path: Path, monkeypatch: pytes
             assert time.monotonic() < deadline
 
 
-def test_readers_that_go_are_forgotten(service: Client) -> None:
+def test_disconnected_readers_are_removed(service: Client) -> None:
     """Whoever closes the connection is no reader any more."""
     with watching(service):
         assert _readers(service) >= 1
@@ -116,7 +116,7 @@ def test_readers_that_go_are_forgotten(service: Client) -> None:
         assert time.monotonic() < deadline
 
 
-def test_nobody_has_all_places() -> None:
+def test_readers_are_limited_per_client() -> None:
     """From one network address there are so many readers and no more; others find room, and who leaves makes some."""
 
     async def run() -> None:
@@ -153,17 +153,17 @@ def test_nobody_has_all_places() -> None:
     asyncio.run(run())
 
 
-def test_readers_are_counted_by_address(service: Client) -> None:
+def test_readers_are_counted_by_client_network(service: Client) -> None:
     """The service tells a reader too many from one machine to come later."""
     with ExitStack() as stack:
         for _ in range(25):
             stack.enter_context(watching(service))
-        answer = service.ask("/monitor")
+        answer = service.request("/monitor")
         assert (answer.status, answer.headers["retry-after"]) == (429, "60")
         assert "access-control-allow-origin" not in answer.headers
 
 
 def _readers(service: Client) -> int:
-    found = re.search(r"^unlost_monitor_readers (\d+)$", service.ask("/metrics").text, re.MULTILINE)
+    found = re.search(r"^unlost_monitor_readers (\d+)$", service.request("/metrics").text, re.MULTILINE)
     assert found
     return int(found[1])

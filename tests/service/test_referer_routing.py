@@ -23,7 +23,7 @@ HELD = {
 }
 
 
-class Nobody:
+class NoArchives:
     """Knows no archive."""
 
     def archive_statuses(self) -> list[ArchiveStatus]:
@@ -37,7 +37,7 @@ class Finder:
     def __init__(self) -> None:
         self.wishes: list[tuple[str, frozenset[str] | None]] = []
 
-    def kept(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
+    def get_cached(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
         """Return what is kept: only the page."""
         return self._found(uri, wish) if uri == PAGE else None
 
@@ -77,7 +77,7 @@ class Finder:
         (b"", None),
     ],
 )
-def test_the_page_behind_a_request(referer: bytes, page: str | None) -> None:
+def test_referring_page(referer: bytes, page: str | None) -> None:
     """By its own address or by one of ours; what names none is passed over, and nothing is refused."""
     assert referring_page(referer, ROOT) == page
 
@@ -93,17 +93,19 @@ def test_the_page_behind_a_request(referer: bytes, page: str | None) -> None:
         ("timegate", "", RoutingOptions(archives=frozenset({"a"})), None),
     ],
 )
-def test_who_is_preferred(endpoint: str, date: str, wish: RoutingOptions, expected: set[str] | None) -> None:
+def test_archive_of_the_page_is_preferred(
+    endpoint: str, date: str, wish: RoutingOptions, expected: set[str] | None
+) -> None:
     """The archive of the copy that is closest to the date; nobody for lists, or where somebody said whom to ask."""
     asked = MementoRequest(endpoint, "", date, "http://a.example/both.png")
-    found = route_by_referer(asked, RequestHeaders(ServiceUrls(ROOT), wish), PAGE.encode(), Finder().kept)
+    found = route_by_referer(asked, RequestHeaders(ServiceUrls(ROOT), wish), PAGE.encode(), Finder().get_cached)
     assert (None if found is None else found.preferred) == expected
 
 
 def ask(path: str, referer: bytes, *, by_page: bool) -> tuple[int, dict[bytes, bytes], Finder]:
     """Ask an application, and return status, headers and what was looked for."""
     finder = Finder()
-    parts = ServiceContext(finder, cast("Any", None), Nobody(), SystemClock(), root=ROOT, routes_by_referer=by_page)
+    parts = ServiceContext(finder, cast("Any", None), NoArchives(), SystemClock(), root=ROOT, routes_by_referer=by_page)
     sent: list[dict[str, Any]] = []
 
     async def send(message: Any) -> None:  # noqa: ANN401
@@ -124,7 +126,7 @@ def ask(path: str, referer: bytes, *, by_page: bool) -> tuple[int, dict[bytes, b
     return sent[0]["status"], headers, finder
 
 
-def test_the_pages_archive_is_asked_alone_if_it_has_it() -> None:
+def test_only_the_pages_archive_is_queried_if_it_has_the_resource() -> None:
     """One archive, one search; the answer says that it depends on where the request came from."""
     status, headers, finder = ask("/timegate/http://a.example/both.png", PAGE.encode(), by_page=True)
     assert status == 302
@@ -133,14 +135,14 @@ def test_the_pages_archive_is_asked_alone_if_it_has_it() -> None:
     assert b"referer" in headers[b"vary"]
 
 
-def test_others_are_asked_if_it_has_nothing() -> None:
+def test_other_archives_are_queried_if_it_has_nothing() -> None:
     """So nothing that is held is missed."""
     status, headers, finder = ask("/timegate/http://a.example/other.png", PAGE.encode(), by_page=True)
     assert (status, headers[b"location"]) == (302, b"http://other.org/20150101000000/http://a.example/other.png")
     assert [prefers for _, prefers in finder.wishes] == [frozenset({"new.org"}), None]
 
 
-def test_nobody_is_preferred_unless_that_is_wanted() -> None:
+def test_no_archive_is_preferred_by_default() -> None:
     """Without the option a Referer changes nothing."""
     _, headers, finder = ask("/timegate/http://a.example/both.png", PAGE.encode(), by_page=False)
     assert finder.wishes == [("http://a.example/both.png", None)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from urllib.parse import urlencode
 
-from tests.service.jobs.serving import Answer, Service
+from tests.service.jobs.service_process import HttpResponse, ServiceProcess
 
 _TOKEN = re.compile(r'name="token" value="([\w-]+)"')
 
@@ -14,15 +14,15 @@ _TOKEN = re.compile(r'name="token" value="([\w-]+)"')
 class Visitor:
     """Somebody with cookies."""
 
-    service: Service
+    service: ServiceProcess
     cookies: dict[str, str] = field(default_factory=dict)
     token: str = ""
 
-    def get(self, path: str, **headers: str) -> Answer:
+    def get(self, path: str, **headers: str) -> HttpResponse:
         """Look at a page, and keep its cookies and the token of its forms."""
-        return self._kept(self.service.ask("GET", path, is_admin=False, Cookie=self._cookie(), **headers))
+        return self._kept(self.service.request("GET", path, is_admin=False, Cookie=self._cookie(), **headers))
 
-    def post(self, path: str, fields: dict[str, str] | list[tuple[str, str]] | bytes, **headers: str) -> Answer:
+    def post(self, path: str, fields: dict[str, str] | list[tuple[str, str]] | bytes, **headers: str) -> HttpResponse:
         """Send a form; the token is put in, unless it is bytes, or has one."""
         if not isinstance(fields, bytes):
             pairs = list(fields.items()) if isinstance(fields, dict) else fields
@@ -30,12 +30,12 @@ class Visitor:
                 pairs = [*pairs, ("token", self.token)]
             fields = urlencode(pairs, errors="surrogatepass").encode()
         sent = {"Content_Type": "application/x-www-form-urlencoded", "Cookie": self._cookie(), **headers}
-        return self._kept(self.service.ask("POST", path, fields, is_admin=False, **sent))
+        return self._kept(self.service.request("POST", path, fields, is_admin=False, **sent))
 
     def _cookie(self) -> str:
         return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
 
-    def _kept(self, answer: Answer) -> Answer:
+    def _kept(self, answer: HttpResponse) -> HttpResponse:
         cookie: SimpleCookie = SimpleCookie(answer.headers.get("set-cookie", ""))
         self.cookies |= {name: morsel.value for name, morsel in cookie.items()}
         if found := _TOKEN.search(answer.body.decode("utf-8", "replace")):
@@ -43,7 +43,7 @@ class Visitor:
         return answer
 
 
-def log_in(service: Service, name: str, password: str) -> Visitor:
+def log_in(service: ServiceProcess, name: str, password: str) -> Visitor:
     """Return an administrator who is logged in."""
     visitor = Visitor(service)
     visitor.get("/admin/login")

@@ -29,7 +29,7 @@ def told(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ()) -> lis
     return asyncio.run(run())
 
 
-def test_a_map_that_tells_no_date_is_a_map(tmp_path: Path) -> None:
+def test_map_without_date_is_reported(tmp_path: Path) -> None:
     """It is in use, and was looked at, though nobody knows when it was made."""
     file = tmp_path / "a.ukvs"
     file.write_bytes(b'!context ["https://git.io/mementomap"]\n!meta {"rules": "wayback"}\ncom,example)/ 1\n')
@@ -42,7 +42,7 @@ def test_a_map_that_tells_no_date_is_a_map(tmp_path: Path) -> None:
     assert (second["why"], second["map"]) == ("it has no map: its hit rate counts", None)
 
 
-def test_who_is_not_asked_for_now_is_told_with_the_reason(tmp_path: Path) -> None:
+def test_suspended_archive_is_reported_with_the_reason(tmp_path: Path) -> None:
     """An archive that refused is left alone by manners, not by the breaker: that must be seen, too."""
     limits = (RateLimit(1000, 1, (RequestKind.INDEX,), "the test"),)
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)

@@ -12,7 +12,7 @@ NAMED = re.compile(r"""(?:\bt|strings_for\(request\))\(\s*f?"([a-z_]+(?:\.[a-z_]
 TEXT_BESIDE = re.compile(r">[^<>{}%]*[A-Za-z]{3,}[^<>{}%]*<")
 
 
-def test_every_text_that_is_wanted_is_there() -> None:
+def test_all_referenced_texts_exist() -> None:
     """Names that templates and code ask for are in the catalogue, also with a count."""
     texts = load_strings("en").texts
     wanted = {name for file in SOURCES for name in NAMED.findall(file.read_text())}
@@ -21,7 +21,7 @@ def test_every_text_that_is_wanted_is_there() -> None:
     assert wanted - set(texts) - begun == set()
 
 
-def test_no_text_stands_in_a_template() -> None:
+def test_templates_contain_no_text() -> None:
     """What people read comes from the catalogue alone: but names of formats and of the program itself."""
     allowed = {"unlost", "link", "JSON", "CDXJ"}
     part = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<code>.*?</code>|aria-[a-z]+=\"[^\"]*\"")
@@ -33,7 +33,7 @@ def test_no_text_stands_in_a_template() -> None:
     assert {(name, text) for name, text in found if text not in allowed} == set()
 
 
-def test_values_are_no_patterns() -> None:
+def test_values_are_not_interpreted_as_patterns() -> None:
     """Whatever somebody typed is shown as it is."""
     said = load_strings("en")("problem.throttled", span="{span} {0} %s")
     assert said == "Too many attempts. Please wait {span} {0} %s."

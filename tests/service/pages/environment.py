@@ -12,7 +12,7 @@ from tests.cli.run import unlost
 from tests.neighbours.smtp_sink import PASSWORD, USER, Sink, receiving
 from tests.recover.site import Site
 from tests.recover.village import Village, running, village
-from tests.service.jobs.serving import Service, serving
+from tests.service.jobs.service_process import ServiceProcess, run_service
 from tests.waiting import wait_until
 from unlost.jobs.database import Database, file_url
 from unlost.jobs.limits import OrderLimits, OrderRules
@@ -21,14 +21,14 @@ ADMIN, ADMIN_PASSWORD = "operator", "a long enough password"
 
 
 @dataclass
-class Place:
+class PagesEnvironment:
     """A service, and what is around it."""
 
-    service: Service
+    service: ServiceProcess
     lost: Village
     sink: Sink
 
-    def letter(self, mail: str, about: str) -> str:
+    def wait_for_mail(self, mail: str, about: str) -> str:
         """Wait for a letter to somebody, whose subject has a word in it; return its text."""
 
         def found() -> list[str]:
@@ -43,13 +43,13 @@ class Place:
 
     def link(self, mail: str, about: str = "Confirm") -> str:
         """Return the address in a letter to somebody, as its path."""
-        match = re.search(r"http://127\.0\.0\.1:\d+(/jobs/\S+)", self.letter(mail, about))
+        match = re.search(r"http://127\.0\.0\.1:\d+(/jobs/\S+)", self.wait_for_mail(mail, about))
         assert match is not None
         return self.service.base + match[1]
 
 
 @contextmanager
-def running_place(folder: Path, site: Site | None = None, *more: str) -> Iterator[Place]:
+def run_environment(folder: Path, site: Site | None = None, *more: str) -> Iterator[PagesEnvironment]:
     """Run all of it. An administrator is set."""
     with ExitStack() as stack:
         lost = stack.enter_context(running(site or village()))
@@ -65,7 +65,7 @@ def running_place(folder: Path, site: Site | None = None, *more: str) -> Iterato
         mail += ["--smtp-ca", str(sink.ca)]
         registry = lost.registry(folder)
         env = {"UNLOST_SMTP_PASSWORD": PASSWORD}
-        yield Place(stack.enter_context(serving(folder, registry, *mail, *more, env=env)), lost, sink)
+        yield PagesEnvironment(stack.enter_context(run_service(folder, registry, *mail, *more, env=env)), lost, sink)
 
 
 def order(page: Page, base: str, mail: str, url: str = "lost.example") -> None:

@@ -49,7 +49,7 @@ class Long:
         ("/api/find", f"uri={PAGE}&format=link"),
     ],
 )
-def test_other_tasks_run_between_the_slices(path: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_tasks_run_while_a_timemap_is_streamed(path: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each slice is sent alone, another task runs after each, and the digest is computed in another thread."""
     finder = Long()
     turns = 0

@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.recover.village import FILES
-from tests.service.jobs.serving import ORDER
-from tests.service.jobs.workers import Hold
-from tests.service.pages.place import Place, order
+from tests.service.jobs.service_process import ORDER
+from tests.service.jobs.worker_processes import ArchivePause
+from tests.service.pages.environment import PagesEnvironment, order
 
 pytestmark = pytest.mark.browser
 
@@ -39,18 +39,18 @@ def check_width(page: Page) -> None:
     assert wide <= 0, page.url
 
 
-def test_from_the_form_to_the_site(
-    visitor: BrowserContext, place: Place, tmp_path: Path, request: pytest.FixtureRequest
+def test_order_from_form_to_download(
+    visitor: BrowserContext, environment: PagesEnvironment, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Ordered, confirmed by the link in the mail, watched, downloaded, unpacked, and opened from the disk."""
-    base, page = place.service.base, visitor.new_page()
+    base, page = environment.service.base, visitor.new_page()
     has_scripts = request.node.callspec.params["visitor"] != "without scripts"
     mail = f"{request.node.callspec.params['visitor'].replace(' ', '-')}@example.org"
     order(page, base, mail)
     expect(page.get_by_role("heading", level=1)).to_contain_text("look into your mail")
     expect(page.get_by_text(mail)).to_be_visible()
-    page.goto(place.link(mail))
-    hold = Hold(place.lost, 8)
+    page.goto(environment.link(mail))
+    hold = ArchivePause(environment.lost, 8)
     try:
         page.get_by_role("button", name="Yes, begin").click()
         hold.wait()
@@ -62,13 +62,13 @@ def test_from_the_form_to_the_site(
     finally:
         hold.release()
     if not has_scripts:
-        place.letter(mail, "Recovered")
+        environment.wait_for_mail(mail, "Recovered")
         page.reload()
     expect(page.get_by_role("heading", name="Your site is ready")).to_be_visible(timeout=20_000)
     expect(page.get_by_text(f"{FILES} files came back. Download")).to_be_visible()
     if has_scripts:
         check_width(page)
-    assert place.link(mail, "Recovered") == page.url
+    assert environment.link(mail, "Recovered") == page.url
     with page.expect_download() as started:
         page.get_by_role("link", name="Download as zip").click()
     file = tmp_path / started.value.suggested_filename
@@ -90,15 +90,15 @@ def test_from_the_form_to_the_site(
     expect(page.get_by_text("It was downloaded on")).to_be_visible()
 
 
-def test_without_room_for_another_stream(browser: Browser, place: Place) -> None:
+def test_status_page_without_event_stream(browser: Browser, environment: PagesEnvironment) -> None:
     """Where the stream of progress is refused, the page asks now and then, and shows the end all the same."""
-    job = place.service.ask("POST", "/api/jobs", {**ORDER, "mail": "crowd@example.org"}).json
+    job = environment.service.request("POST", "/api/jobs", {**ORDER, "mail": "crowd@example.org"}).json
     page = browser.new_page()
     page.clock.install()
     page.route("**/events", lambda route: route.fulfill(status=429))
     with page.expect_response("**/events"):
-        page.goto(f"{place.service.base}/jobs/{job['key']}")
-    place.service.ask("POST", f"/api/jobs/{job['key']}/cancel")
+        page.goto(f"{environment.service.base}/jobs/{job['key']}")
+    environment.service.request("POST", f"/api/jobs/{job['key']}/cancel")
     expect(page.get_by_role("button", name="Cancel")).to_be_visible()
     page.clock.run_for(11_000)
     expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 from unlost.logs.upstream import read_upstream_log
 from unlost.problems import Problems
 
@@ -24,7 +24,7 @@ HELD = {
 PAGES = ("http://one.example/", "http://two.example/x?y=1", "http://all.example/", "http://none.example/")
 
 
-class World:
+class Environment:
     """Three archives, their registry, and how often each was asked."""
 
     def __init__(self, folder: Path, port: int, asked: Counter[str]) -> None:
@@ -53,7 +53,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def environment(tmp_path: Path) -> Iterator[Environment]:
     """Run three archives."""
     asked: Counter[str] = Counter()
 
@@ -75,7 +75,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Archives)
     thread = Thread(target=server.serve_forever)
     thread.start()
-    yield World(tmp_path, server.server_port, asked)
+    yield Environment(tmp_path, server.server_port, asked)
     server.shutdown()
     thread.join()
     server.server_close()
@@ -89,25 +89,25 @@ def _http(date: str) -> str:
 
 def copies_of(client: Client, page: str, **headers: str) -> str:
     """Return the copies of a page as text; nothing if there are none."""
-    answer = client.ask(f"/timemap/text/{page}", headers=headers)
+    answer = client.request(f"/timemap/text/{page}", headers=headers)
     assert answer.status in (200, 404)
     assert "x-archives-failed" not in answer.headers
     return answer.text if answer.status == 200 else ""
 
 
-def test_only_who_has_it_is_asked_and_nothing_is_lost(world: World) -> None:
+def test_routing_queries_only_holders_and_loses_nothing(environment: Environment) -> None:
     """Routed answers are broadcast answers, memento for memento, for fewer questions; the log has each of these."""
-    log = world.folder / "up.ndjson"
-    with started(*world.serving("--log-upstream", str(log))) as process:
-        client = listening_at(process)
+    log = environment.folder / "up.ndjson"
+    with run_process(*environment.serving("--log-upstream", str(log))) as process:
+        client = wait_for_client(process)
         routed = {page: copies_of(client, page) for page in PAGES}
-        assert world.asked == {"a": 2, "b": 2, "c": 1}
+        assert environment.asked == {"a": 2, "b": 2, "c": 1}
         assert routed == {page: copies_of(client, page, Prefer="broadcast") for page in PAGES}
-        assert world.asked == {"a": 2 + 4, "b": 2 + 4, "c": 1 + 4}
+        assert environment.asked == {"a": 2 + 4, "b": 2 + 4, "c": 1 + 4}
         assert routed["http://all.example/"].count("\n") == 4
         copies_of(client, PAGES[0])
-        assert world.asked.total() == 17, "it was kept"
-        told = json.loads(client.ask("/about").text)["archives"]
+        assert environment.asked.total() == 17, "it was kept"
+        told = json.loads(client.request("/about").text)["archives"]
         assert [(each["why"], each["routed"]["asked"]) for each in told] == [
             ("its map and its filter decide", asked) for asked in (2, 2, 1)
         ]
@@ -120,22 +120,24 @@ def test_only_who_has_it_is_asked_and_nothing_is_lost(world: World) -> None:
         ("a", "broadcast"): 4, ("b", "broadcast"): 4, ("c", "broadcast"): 4,
     }  # fmt: skip
     assert not problems.total
-    out = world.folder / "out.ukvs"
-    done = unlost("map", "exclude", str(world.folder / "a.map"), "--misses", str(log), "--archive", "a", "-o", str(out))
+    out = environment.folder / "out.ukvs"
+    done = unlost(
+        "map", "exclude", str(environment.folder / "a.map"), "--misses", str(log), "--archive", "a", "-o", str(out)
+    )
     assert done.returncode == 0, done.stderr
 
 
-def test_what_was_found_outlives_the_process_and_is_shared(world: World) -> None:
+def test_disk_cache_is_shared_and_persistent(environment: Environment) -> None:
     """Whoever is started later with the same home has its answers, misses too; several may run at once."""
-    with started(*world.serving()) as first:
-        client = listening_at(first)
+    with run_process(*environment.serving()) as first:
+        client = wait_for_client(first)
         before = {page: copies_of(client, page) for page in PAGES}
         first.send_signal(signal.SIGTERM)
         assert first.wait(10) == 0
-    asked = world.asked.total()
-    with started(*world.serving()) as second, started(*world.serving()) as third:
+    asked = environment.asked.total()
+    with run_process(*environment.serving()) as second, run_process(*environment.serving()) as third:
         for process in (second, third):
-            client = listening_at(process)
+            client = wait_for_client(process)
             only = {"Cache-Control": "only-if-cached"}
             assert {page: copies_of(client, page, **only) for page in PAGES} == before
-    assert world.asked.total() == asked
+    assert environment.asked.total() == asked

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
-from tests.service.jobs.shelf import ORDER
+from tests.service.jobs.in_memory_store import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, DatabaseError
 from unlost.jobs import states
@@ -25,8 +25,8 @@ from unlost.jobs.store import JobStore
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[JobService]:
-    """Have a desk with an empty database."""
+def service(tmp_path: Path) -> Iterator[JobService]:
+    """Have a service with an empty database."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
 
@@ -42,15 +42,15 @@ def desk(tmp_path: Path) -> Iterator[JobService]:
     database.close()
 
 
-def test_an_order_does_not_wait_behind_a_crowd(desk: JobService) -> None:
+def test_orders_do_not_wait_for_queries(service: JobService) -> None:
     """While more look than there is room for, and none of them gets on, an order is taken."""
 
     async def run() -> None:
         gate = threading.Event()
-        crowd = [asyncio.create_task(desk.run_query(gate.wait)) for _ in range(40)]
+        crowd = [asyncio.create_task(service.run_query(gate.wait)) for _ in range(40)]
         try:
             await asyncio.sleep(0)
-            taken = await desk.run_order(desk.store.submit, ORDER, is_confirmed=True)
+            taken = await service.run_order(service.store.submit, ORDER, is_confirmed=True)
             assert taken.state is JobState.QUEUED
             assert not any(each.done() for each in crowd)
         finally:
@@ -60,7 +60,7 @@ def test_an_order_does_not_wait_behind_a_crowd(desk: JobService) -> None:
     asyncio.run(run())
 
 
-def test_logins_wait_in_a_bounded_queue(desk: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_login_queue_is_bounded(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
     """One password is hashed at a time, eight more wait, and others are refused at once; there is room again then."""
     gate, running = threading.Event(), list[int]()
 
@@ -70,52 +70,50 @@ def test_logins_wait_in_a_bounded_queue(desk: JobService, monkeypatch: pytest.Mo
         return name
 
     monkeypatch.setattr(AdminStore, "log_in", log_in)
-    admins = AdminStore(desk.store.database)
+    admins = AdminStore(service.store.database)
 
     async def run() -> None:
-        waiting = [asyncio.create_task(desk.login_pool.run(admins.log_in, str(n), "x", "y")) for n in range(9)]
+        waiting = [asyncio.create_task(service.login_pool.run(admins.log_in, str(n), "x", "y")) for n in range(9)]
         while not running:
             await asyncio.sleep(0)
         with pytest.raises(BusyError):
-            await desk.login_pool.run(admins.log_in, "more", "x", "y")
+            await service.login_pool.run(admins.log_in, "more", "x", "y")
         assert len(running) == 1
         gate.set()
         assert await asyncio.gather(*waiting) == [str(n) for n in range(9)]
-        assert await desk.login_pool.run(admins.log_in, "again", "x", "y") == "again"
+        assert await service.login_pool.run(admins.log_in, "again", "x", "y") == "again"
 
     asyncio.run(run())
 
 
-def test_nothing_is_left_of_a_job_that_was_removed(desk: JobService) -> None:
+def test_folders_of_removed_jobs_are_deleted(service: JobService) -> None:
     """A folder in which a worker still wrote while it was removed goes the next time; all others stay."""
-    gone, kept = desk.store.submit(ORDER).number, desk.store.submit(ORDER).number
+    gone, kept = service.store.submit(ORDER).number, service.store.submit(ORDER).number
     for number in (gone, kept, 999):
-        desk.folders.begin_generation(number, 1)
-    desk.store.change(gone, states.expire)
-    desk.remove_leftover_folders()
-    assert desk.folders.list_numbers() == [kept, 999]
+        service.folders.begin_generation(number, 1)
+    service.store.change(gone, states.expire)
+    service.remove_leftover_folders()
+    assert service.folders.list_numbers() == [kept, 999]
 
 
-def test_who_looks_after_jobs_survives_what_nobody_thought_of(
-    desk: JobService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retention_continues_after_unexpected_errors(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault is logged, and at the next look it goes on."""
-    job = desk.store.submit(ORDER)
-    desk.folders.begin_generation(job.number, 1)
-    desk.store.change(job.number, states.expire)
+    job = service.store.submit(ORDER)
+    service.folders.begin_generation(job.number, 1)
+    service.store.change(job.number, states.expire)
     faults = iter([RuntimeError("a fault"), DatabaseError("away")])
     sweep = JobService.remove_leftover_folders
 
-    def faulty(desk: JobService) -> None:
+    def faulty(service: JobService) -> None:
         for fault in faults:
             raise fault
-        sweep(desk)
+        sweep(service)
 
     monkeypatch.setattr(JobService, "remove_leftover_folders", faulty)
 
     async def run() -> None:
-        looking = asyncio.create_task(desk.run_retention(VirtualClock()))
-        while desk.folders.list_numbers():
+        looking = asyncio.create_task(service.run_retention(VirtualClock()))
+        while service.folders.list_numbers():
             await asyncio.sleep(0)
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)
@@ -123,7 +121,7 @@ def test_who_looks_after_jobs_survives_what_nobody_thought_of(
     asyncio.run(run())
 
 
-def test_after_a_jump_of_the_clock_nothing_is_removed(tmp_path: Path) -> None:
+def test_clock_jump_suspends_retention(tmp_path: Path) -> None:
     """An order that is due stays until an operator confirms the time; then it goes."""
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
@@ -131,25 +129,25 @@ def test_after_a_jump_of_the_clock_nothing_is_removed(tmp_path: Path) -> None:
     jobs = JobStore(database)
 
     async def run() -> None:
-        desk = JobService.create(
+        service = JobService.create(
             jobs, JobFolders(tmp_path / "work"), LinkSigner(b"x" * 32), MailOutbox(database), ("a",)
         )
         waiting = Waiting()
         number = jobs.submit(ORDER).number
-        looking = asyncio.create_task(desk.run_retention(waiting))
+        looking = asyncio.create_task(service.run_retention(waiting))
         await waiting.looked()
         clock.advance(30 * 86_400)
         await waiting.looked()
         assert jobs.get(number).state is JobState.PENDING
-        assert (await desk.gauges())["unlost_clock_jumped"][1] == 1
-        desk.clock_guard.confirm()
+        assert (await service.gauges())["unlost_clock_jumped"][1] == 1
+        service.clock_guard.confirm()
         await waiting.looked()
         assert jobs.get(number).state is JobState.REMOVED
-        assert (await desk.gauges())["unlost_clock_jumped"][1] == 0
+        assert (await service.gauges())["unlost_clock_jumped"][1] == 0
         looking.cancel()
         await asyncio.gather(looking, return_exceptions=True)
-        desk.order_threads.shutdown()
-        desk.login_pool.shutdown()
+        service.order_threads.shutdown()
+        service.login_pool.shutdown()
 
     asyncio.run(run())
     database.close()
@@ -185,7 +183,7 @@ def coded(clients: ClientIdentifier, *lines: bytes, by: str = "127.0.0.1") -> st
     return clients.client_hash(Request({"type": "http", "headers": headers, "client": (by, 1)}))
 
 
-def test_whence_a_request_comes_is_what_our_own_proxy_says() -> None:
+def test_client_address_is_taken_from_trusted_proxy() -> None:
     """The last address in the last line counts, whatever a stranger wrote before: also where a proxy adds a line."""
     code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")]))
     assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
@@ -195,7 +193,7 @@ def test_whence_a_request_comes_is_what_our_own_proxy_says() -> None:
     assert len(strangers) == 1, "whoever is no proxy is believed nothing"
 
 
-def test_of_several_own_proxies_in_a_row_none_is_who_asks() -> None:
+def test_client_address_behind_several_trusted_proxies() -> None:
     """The last address that is none of ours counts: one of ours has seen it, and wrote nothing but that."""
     own = [ip_network(each) for each in ("127.0.0.1", "10.0.0.0/24", "2001:db8:1::/64")]
     code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=own))

@@ -5,15 +5,15 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from tests.recover.village import running, village
-from tests.service.jobs.serving import serving
-from tests.service.pages.visits import Visitor
+from tests.service.jobs.service_process import run_service
+from tests.service.pages.visitor import Visitor
 from tests.virtual_clock import VirtualClock
 from unlost.jobs.database import Database, file_url
 from unlost.jobs.limits import LookupRateLimit
 from unlost.jobs.tables import TALLIES
 
 
-def test_so_many_and_then_later(tmp_path: Path) -> None:
+def test_lookups_are_limited_per_client(tmp_path: Path) -> None:
     """After thirty within ten minutes nothing is asked for somebody; for others it is, and later for them, too."""
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
@@ -34,11 +34,11 @@ def test_so_many_and_then_later(tmp_path: Path) -> None:
     database.close()
 
 
-def test_archives_are_spared_and_what_is_known_is_told(tmp_path: Path) -> None:
+def test_limited_client_gets_cached_results(tmp_path: Path) -> None:
     """Who has asked too often is told so, and no archive is asked; known answers are shown, and others have theirs."""
     with (
         running(village()) as lost,
-        serving(tmp_path, lost.registry(tmp_path), "--workers", "0", "--behind-proxy") as service,
+        run_service(tmp_path, lost.registry(tmp_path), "--workers", "0", "--behind-proxy") as service,
     ):
         here, elsewhere = Visitor(service), Visitor(service)
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.service.client import Client
-from tests.service.prepared import EVIL_NAME, PAGE, copies
+from tests.service.fixed_results import EVIL_NAME, PAGE, copies
 from tests.shown.looking import ratio
 from unlost.webui.search_page import SearchPage as Renderer
 
@@ -35,7 +35,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Visit]:
     assert visit.faults == []
 
 
-def test_somebody_looks_for_a_page(service: Client, visit: Visit) -> None:
+def test_search_for_a_page(service: Client, visit: Visit) -> None:
     """From the search box to the time line, to the copies of one year, to one copy."""
     page = visit.page
     page.goto(service.base)
@@ -58,7 +58,7 @@ def test_somebody_looks_for_a_page(service: Client, visit: Visit) -> None:
     page.wait_for_selector("#copies >> text=All copies")
 
 
-def test_archives_can_be_chosen(service: Client, visit: Visit) -> None:
+def test_archives_can_be_selected(service: Client, visit: Visit) -> None:
     """By their ids; what is wrong is said on the page."""
     page = visit.page
     page.goto(f"{service.base}/?uri={PAGE}")
@@ -70,7 +70,7 @@ def test_archives_can_be_chosen(service: Client, visit: Visit) -> None:
     assert page.get_by_label("Only these").input_value() == "b.org"
 
 
-def test_what_failed_is_said(service: Client, visit: Visit) -> None:
+def test_failures_are_shown(service: Client, visit: Visit) -> None:
     """Archives that did not answer are named, also where nothing was found."""
     visit.page.goto(f"{service.base}/?uri=http://failed.example/")
     text = visit.page.inner_text("main")
@@ -79,7 +79,7 @@ def test_what_failed_is_said(service: Client, visit: Visit) -> None:
     assert "Archive B: timeout" in text
 
 
-def test_a_malformed_address(service: Client, browser: Browser) -> None:
+def test_malformed_url_is_reported(service: Client, browser: Browser) -> None:
     """It is said on the page what was expected."""
     with browser.new_context() as context:
         page = context.new_page()
@@ -106,7 +106,7 @@ def is_harmed(page: Page) -> bool:
         "/?uri=http://evil.example/&archive=%3Cimg%20src%3Dx%3E&year=%3Cimg%20src%3Dx%3E",
     ],
 )
-def test_hostile_names_do_nothing(service: Client, visit: Visit, path: str) -> None:
+def test_hostile_archive_names_are_escaped(service: Client, visit: Visit, path: str) -> None:
     """An address or an archive's name with a script in it is shown as text."""
     visit.page.goto(service.base + path)
     assert not is_harmed(visit.page)
@@ -114,7 +114,7 @@ def test_hostile_names_do_nothing(service: Client, visit: Visit, path: str) -> N
     visit.faults.clear()  # what was refused with 400 is told in the console
 
 
-def test_the_check_sees_what_is_not_escaped(browser: Browser) -> None:
+def test_check_detects_unescaped_text(browser: Browser) -> None:
     """Without escaping, the same page is harmed, and the check says so."""
     renderer = Renderer({"evil.org": EVIL_NAME})
     told = {"version": "1", "time": "", "archives": [_about(EVIL_NAME)]}
@@ -137,7 +137,7 @@ def _about(name: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def test_a_script_in_the_page_would_not_run(service: Client, browser: Browser) -> None:
+def test_inline_scripts_are_blocked(service: Client, browser: Browser) -> None:
     """The policy refuses scripts that are not files of ours, whatever gets into the page."""
     with browser.new_context() as context:
         page = context.new_page()
@@ -150,7 +150,7 @@ def test_a_script_in_the_page_would_not_run(service: Client, browser: Browser) -
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone(service: Client, browser: Browser, scheme: str, tmp_path: Path) -> None:
+def test_narrow_viewport(service: Client, browser: Browser, scheme: str, tmp_path: Path) -> None:
     """The page is as wide as the screen, only the time line scrolls, and text is readable in both colour schemes."""
     with browser.new_context(
         viewport={"width": 360, "height": 740},
@@ -188,7 +188,7 @@ def _contrast(page: Page, selector: str) -> float:
     return ratio(*colours)
 
 
-def test_the_keyboard_is_enough(service: Client, browser: Browser) -> None:
+def test_keyboard_navigation(service: Client, browser: Browser) -> None:
     """From the first key on: past the header, into the box, to an answer; every field has a label."""
     with browser.new_context() as context:
         page = context.new_page()

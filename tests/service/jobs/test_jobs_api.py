@@ -27,9 +27,9 @@ from tests.cli.run import unlost
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
 from tests.recover.village import FILES, Village, running, village
-from tests.service.jobs.serving import ORDER, Service, serving
-from tests.service.jobs.workers import Hold
-from tests.service.pages.visits import Visitor
+from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
+from tests.service.jobs.worker_processes import ArchivePause
+from tests.service.pages.visitor import Visitor
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
 from unlost.export.manifest import MANIFEST_NAME
@@ -48,74 +48,74 @@ def lost() -> Iterator[Village]:
 
 
 @pytest.fixture(scope="module")
-def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
     """Run a service with one worker beside it."""
     folder = tmp_path_factory.mktemp("serving")
-    with serving(folder, lost.registry(folder)) as found:
+    with run_service(folder, lost.registry(folder)) as found:
         yield found
 
 
-def test_from_order_to_pick_up(service: Service) -> None:
+def test_job_from_order_to_download(service: ServiceProcess) -> None:
     """An order is confirmed by a button behind a link, done, watched, and downloaded in parts that fit together."""
-    made = service.ask("POST", "/api/jobs", ORDER)
+    made = service.request("POST", "/api/jobs", ORDER)
     assert made.status == 201
     key, number = made.json["key"], made.json["number"]
     assert made.headers["location"].endswith(f"/api/jobs/{key}")
     assert (made.json["state"], made.json["policy"], made.json["place"]) == ("pending", "complete", None)
-    link = service.found(rf"job {number}, confirm: http://127\.0\.0\.1:\d+(/jobs/confirm/[\w-]+)")
+    link = service.wait_for_log(rf"job {number}, confirm: http://127\.0\.0\.1:\d+(/jobs/confirm/[\w-]+)")
     visitor = Visitor(service)
     page = visitor.get(link)
     assert (page.status, page.headers["referrer-policy"]) == (200, "no-referrer")
     assert service.status(key)["state"] == "pending", "to look at the page confirms nothing"
     confirmed = visitor.post(link, {})
     assert confirmed.status == 303
-    assert service.ask("GET", confirmed.headers["location"]).status == 200
-    done = service.ended(key)
+    assert service.request("GET", confirmed.headers["location"]).status == 200
+    done = service.wait_until_ended(key)
     assert (done["state"], done["progress"]["recovered"], done["progress"]["share"]) == ("complete", FILES, 1.0)
     assert {each["format"] for each in done["packages"]} == {"zip", "tar.gz", "wacz"}
     path = f"/api/jobs/{key}/package/zip"
-    first = service.ask("GET", path, Range="bytes=0-999")
+    first = service.request("GET", path, Range="bytes=0-999")
     tag = first.headers["etag"]
     assert (first.status, len(first.body)) == (206, 1000)
     assert service.status(key)["picked_up"] is None, "that was not all of it"
-    rest = service.ask("GET", path, Range="bytes=1000-", If_Range=tag)
+    rest = service.request("GET", path, Range="bytes=1000-", If_Range=tag)
     assert rest.status == 206
-    assert service.ask("GET", path, Range="bytes=1000-", If_Range='"other"').status == 200
+    assert service.request("GET", path, Range="bytes=1000-", If_Range='"other"').status == 200
     with zipfile.ZipFile(io.BytesIO(first.body + rest.body)) as packed:
         assert packed.testzip() is None
         assert len(set(packed.namelist()) - {MANIFEST_NAME}) == FILES
-    assert service.ask("GET", path, Range="bytes=99999999-").status == 416
+    assert service.request("GET", path, Range="bytes=99999999-").status == 416
     wait_until(lambda: service.status(key)["picked_up"] is not None)
-    assert service.ask("HEAD", f"/api/jobs/{key}/package/wacz").headers["content-type"] == "application/wacz"
-    assert service.ask("GET", f"/api/jobs/{key}/package/rar").status == 404
+    assert service.request("HEAD", f"/api/jobs/{key}/package/wacz").headers["content-type"] == "application/wacz"
+    assert service.request("GET", f"/api/jobs/{key}/package/rar").status == 404
 
 
 @pytest.mark.parametrize(
     ("tail", "start", "added"), [("3.html", "3.html", "index.html"), ("", "index.html", None)]
 )  # fmt: skip
-def test_everything_begins_at_the_page_that_was_ordered(
-    service: Service, tail: str, start: str, added: str | None
+def test_package_starts_at_the_ordered_page(
+    service: ServiceProcess, tail: str, start: str, added: str | None
 ) -> None:  # fmt: skip
     """The preview, the instructions and the zip, which always has a start page."""
     order = {**ORDER, "url": ORDER["url"] + tail, "page": True}
-    key = service.ask("POST", "/api/jobs", order, is_admin=True).json["key"]
-    assert service.ended(key)["state"] == "complete"
-    page = service.ask("GET", f"/jobs/{key}").body.decode()
+    key = service.request("POST", "/api/jobs", order, is_admin=True).json["key"]
+    assert service.wait_until_ended(key)["state"] == "complete"
+    page = service.request("GET", f"/jobs/{key}").body.decode()
     assert f'open <code class="uri"><bdi>{start}</bdi></code> in it' in page
-    frame = re.search(r'src="(/preview/[^"]+)"', service.ask("GET", f"/jobs/{key}/preview").body.decode())
+    frame = re.search(r'src="(/preview/[^"]+)"', service.request("GET", f"/jobs/{key}/preview").body.decode())
     assert frame is not None
-    begun = service.ask("GET", frame[1])
+    begun = service.request("GET", frame[1])
     assert (begun.status, begun.headers["location"]) == (307, f"{frame[1]}{start}")
-    shown = service.ask("GET", begun.headers["location"])
+    shown = service.request("GET", begun.headers["location"])
     assert (shown.status, b"words" in shown.body) == (200, bool(tail))
-    with zipfile.ZipFile(io.BytesIO(service.ask("GET", f"/api/jobs/{key}/package/zip").body)) as packed:
+    with zipfile.ZipFile(io.BytesIO(service.request("GET", f"/api/jobs/{key}/package/zip").body)) as packed:
         assert "index.html" in packed.namelist()
         assert added is None or f"url={start}".encode() in packed.read(added)
 
 
 def test_malformed_http_leaves_no_traceback(lost: Village, tmp_path: Path) -> None:
     """Nor do clients that go away in the middle of a body, or of several pipelined requests."""
-    with serving(tmp_path, lost.registry(tmp_path), "--workers", "0") as service:
+    with run_service(tmp_path, lost.registry(tmp_path), "--workers", "0") as service:
 
         def send(data: bytes, *, is_reset: bool) -> None:
             with socket.create_connection(("127.0.0.1", service.port), 30) as opened:
@@ -143,15 +143,15 @@ def test_malformed_http_leaves_no_traceback(lost: Village, tmp_path: Path) -> No
         for data in broken:
             for is_reset in (False, True):
                 send(data, is_reset=is_reset)
-        assert service.ask("GET", "/health").status == 200
+        assert service.request("GET", "/health").status == 200
         service.process.terminate()
         service.process.wait(30)
     assert not [line for line in service.lines if "Traceback" in line or "rror" in line or "fault" in line]
 
 
-def test_progress_is_streamed(service: Service) -> None:
+def test_progress_is_streamed(service: ServiceProcess) -> None:
     """Who watches gets an event at once and one for each change, the last of them when the job has ended."""
-    job = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json
+    job = service.request("POST", "/api/jobs", ORDER, is_admin=True).json
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     connection.request("GET", f"/api/jobs/{job['key']}/events")
     answer = connection.getresponse()
@@ -163,10 +163,10 @@ def test_progress_is_streamed(service: Service) -> None:
     assert all(one != other for one, other in pairwise(events))
 
 
-def test_nobody_holds_all_streams(service: Service) -> None:
+def test_event_streams_are_limited(service: ServiceProcess) -> None:
     """From one network address there is room for so many, whatever they watch; elsewhere there is more."""
     order = {"url": "http://streams.example/", "mail": "streams@example.org"}
-    keys = [service.ask("POST", "/api/jobs", order).json["key"] for _ in range(2)]
+    keys = [service.request("POST", "/api/jobs", order).json["key"] for _ in range(2)]
 
     def stream(key: str, source: str) -> tuple[socket.socket, bytes]:
         opened = socket.create_connection(("127.0.0.1", service.port), 30, (source, 0))
@@ -193,17 +193,17 @@ def test_nobody_holds_all_streams(service: Service) -> None:
     wait_until(has_room)
 
 
-def test_keys_and_tokens(service: Service) -> None:
+def test_authentication_by_keys_and_tokens(service: ServiceProcess) -> None:
     """A job is opened by its own key or a token, by nothing else; lists, moves and history by a token alone."""
-    job = service.ask("POST", "/api/jobs", ORDER).json
+    job = service.request("POST", "/api/jobs", ORDER).json
     key, number = job["key"], job["number"]
     forged = key[:-1] + ("A" if key[-1] != "A" else "B")
     other = f"{number + 1}-{key.partition('-')[2]}"
     for wrong in (forged, other, "x", f"{number}-", "1-" + "A" * 43):
-        assert service.ask("GET", f"/api/jobs/{wrong}").status == 404
-    assert service.ask("GET", f"/api/jobs/{number}").status == 404
-    assert service.ask("GET", f"/api/jobs/{number}", Authorization="Bearer x").status == 401
-    assert service.ask("GET", f"/api/jobs/{number}", is_admin=True).json["generation"] == 0
+        assert service.request("GET", f"/api/jobs/{wrong}").status == 404
+    assert service.request("GET", f"/api/jobs/{number}").status == 404
+    assert service.request("GET", f"/api/jobs/{number}", Authorization="Bearer x").status == 401
+    assert service.request("GET", f"/api/jobs/{number}", is_admin=True).json["generation"] == 0
     for method, path in (
         ("GET", "/api/jobs"),
         ("GET", "/api/workers"),
@@ -211,22 +211,22 @@ def test_keys_and_tokens(service: Service) -> None:
         ("GET", "/api/statistics"),
         ("DELETE", f"/api/jobs/{key}"),
     ):
-        refused = service.ask(method, path)
+        refused = service.request(method, path)
         assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
-    wrong_code = service.ask("POST", f"/api/jobs/{key}/confirm", {"code": key})
+    wrong_code = service.request("POST", f"/api/jobs/{key}/confirm", {"code": key})
     assert wrong_code.status == 400, "the key alone confirms nothing"
-    code = service.found(rf"job {number}, confirm: \S+/jobs/confirm/([\w-]+)")
-    assert service.ask("GET", f"/api/jobs/{code}").status == 404, "nor does the code open the job"
-    assert service.ask("POST", f"/api/jobs/{key}/cancel").json["state"] == "cancelled"
-    assert service.ask("POST", f"/api/jobs/{key}/confirm", {"code": code}).json["state"] == "cancelled"
-    removed = service.ask("DELETE", f"/api/jobs/{number}", is_admin=True).json
+    code = service.wait_for_log(rf"job {number}, confirm: \S+/jobs/confirm/([\w-]+)")
+    assert service.request("GET", f"/api/jobs/{code}").status == 404, "nor does the code open the job"
+    assert service.request("POST", f"/api/jobs/{key}/cancel").json["state"] == "cancelled"
+    assert service.request("POST", f"/api/jobs/{key}/confirm", {"code": code}).json["state"] == "cancelled"
+    removed = service.request("DELETE", f"/api/jobs/{number}", is_admin=True).json
     assert (removed["state"], removed["mail"]) == ("removed", "")
-    assert service.ask("POST", f"/api/jobs/{key}/retry").status == 409
+    assert service.request("POST", f"/api/jobs/{key}/retry").status == 409
     logged = "".join(service.lines)
     assert service.token not in logged
 
 
-def test_orders_that_are_none(service: Service) -> None:
+def test_invalid_orders_are_rejected(service: ServiceProcess) -> None:
     """What is wrong with an order is said, by the name of the field."""
     wrong: list[dict[str, object]] = [
         {"url": ""}, {"url": "mailto:a@b"}, {"mail": "a b@c"}, {"mail": "a@b\nBcc: c@d"}, {"mail": "a@b@c"},
@@ -235,18 +235,20 @@ def test_orders_that_are_none(service: Service) -> None:
         {"name": "x" * 201}, {"name": "a\x1b"}, {"windows": "yes"},
     ]  # fmt: skip
     for more in wrong:
-        refused = service.ask("POST", "/api/jobs", {**ORDER, **more})
+        refused = service.request("POST", "/api/jobs", {**ORDER, **more})
         assert refused.status == 400, more
         assert any(refused.json["error"].startswith(name) for name in more), refused.json
-    assert service.ask("POST", "/api/jobs", {**ORDER, "more": 1}).json["error"].startswith("more: no such field")
-    assert service.ask("POST", "/api/jobs", b"[" * 70_000).status == 413
-    assert service.ask("POST", "/api/jobs", b"[" * 60_000).status == 400
-    assert service.ask("POST", "/api/jobs", b"url=x", Content_Type="application/x-www-form-urlencoded").status == 415
-    put = service.ask("PUT", "/api/jobs", {})
+    assert service.request("POST", "/api/jobs", {**ORDER, "more": 1}).json["error"].startswith("more: no such field")
+    assert service.request("POST", "/api/jobs", b"[" * 70_000).status == 413
+    assert service.request("POST", "/api/jobs", b"[" * 60_000).status == 400
+    assert (
+        service.request("POST", "/api/jobs", b"url=x", Content_Type="application/x-www-form-urlencoded").status == 415
+    )
+    put = service.request("PUT", "/api/jobs", {})
     assert (put.status, {*put.headers["allow"].split(", ")}) == (405, {"DELETE", "GET", "HEAD", "POST"})
 
 
-def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_request_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sends headers and then nothing is not waited for, and told so."""
     monkeypatch.setattr(render, "_BODY_SECONDS", 0.01)
 
@@ -262,10 +264,10 @@ def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(run())
 
 
-def test_no_path_leads_out_of_a_job(service: Service) -> None:
+def test_paths_do_not_escape_the_job_folder(service: ServiceProcess) -> None:
     """What is picked up is named by its format alone: nothing else of the disk can be had."""
-    key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
-    assert service.ended(key)["state"] == "complete"
+    key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+    assert service.wait_until_ended(key)["state"] == "complete"
     for path in (
         "../../../secret",
         "..%2F..%2F..%2Fsecret",
@@ -274,73 +276,75 @@ def test_no_path_leads_out_of_a_job(service: Service) -> None:
         "zip%00",
         "site.zip",
     ):
-        answer = service.ask("GET", f"/api/jobs/{key}/package/{path}")
+        answer = service.request("GET", f"/api/jobs/{key}/package/{path}")
         assert answer.status in (400, 404), path
         assert (service.folder / "jobs" / "secret").read_text() not in answer.body.decode()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"])
-def test_the_address_of_an_order_is_never_visited(service: Service, host: str) -> None:
+def test_url_of_an_order_is_never_requested(service: ServiceProcess, host: str) -> None:
     """However this machine is named, archives are asked for the address, and nobody connects to it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         url = f"http://{host}:{listener.getsockname()[1]}/admin"
-        answer = service.ask("POST", "/api/jobs", {**ORDER, "url": url}, is_admin=True)
+        answer = service.request("POST", "/api/jobs", {**ORDER, "url": url}, is_admin=True)
         if answer.status == 201:
-            assert service.ended(answer.json["key"])["progress"]["recovered"] == 0
+            assert service.wait_until_ended(answer.json["key"])["progress"]["recovered"] == 0
         else:
             assert answer.json["error"].startswith("url:")
         with pytest.raises(BlockingIOError):
             listener.accept()
 
 
-def test_administrators(service: Service, lost: Village) -> None:
+def test_administrator_endpoints(service: ServiceProcess, lost: Village) -> None:
     """They see queue and workers, give places and workers to jobs, and take the history with them."""
-    hold = Hold(lost, 1)
+    hold = ArchivePause(lost, 1)
     try:
-        busy = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json
+        busy = service.request("POST", "/api/jobs", ORDER, is_admin=True).json
         hold.wait()
-        waiting = [service.ask("POST", "/api/jobs", ORDER, is_admin=True).json for _ in range(3)]
+        waiting = [service.request("POST", "/api/jobs", ORDER, is_admin=True).json for _ in range(3)]
         assert [job["place"] for job in waiting] == [1, 2, 3]
         assert (
-            service.ask("POST", f"/api/jobs/{waiting[2]['number']}/move", {"place": 1}, is_admin=True).json["place"]
+            service.request("POST", f"/api/jobs/{waiting[2]['number']}/move", {"place": 1}, is_admin=True).json["place"]
             == 1
         )
-        listed = service.ask("GET", "/api/jobs?state=queued", is_admin=True).json
+        listed = service.request("GET", "/api/jobs?state=queued", is_admin=True).json
         numbers = [job["number"] for job in waiting]
         assert [job["number"] for job in listed["jobs"]] == [numbers[2], numbers[0], numbers[1]]
         assert listed["counts"]["queued"] == 3
-        (worker,) = service.ask("GET", "/api/workers", is_admin=True).json["workers"]
+        (worker,) = service.request("GET", "/api/workers", is_admin=True).json["workers"]
         assert worker["jobs"] == [busy["number"]]
         for number in numbers:
             path = f"/api/jobs/{number}/assign"
-            assert service.ask("POST", path, {"worker": "elsewhere"}, is_admin=True).json["for_worker"] == "elsewhere"
-        measured = samples(service.ask("GET", "/metrics").body.decode())
+            assert (
+                service.request("POST", path, {"worker": "elsewhere"}, is_admin=True).json["for_worker"] == "elsewhere"
+            )
+        measured = samples(service.request("GET", "/metrics").body.decode())
         assert measured["unlost_jobs_queued"] == 3
         assert measured["unlost_workers"] == 1
     finally:
         hold.release()
-    service.ended(busy["key"])
+    service.wait_until_ended(busy["key"])
     assert {service.status(job["key"])["state"] for job in waiting} == {"queued"}, "none is of this worker"
     for job in waiting:
-        assert service.ask("POST", f"/api/jobs/{job['key']}/cancel").status == 200
-    rows = service.ask("GET", "/api/history", is_admin=True).json
+        assert service.request("POST", f"/api/jobs/{job['key']}/cancel").status == 200
+    rows = service.request("GET", "/api/history", is_admin=True).json
     table = list(
-        csv.DictReader(io.StringIO(service.ask("GET", "/api/history?format=csv", is_admin=True).body.decode()))
+        csv.DictReader(io.StringIO(service.request("GET", "/api/history?format=csv", is_admin=True).body.decode()))
     )
-    tree = ET.fromstring(service.ask("GET", "/api/history?format=xml", is_admin=True).body)  # noqa: S314  our own
+    tree = ET.fromstring(service.request("GET", "/api/history?format=xml", is_admin=True).body)  # noqa: S314  our own
     assert [row["number"] for row in rows] == sorted(row["number"] for row in rows)
     assert [str(row["number"]) for row in rows] == [row["number"] for row in table]
     assert [row["number"] for row in table] == [each.findtext("number") for each in tree]
     assert {busy["number"], *numbers} <= {row["number"] for row in rows}
-    figures = service.ask("GET", "/api/statistics", is_admin=True).json
+    figures = service.request("GET", "/api/statistics", is_admin=True).json
     assert figures["ordered"] == len(rows)
     assert figures["complete"] == sum(row["state"] == "complete" for row in rows) >= 1
     assert (figures["recovered"]["max"], figures["tlds"][0]["tld"]) == (FILES, "example")
     assert [each["used"]["share"] for each in figures["archives"]] == [1.0, 1.0]
 
 
-def test_the_commands(service: Service) -> None:
+def test_job_commands(service: ServiceProcess) -> None:
     """`unlost jobs` orders, looks, cancels and lists."""
     server = ("--server", service.base)
     done = unlost("jobs", "submit", "lost.example", "--mail", "me@example.org", *server)
@@ -365,14 +369,14 @@ def test_the_commands(service: Service) -> None:
 
 
 @pytest.mark.parametrize("which", ["made up", "complete"])
-def test_schemathesis(service: Service, tmp_path: Path, which: str) -> None:
+def test_schemathesis(service: ServiceProcess, tmp_path: Path, which: str) -> None:
     """Whatever it makes up from the description of jobs, no answer is a fault, and every one is as described.
 
     Keys that it makes up open nothing, so the second time it has that of a job: then all that can be done is done.
     """
     if which == "complete":
-        key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
-        assert service.ended(key)["state"] == "complete"
+        key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+        assert service.wait_until_ended(key)["state"] == "complete"
         (tmp_path / "schemathesis.toml").write_text(f'[parameters]\n"path.key" = "{key}"\n')
     begin = time.monotonic()
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -390,16 +394,16 @@ def test_schemathesis(service: Service, tmp_path: Path, which: str) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout.decode()[-6_000:]
     assert time.monotonic() - begin < 60
-    assert service.ask("GET", "/health").status == 200
+    assert service.request("GET", "/health").status == 200
     if which == "complete":
         assert service.status(key)["state"] != "complete", "what changes a job has reached it"
 
 
-def test_what_is_logged_is_an_object_a_line(service: Service) -> None:
+def test_log_is_json_lines(service: ServiceProcess) -> None:
     """Every line has a level and a message, also those with links; those about jobs their time and numbers."""
-    pending = service.ask("POST", "/api/jobs", {**ORDER, "mail": "you@example.org"}).json["number"]
-    service.found(rf"(job {pending}, confirm)")
-    number = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["number"]
+    pending = service.request("POST", "/api/jobs", {**ORDER, "mail": "you@example.org"}).json["number"]
+    service.wait_for_log(rf"(job {pending}, confirm)")
+    number = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["number"]
     wait_until(lambda: any(f"job {number} left" in line for line in service.lines))
     told = [json.loads(line) for line in tuple(service.lines)]
     assert all({"level", "message"} <= each.keys() for each in told)
@@ -411,30 +415,33 @@ def test_what_is_logged_is_an_object_a_line(service: Service) -> None:
     assert len({each["worker"] for each in about}) == 1
 
 
-def test_a_database_that_goes_away(lost: Village, server: Postgresql, tmp_path: Path) -> None:
+def test_service_survives_database_outage(lost: Village, server: Postgresql, tmp_path: Path) -> None:
     """It is said by `/health` and to whoever orders; all else that the service does goes on."""
     with relaying(server.port) as relay:
         url = server.new().replace(str(server.port), str(relay.port))
         more = {"UNLOST_DATABASE": url}
-        with serving(tmp_path, lost.registry(tmp_path), "--workers", "0", env=more) as service:
-            assert service.ask("GET", "/health").status == 200
-            key = service.ask("POST", "/api/jobs", ORDER).json["key"]
-            assert "unlost_jobs_pending" in service.ask("GET", "/metrics").body.decode()
+        with run_service(tmp_path, lost.registry(tmp_path), "--workers", "0", env=more) as service:
+            assert service.request("GET", "/health").status == 200
+            key = service.request("POST", "/api/jobs", ORDER).json["key"]
+            assert "unlost_jobs_pending" in service.request("GET", "/metrics").body.decode()
             relay.end()
-            assert service.ask("GET", "/health").status == 503
-            for answer in (service.ask("POST", "/api/jobs", ORDER), service.ask("GET", f"/api/jobs/{key}/events")):
+            assert service.request("GET", "/health").status == 503
+            for answer in (
+                service.request("POST", "/api/jobs", ORDER),
+                service.request("GET", f"/api/jobs/{key}/events"),
+            ):
                 assert (answer.status, answer.headers["retry-after"]) == (503, "5")
                 assert "cannot be reached" in answer.json["error"]
                 for private in ("127.0.0.1", "postgresql", str(relay.port)):
                     assert private not in answer.json["error"]
-            measured = service.ask("GET", "/metrics")
+            measured = service.request("GET", "/metrics")
             assert (measured.status, "unlost_jobs_pending" in measured.body.decode()) == (200, False)
 
 
 def test_workers_end_with_the_service(lost: Village, tmp_path: Path) -> None:
     """A worker that dies is replaced; one whose service is killed with -9 ends by itself; SIGTERM ends all."""
-    with serving(tmp_path, lost.registry(tmp_path)) as service:
-        first = service.found(r"worker (\S+) waits for jobs")
+    with run_service(tmp_path, lost.registry(tmp_path)) as service:
+        first = service.wait_for_log(r"worker (\S+) waits for jobs")
         os.kill(_process(first), signal.SIGKILL)
         wait_until(lambda: sum("waits for jobs" in line for line in service.lines) == 2)
         second = [line for line in service.lines if "waits for jobs" in line][1].split()
@@ -442,8 +449,8 @@ def test_workers_end_with_the_service(lost: Village, tmp_path: Path) -> None:
         service.process.kill()
         service.process.wait()
         wait_until(lambda: not Path(f"/proc/{_process(name)}").exists())
-    with serving(tmp_path, lost.registry(tmp_path)) as again:
-        third = again.found(r"worker (\S+) waits for jobs")
+    with run_service(tmp_path, lost.registry(tmp_path)) as again:
+        third = again.wait_for_log(r"worker (\S+) waits for jobs")
         again.process.terminate()
         assert again.process.wait(30) == 0
         assert not Path(f"/proc/{_process(third)}").exists()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
-from tests.service.servers import listening_at, started
+from tests.service.server_process import run_process, wait_for_client
 from unlost.logs.upstream import read_upstream_log
 from unlost.problems import Problems
 
@@ -21,7 +21,7 @@ TIMEMAP = b'<http://b/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT
 
 
 @dataclass
-class World:
+class Environment:
     """Archive `a` has nothing; archive `b` sends `status`, `headers` and `body`. requests: how many it got."""
 
     folder: Path
@@ -42,17 +42,17 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def environment(tmp_path: Path) -> Iterator[Environment]:
     """Run both archives."""
-    world = World(tmp_path, tmp_path / "archives.toml")
+    environment = Environment(tmp_path, tmp_path / "archives.toml")
 
     class Archives(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             is_second = self.path.startswith("/b/")
-            world.requests += is_second
-            body = world.body if is_second else b""
-            self.send_response(world.status if is_second else 404)
-            for name, value in {**(world.headers if is_second else {}), "Content-Length": str(len(body))}.items():
+            environment.requests += is_second
+            body = environment.body if is_second else b""
+            self.send_response(environment.status if is_second else 404)
+            for name, value in {**(environment.headers if is_second else {}), "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
@@ -61,7 +61,7 @@ def world(tmp_path: Path) -> Iterator[World]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Archives)
-    world.registry.write_text(
+    environment.registry.write_text(
         "".join(
             f'[[archive]]\nid = "{name}"\nname = "{name}"\nkind = "memento"\nlimits = []\n'
             f'timemap = "http://127.0.0.1:{server.server_port}/{name}/"\n'
@@ -70,7 +70,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     )
     thread = Thread(target=server.serve_forever)
     thread.start()
-    yield world
+    yield environment
     server.shutdown()
     thread.join()
     server.server_close()
@@ -79,56 +79,57 @@ def world(tmp_path: Path) -> Iterator[World]:
 def statuses(client: Client, **headers: str) -> set[int]:
     """Return the statuses of a TimeMap, a TimeGate and a memento."""
     return {
-        client.ask(f"/{path}/{PAGE}", headers=headers).status for path in ("timemap/link", "timegate", "api/json/2014")
+        client.request(f"/{path}/{PAGE}", headers=headers).status
+        for path in ("timemap/link", "timegate", "api/json/2014")
     }
 
 
-def test_an_archive_that_says_to_wait(world: World) -> None:
+def test_rate_limited_archive(environment: Environment) -> None:
     """503 for as long as it said; it is no miss in the log or in the hit rates. Where it is not routed, 404."""
-    world.status, world.headers = 429, {"Retry-After": "120"}
-    log = world.folder / "up.ndjson"
-    with started(*world.serving("--log-upstream", str(log))) as process:
-        client = listening_at(process)
-        answer = client.ask(f"/timemap/json/{PAGE}")
+    environment.status, environment.headers = 429, {"Retry-After": "120"}
+    log = environment.folder / "up.ndjson"
+    with run_process(*environment.serving("--log-upstream", str(log))) as process:
+        client = wait_for_client(process)
+        answer = client.request(f"/timemap/json/{PAGE}")
         assert (answer.status, answer.headers["x-archives-failed"]) == (503, "b=not-now")
         assert 100 < int(answer.headers["retry-after"]) <= 120
         assert statuses(client) == {503}
         assert statuses(client, **{"Cache-Control": "only-if-cached"}) == {504}
         assert statuses(client, Prefer='archives="a"') == {404}
-        rates = {each["id"]: each["hit_rate"] for each in json.loads(client.ask("/about").text)["archives"]}
+        rates = {each["id"]: each["hit_rate"] for each in json.loads(client.request("/about").text)["archives"]}
         assert rates["a"] < rates["b"]
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
-    assert world.requests == 1
+    assert environment.requests == 1
     assert {(each.archive, each.outcome) for each in read_upstream_log(log, Problems())} == {
         ("a", "miss"),
         ("b", "limited"),
     }
     for command in ("timemap", "timegate"):
-        done = unlost(command, PAGE, env=world.environment())
+        done = unlost(command, PAGE, env=environment.environment())
         assert (done.returncode, done.stdout) == (4, b""), done.stderr
         assert b"but 1 of 2 archives did not answer" in done.stderr
 
 
-def test_a_failure_is_not_cached(world: World) -> None:
+def test_failures_are_not_cached(environment: Environment) -> None:
     """As soon as the archive answers, so does the service, also after a restart."""
-    world.status = 500
-    with started(*world.serving()) as process:
-        assert statuses(listening_at(process)) == {503}
+    environment.status = 500
+    with run_process(*environment.serving()) as process:
+        assert statuses(wait_for_client(process)) == {503}
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
-    with started(*world.serving()) as process:
-        client = listening_at(process)
+    with run_process(*environment.serving()) as process:
+        client = wait_for_client(process)
         assert statuses(client) == {503}
-        world.status, world.body = 200, TIMEMAP
+        environment.status, environment.body = 200, TIMEMAP
         assert statuses(client) == {200, 302}
 
 
-def test_all_archives_answered(world: World) -> None:
+def test_complete_result_is_404(environment: Environment) -> None:
     """404, which is cached."""
-    with started(*world.serving()) as process:
-        client = listening_at(process)
+    with run_process(*environment.serving()) as process:
+        client = wait_for_client(process)
         assert statuses(client) == {404}
-        assert client.ask(f"/timemap/link/{PAGE}").headers["x-memento-count"] == "0"
+        assert client.request(f"/timemap/link/{PAGE}").headers["x-memento-count"] == "0"
         assert statuses(client, **{"Cache-Control": "only-if-cached"}) == {404}
-        assert world.requests == 1
+        assert environment.requests == 1

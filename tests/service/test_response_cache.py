@@ -29,7 +29,7 @@ def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions
     return count
 
 
-def test_bodies_headers_and_wishes_are_counted() -> None:
+def test_size_includes_bodies_headers_and_options() -> None:
     """Whoever asks by ever other hosts gets no more memory than there is, be it for links or for names."""
     assert kept_of(100, b"", []) == 100
     for body, headers, wish in (
@@ -41,7 +41,7 @@ def test_bodies_headers_and_wishes_are_counted() -> None:
     assert kept_of(2, b"", [(b"link", b"x" * (CAPACITY >> 4))]) == 0
 
 
-def test_how_long_it_took_makes_no_other_list() -> None:
+def test_durations_do_not_change_the_etag() -> None:
     """JSON that is found anew has the tag that it had, unless copies, outcomes, format or addresses are others."""
 
     def tag(milliseconds: float, form: str = "json", base: str = "http://a", outcome: str = "hit") -> bytes:

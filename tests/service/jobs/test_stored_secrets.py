@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.service.jobs.serving import ORDER
+from tests.service.jobs.service_process import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.cli.job_options import open_database
 from unlost.jobs import auth as admins_module
@@ -33,7 +33,7 @@ def stolen(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in sorted(folder.glob("jobs.sqlite*")))
 
 
-def test_nothing_in_the_database_opens_anything(
+def test_database_contains_no_usable_secrets(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither a private link nor a token, a session's secret or a password is in any byte of it."""
@@ -54,7 +54,7 @@ def test_nothing_in_the_database_opens_anything(
         assert secret.encode() not in found
 
 
-def test_nothing_is_left_of_who_was_removed(database: Database, tmp_path: Path) -> None:
+def test_removed_customers_leave_no_data(database: Database, tmp_path: Path) -> None:
     """When a job is gone, so are name and address, also from what SQLite would have left of them."""
     jobs = JobStore(database)
     number = jobs.submit(parse_order({**ORDER, "mail": "somebody@thief.example", "name": "Some Body"}, ())).number
@@ -65,7 +65,7 @@ def test_nothing_is_left_of_who_was_removed(database: Database, tmp_path: Path) 
     assert b"Some Body" not in stolen(tmp_path)
 
 
-def test_other_users_of_the_machine_see_nothing(tmp_path: Path) -> None:
+def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     """The folder of jobs is its owner's alone, and so is the secret in it."""
     folder = tmp_path / "jobs"
     open_database(folder, None).close()
@@ -74,7 +74,7 @@ def test_other_users_of_the_machine_see_nothing(tmp_path: Path) -> None:
     assert (folder / "secret").stat().st_mode & 0o077 == 0
 
 
-def test_the_password_of_the_database_is_never_shown(tmp_path: Path) -> None:
+def test_database_password_is_never_shown(tmp_path: Path) -> None:
     """Neither by the command that cannot reach it, nor by what stands for it in messages."""
     url = "postgresql://me:s3cr3t-word@127.0.0.1:1/jobs"
     assert "s3cr3t" not in repr(Database(url))

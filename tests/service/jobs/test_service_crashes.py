@@ -18,7 +18,7 @@ import pytest
 from tests.neighbours import postgresql
 from tests.neighbours.postgresql import Postgresql, program
 from tests.recover.village import Village, running, village
-from tests.service.jobs.serving import ORDER, Service, serving
+from tests.service.jobs.service_process import ORDER, ServiceProcess, run_service
 from tests.waiting import wait_until
 from unlost.jobs.database import Database
 from unlost.jobs.store import JobStore
@@ -51,7 +51,7 @@ class Orders:
     refused: list[int] = field(default_factory=list)
 
     @contextmanager
-    def coming(self, service: Service) -> Iterator[None]:
+    def coming(self, service: ServiceProcess) -> Iterator[None]:
         """Let customers order one page after the other, until the service is gone or everything is over."""
         over = threading.Event()
         customers = [threading.Thread(target=self._order, args=(service, over)) for _ in range(CUSTOMERS)]
@@ -64,11 +64,11 @@ class Orders:
             for each in customers:
                 each.join()
 
-    def _order(self, service: Service, over: threading.Event) -> None:
+    def _order(self, service: ServiceProcess, over: threading.Event) -> None:
         while not over.is_set():
             name = f"Customer {next(_NUMBERS)}"
             try:
-                answer = service.ask("POST", "/api/jobs", {**ORDER, "name": name, "page": True}, is_admin=True)
+                answer = service.request("POST", "/api/jobs", {**ORDER, "name": name, "page": True}, is_admin=True)
             except (OSError, http.client.HTTPException):
                 self.unanswered += 1
                 return  # it is dead
@@ -108,12 +108,12 @@ def _points(round_: int, what: str) -> Iterator[tuple[int, float]]:
 
 @pytest.mark.parametrize("url", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True)
 @pytest.mark.parametrize("round_", ROUNDS)
-def test_no_order_is_lost_with_the_service(round_: int, url: str, lost: Village, tmp_path: Path) -> None:
+def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost: Village, tmp_path: Path) -> None:
     """Killed again and again while it takes orders and does them: the next one knows all, and does what is left."""
     orders, settings = Orders(), {"UNLOST_DATABASE": url}
     registry = lost.registry(tmp_path)
     for after, delay in _points(round_, "service"):
-        with serving(tmp_path, registry, "--workers", "1", env=settings) as service:
+        with run_service(tmp_path, registry, "--workers", "1", env=settings) as service:
             with orders.coming(service):
                 orders.wait(after)
                 time.sleep(delay)
@@ -121,8 +121,8 @@ def test_no_order_is_lost_with_the_service(round_: int, url: str, lost: Village,
             assert service.process.wait() == -signal.SIGKILL
     assert orders.refused == []
     _is_all_there(orders, url, POINTS)
-    with serving(tmp_path, registry, "--workers", "2", env=settings) as service:
-        assert {service.ended(key)["state"] for key in orders.taken} == {"complete"}
+    with run_service(tmp_path, registry, "--workers", "2", env=settings) as service:
+        assert {service.wait_until_ended(key)["state"] for key in orders.taken} == {"complete"}
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +133,12 @@ def durable() -> Iterator[Postgresql]:
 
 
 @pytest.mark.parametrize("round_", ROUNDS)
-def test_no_order_is_lost_with_the_database(round_: int, durable: Postgresql, lost: Village, tmp_path: Path) -> None:
+def test_no_order_is_lost_when_the_database_is_killed(
+    round_: int, durable: Postgresql, lost: Village, tmp_path: Path
+) -> None:
     """PostgreSQL breaks down again and again and repairs itself: who orders meanwhile is told to come back."""
     orders, url = Orders(), durable.new()
-    with serving(tmp_path, lost.registry(tmp_path), "--workers", "1", env={"UNLOST_DATABASE": url}) as service:
+    with run_service(tmp_path, lost.registry(tmp_path), "--workers", "1", env={"UNLOST_DATABASE": url}) as service:
         with orders.coming(service):
             for after, delay in _points(round_, "database"):
                 orders.wait(after)
@@ -145,7 +147,7 @@ def test_no_order_is_lost_with_the_database(round_: int, durable: Postgresql, lo
             orders.wait(1)
         assert (orders.unanswered, set(orders.refused) <= {503}) == (0, True), orders
         _is_all_there(orders, url, POINTS)
-        assert {service.ended(key)["state"] for key in orders.taken} == {"complete"}
+        assert {service.wait_until_ended(key)["state"] for key in orders.taken} == {"complete"}
 
 
 def _break(url: str) -> None:

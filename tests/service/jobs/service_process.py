@@ -20,7 +20,7 @@ ORDER = {"url": ROOT, "mail": "me@example.org", "name": "Me"}
 
 
 @dataclass
-class Answer:
+class HttpResponse:
     """What came back."""
 
     status: int
@@ -34,7 +34,7 @@ class Answer:
 
 
 @dataclass
-class Service:
+class ServiceProcess:
     """A service that runs. lines: what it has logged so far."""
 
     folder: Path
@@ -58,16 +58,16 @@ class Service:
         for line in self.process.stderr:
             self.lines.append(line.decode())
 
-    def found(self, pattern: str) -> str:
+    def wait_for_log(self, pattern: str) -> str:
         """Wait for a line; return what the pattern's group has."""
         wait_until(lambda: any(re.search(pattern, line) for line in self.lines) or self.process.poll() is not None)
         match = next((found for line in self.lines if (found := re.search(pattern, line))), None)
         assert match is not None, self.lines
         return match[1]
 
-    def ask(
+    def request(
         self, method: str, path: str, body: object = None, *, is_admin: bool = False, **headers: str
-    ) -> Answer:  # fmt: skip
+    ) -> HttpResponse:  # fmt: skip
         """Send one request."""
         fields = {name.replace("_", "-"): value for name, value in headers.items()}
         data = None
@@ -80,22 +80,26 @@ class Service:
         try:
             connection.request(method, path, data, fields)
             answer = connection.getresponse()
-            return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+            return HttpResponse(
+                answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            )
         finally:
             connection.close()
 
     def status(self, key: str) -> Any:  # noqa: ANN401  an object of JSON
         """Return how a job stands."""
-        return self.ask("GET", f"/api/jobs/{key}").json
+        return self.request("GET", f"/api/jobs/{key}").json
 
-    def ended(self, key: str) -> Any:  # noqa: ANN401  an object of JSON
+    def wait_until_ended(self, key: str) -> Any:  # noqa: ANN401  an object of JSON
         """Wait for a job to end."""
         wait_until(lambda: self.status(key)["state"] in ("complete", "failed", "cancelled"))
         return self.status(key)
 
 
 @contextmanager
-def serving(folder: Path, registry: Path, *more: str, env: dict[str, str] | None = None) -> Iterator[Service]:
+def run_service(
+    folder: Path, registry: Path, *more: str, env: dict[str, str] | None = None
+) -> Iterator[ServiceProcess]:
     """Run a service, which is ready."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
     environment |= {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org", **(env or {})}
@@ -103,11 +107,11 @@ def serving(folder: Path, registry: Path, *more: str, env: dict[str, str] | None
     command: list[str | Path] = [UNLOST, "--log", "json", "serve", "--port", "0", "--jobs", folder / "jobs"]
     command += ["--archives", registry, *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True)
-    service = Service(folder, process)
+    service = ServiceProcess(folder, process)
     reading = threading.Thread(target=service.read)
     reading.start()
     try:
-        service.port = int(service.found(r"listening at http://127\.0\.0\.1:(\d+)/"))
+        service.port = int(service.wait_for_log(r"listening at http://127\.0\.0\.1:(\d+)/"))
         yield service
     finally:
         if process.poll() is None:

@@ -25,7 +25,7 @@ LEASE = 3.0
 
 
 @dataclass
-class Started:
+class WorkerProcess:
     """A worker that runs. lines: what it has logged so far."""
 
     process: subprocess.Popen[bytes]
@@ -43,7 +43,7 @@ class Started:
 
 
 @dataclass
-class Place:
+class WorkerEnvironment:
     """Where jobs are kept, and who may do them."""
 
     folder: Path
@@ -54,7 +54,7 @@ class Place:
     @contextmanager
     def worker(
         self, name: str, *more: str, url: str | None = None, on: Sequence[str] = (), ready: str = "waits for jobs"
-    ) -> Iterator[Started]:  # fmt: skip
+    ) -> Iterator[WorkerProcess]:  # fmt: skip
         """Run a worker, which is ready. on: what runs a command on another host. ready: what it logs then."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
         environment |= {
@@ -67,7 +67,7 @@ class Place:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, start_new_session=True
         )
-        started = Started(process)
+        started = WorkerProcess(process)
         reading = threading.Thread(target=started.read)
         reading.start()
         try:
@@ -92,7 +92,7 @@ class Place:
             parse_order({"url": ROOT, "mail": "me@example.org", **more}, ("a", "b")), is_confirmed=True
         )
 
-    def ended(self, job: Job) -> Job:
+    def wait_until_ended(self, job: Job) -> Job:
         """Wait for the end of a job."""
         ended = (JobState.COMPLETE, JobState.FAILED, JobState.CANCELLED)
         wait_until(lambda: self.jobs.get(job.number).state in ended)
@@ -104,7 +104,7 @@ class Place:
         return self.folder / "jobs" / "work" / f"{job.number:08d}" / name
 
 
-class Hold:
+class ArchivePause:
     """Holds the archives of a village still, from a request on: in the middle of a job."""
 
     def __init__(self, lost: Village, after: int) -> None:
@@ -127,28 +127,28 @@ class Hold:
 
 
 @contextmanager
-def place(folder: Path, url: str, registry: Path) -> Iterator[Place]:
+def open_worker_environment(folder: Path, url: str, registry: Path) -> Iterator[WorkerEnvironment]:
     """Have a place for jobs."""
     (folder / "jobs").mkdir(exist_ok=True)
     database = Database(url)
     database.prepare()
     try:
-        yield Place(folder, url, registry, JobStore(database))
+        yield WorkerEnvironment(folder, url, registry, JobStore(database))
     finally:
         database.close()
 
 
-def digest(file: Path) -> str:
-    """Return the digest of a file."""
+def file_digest(file: Path) -> str:
+    """Return the SHA-256 digest of a file."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def check(jobs: Place, job: Job) -> None:
+def assert_complete(jobs: WorkerEnvironment, job: Job) -> None:
     """See that a job is complete, and its packages are whole and have the whole site."""
     assert job.state is JobState.COMPLETE, job
     assert [each.form for each in job.packages] == ["zip", "tar.gz", "wacz"]
     for each in job.packages:
-        assert digest(jobs.file(job, each.form)) == each.sha256
+        assert file_digest(jobs.file(job, each.form)) == each.sha256
         assert jobs.file(job, each.form).stat().st_size == each.size
     with zipfile.ZipFile(jobs.file(job)) as packed:
         assert packed.testzip() is None

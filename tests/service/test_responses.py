@@ -5,18 +5,18 @@ import json
 import pytest
 
 from tests.service.client import Client
-from tests.service.prepared import PAGE
+from tests.service.fixed_results import PAGE
 
 
-def test_failures_are_told(service: Client) -> None:
+def test_failures_are_reported_in_headers(service: Client) -> None:
     """In a header and in the JSON; what was found all the same is there."""
-    answer = service.ask("/timemap/json/http://partly.example/")
+    answer = service.request("/timemap/json/http://partly.example/")
     assert answer.status == 200
     assert answer.headers["x-archives-failed"] == "b.org=timeout"
     assert "timeout" in json.dumps(json.loads(answer.text))
     assert answer.headers["x-memento-count"] == "2"
-    assert service.ask("/timegate/http://partly.example/").headers["x-archives-failed"] == "b.org=timeout"
-    assert "x-archives-failed" not in service.ask(f"/timemap/json/{PAGE}").headers
+    assert service.request("/timegate/http://partly.example/").headers["x-archives-failed"] == "b.org=timeout"
+    assert "x-archives-failed" not in service.request(f"/timemap/json/{PAGE}").headers
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -34,9 +34,9 @@ def test_failures_are_told(service: Client) -> None:
         "api/find?date=2014&uri=",
     ],
 )
-def test_nothing_found_while_an_archive_failed(service: Client, path: str, method: str) -> None:
+def test_no_mementos_with_failed_archive_is_503(service: Client, path: str, method: str) -> None:
     """503 with the reasons and a time to retry; no cache stores it, and no count says that there is nothing."""
-    answer = service.ask(f"/{path}http://failed.example/", method)
+    answer = service.request(f"/{path}http://failed.example/", method)
     assert (answer.status, answer.headers["x-archives-failed"]) == (503, "b.org=timeout")
     assert answer.headers["cache-control"] == "no-store"
     assert int(answer.headers["retry-after"]) == 10
@@ -48,23 +48,23 @@ def test_nothing_found_while_an_archive_failed(service: Client, path: str, metho
         assert "b.org: timeout" in answer.text
 
 
-def test_nothing_in_a_span_while_an_archive_failed(service: Client) -> None:
+def test_empty_date_span_with_failed_archive_is_503(service: Client) -> None:
     """The archive may have mementos of that span."""
-    answer = service.ask("/timemap/link/20210101000000-20220101000000/http://partly.example/")
+    answer = service.request("/timemap/link/20210101000000-20220101000000/http://partly.example/")
     assert (answer.status, answer.headers["cache-control"]) == (503, "no-store")
     assert "x-memento-count" not in answer.headers
 
 
 def test_retry_after_is_when_the_first_limit_or_breaker_admits_requests(service: Client) -> None:
     """In seconds from now; at least one, also if that time has passed."""
-    assert 15 < int(service.ask("/timemap/link/http://limited.example/").headers["retry-after"]) <= 20
-    assert service.ask("/timegate/http://due.example/").headers["retry-after"] == "1"
+    assert 15 < int(service.request("/timemap/link/http://limited.example/").headers["retry-after"]) <= 20
+    assert service.request("/timegate/http://due.example/").headers["retry-after"] == "1"
 
 
-def test_how_long_it_may_be_kept(service: Client) -> None:
+def test_cache_lifetime(service: Client) -> None:
     """As long as it is kept here; a miss, too."""
     for path, longest in ((f"/timemap/link/{PAGE}", 60), ("/timemap/link/http://nothing.example/", 30)):
-        control = service.ask(path, headers={"Cache-Control": "no-cache"}).headers["cache-control"]
+        control = service.request(path, headers={"Cache-Control": "no-cache"}).headers["cache-control"]
         name, _, seconds = control.partition("=")
         assert name == "max-age"
         assert longest - 5 <= int(seconds) <= longest
@@ -73,44 +73,44 @@ def test_how_long_it_may_be_kept(service: Client) -> None:
 @pytest.mark.parametrize("path", ["timemap/link", "timemap/json", "timemap/cdxj", "memento/link/2014", "summary/json"])
 def test_not_modified(service: Client, path: str) -> None:
     """Whoever has the answer already gets 304 without a body, for as long as it is the same."""
-    first = service.ask(f"/{path}/{PAGE}")
+    first = service.request(f"/{path}/{PAGE}")
     etag = first.headers["etag"]
     for known in (etag, f'"other", W/{etag.removeprefix("W/")}', "*"):
-        again = service.ask(f"/{path}/{PAGE}", headers={"If-None-Match": known})
+        again = service.request(f"/{path}/{PAGE}", headers={"If-None-Match": known})
         assert (again.status, again.body, again.headers["etag"]) == (304, b"", etag)
         assert "content-type" not in again.headers
-    assert service.ask(f"/{path}/{PAGE}", headers={"If-None-Match": '"other"'}).status == 200
-    assert service.ask(f"/{path}/{PAGE}", "HEAD", {"If-None-Match": etag}).status == 304
-    assert service.ask(f"/{path}/http://one.example/", headers={"If-None-Match": etag}).status == 200
+    assert service.request(f"/{path}/{PAGE}", headers={"If-None-Match": '"other"'}).status == 200
+    assert service.request(f"/{path}/{PAGE}", "HEAD", {"If-None-Match": etag}).status == 304
+    assert service.request(f"/{path}/http://one.example/", headers={"If-None-Match": etag}).status == 200
 
 
 def test_only_if_cached(service: Client) -> None:
     """504 if nothing was kept, and else what was."""
     headers = {"Cache-Control": "only-if-cached"}
-    never = service.ask("/timemap/link/http://never-asked.example/", headers=headers)
+    never = service.request("/timemap/link/http://never-asked.example/", headers=headers)
     assert (never.status, never.headers["cache-control"]) == (504, "no-store")
-    service.ask(f"/timemap/link/{PAGE}")
-    assert service.ask(f"/timemap/link/{PAGE}", headers=headers).status == 200
-    assert service.ask("/api/find?uri=http://never-asked.example/", headers=headers).status == 504
+    service.request(f"/timemap/link/{PAGE}")
+    assert service.request(f"/timemap/link/{PAGE}", headers=headers).status == 200
+    assert service.request("/api/find?uri=http://never-asked.example/", headers=headers).status == 504
 
 
-def test_choosing_archives(service: Client) -> None:
+def test_archive_selection(service: Client) -> None:
     """By Prefer, or by parameters where the page is one itself; an archive that nobody knows is 400."""
-    chosen = service.ask(
+    chosen = service.request(
         f"/timemap/link/{PAGE}", headers={"Prefer": 'archives="a.org"; top-k=3, min-probability=0.5, broadcast'}
     )
     assert (chosen.status, chosen.headers["x-memento-count"]) == (200, "2")
     assert "prefer" in chosen.headers["vary"]
     # Else a cache would give what was answered to nobody's choice to whoever chooses.
-    assert service.ask(f"/timemap/link/{PAGE}").headers["vary"] == "prefer"
-    gate = service.ask(f"/timegate/{PAGE}", headers={"Prefer": "archives=a.org"})
+    assert service.request(f"/timemap/link/{PAGE}").headers["vary"] == "prefer"
+    gate = service.request(f"/timegate/{PAGE}", headers={"Prefer": "archives=a.org"})
     assert sorted(gate.headers["vary"].split(", ")) == ["accept-datetime", "prefer"]
     assert "b.org" not in gate.headers["location"]
-    found = service.ask(f"/api/find?uri={PAGE}%3Fa=b&archives=a.org")
+    found = service.request(f"/api/find?uri={PAGE}%3Fa=b&archives=a.org")
     assert found.status == 404
-    found = service.ask("/api/find?uri=http%3A%2F%2Fexample.com%2F&archives=b.org&format=text&top_k=5&broadcast=1")
+    found = service.request("/api/find?uri=http%3A%2F%2Fexample.com%2F&archives=b.org&format=text&top_k=5&broadcast=1")
     assert (found.status, found.headers["x-memento-count"], found.text.count("a.org")) == (200, "2", 0)
-    closest = service.ask(f"/api/find?uri={PAGE}&archives=b.org&date=2003")
+    closest = service.request(f"/api/find?uri={PAGE}&archives=b.org&date=2003")
     assert json.loads(closest.text)["mementos"]["closest"]["datetime"].startswith("2002")
     for headers in (
         {"Prefer": "archives=nobody"},
@@ -118,12 +118,12 @@ def test_choosing_archives(service: Client) -> None:
         {"Prefer": "min-probability=2"},
         {"Prefer": 'archives="'},
     ):
-        answer = service.ask(f"/timemap/link/{PAGE}", headers=headers)
+        answer = service.request(f"/timemap/link/{PAGE}", headers=headers)
         assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
-    assert service.ask(f"/timemap/link/{PAGE}", headers={"Prefer": "respond-async, wait=5"}).status == 200
+    assert service.request(f"/timemap/link/{PAGE}", headers={"Prefer": "respond-async, wait=5"}).status == 200
 
 
-def test_fields_that_come_twice_are_one(service: Client) -> None:
+def test_repeated_headers_are_joined(service: Client) -> None:
     """Nothing of what a request says is passed over, since something else is said behind it."""
     more = "Cache-Control: no-cache\r\nCache-Control: max-age=0\r\nPrefer: archives=a.org\r\nPrefer: top-k=3\r\n"
     raw = service.raw(f"GET /timemap/text/{PAGE} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{more}\r\n".encode())
@@ -139,39 +139,39 @@ def test_methods(service: Client) -> None:
         for method in ("POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"):
             if method == "CONNECT":
                 continue  # its target is no path
-            answer = service.ask(path, method)
+            answer = service.request(path, method)
             assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS"), method
-        preflight = service.ask(path, "OPTIONS", {"Access-Control-Request-Headers": "accept-datetime"})
+        preflight = service.request(path, "OPTIONS", {"Access-Control-Request-Headers": "accept-datetime"})
         assert (preflight.status, preflight.body) == (204, b"")
         if path != "/monitor":  # which scripts of other sites may not read
             assert "Accept-Datetime" in preflight.headers["access-control-allow-headers"]
 
 
-def test_what_there_is(service: Client) -> None:
+def test_not_found_lists_the_endpoints(service: Client) -> None:
     """An endpoint that does not exist is 404 with a list of those that do."""
-    answer = service.ask("/wayback/http://a.example/")
+    answer = service.request("/wayback/http://a.example/")
     assert (answer.status, answer.headers["content-type"]) == (404, "text/plain; charset=utf-8")
     for endpoint in ("/timemap/", "/timegate/", "/memento/", "/summary/", "/about", "/monitor", "/metrics", "/health"):
         assert endpoint in answer.text
-    assert service.ask("/mementomap").status == 404
-    assert service.ask("/static/../application.py").status == 404
-    assert service.ask("/static/..%2fapplication.py").status == 404
+    assert service.request("/mementomap").status == 404
+    assert service.request("/static/../application.py").status == 404
+    assert service.request("/static/..%2fapplication.py").status == 404
 
 
-def test_faults_of_ours_and_too_much_work(service: Client) -> None:
+def test_internal_errors_and_overload(service: Client) -> None:
     """500 without a word of what went wrong inside; 503 with when to come again."""
-    answer = service.ask("/timemap/link/http://broken.example/")
+    answer = service.request("/timemap/link/http://broken.example/")
     assert answer.status == 500
     assert "planted" not in answer.text
-    busy = service.ask("/timemap/link/http://busy.example/")
+    busy = service.request("/timemap/link/http://busy.example/")
     assert (busy.status, busy.headers["retry-after"]) == (503, "5")
-    assert service.ask("/?uri=http://busy.example/").status == 503
-    assert service.ask("/api/find?uri=http://busy.example/").status == 503
+    assert service.request("/?uri=http://busy.example/").status == 503
+    assert service.request("/api/find?uri=http://busy.example/").status == 503
 
 
 def test_about(service: Client) -> None:
     """Which archives are asked and why, as JSON or as a page, whichever is wanted."""
-    told = json.loads(service.ask("/about").text)
+    told = json.loads(service.request("/about").text)
     first, second, third = told["archives"]
     assert (first["id"], first["asked"], first["why"]) == ("a.org", True, "its map says so")
     assert (first["map"]["made"], first["precision"], first["wrong_refusals"]) == ("2023-11-14T22:13:20Z", 0.9, 0.2)
@@ -179,15 +179,15 @@ def test_about(service: Client) -> None:
     assert 490 <= second["seconds_until_asked"] <= 500
     assert third["asked"] is False
     browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
-    page = service.ask("/about", headers=browser)
+    page = service.request("/about", headers=browser)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert "Archive A" in page.text
     assert "<img" not in page.text
-    assert service.ask("/about?format=json", headers=browser).headers["content-type"] == "application/json"
-    assert service.ask("/about", headers={"Accept": "application/json, text/html"}).text.startswith("{")
+    assert service.request("/about?format=json", headers=browser).headers["content-type"] == "application/json"
+    assert service.request("/about", headers={"Accept": "application/json, text/html"}).text.startswith("{")
 
 
 def test_health(service: Client) -> None:
     """For whoever watches over the process."""
-    answer = service.ask("/health")
+    answer = service.request("/health")
     assert (answer.status, json.loads(answer.text)) == (200, {"status": "ok"})

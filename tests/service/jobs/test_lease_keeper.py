@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEASE = 0.4  # seconds
 
 
-class SilentFirst:
+class BlockingJobStore:
     """Takes beats; the first hangs until somebody says so, as where a cable was pulled out.
 
     lost: whether it is then told that somebody else has the job.
@@ -31,7 +31,7 @@ class SilentFirst:
         self.beats = 0
         self._lost = lost
 
-    def beat(self, *_: object) -> None:
+    def renew_lease(self, *_: object) -> None:
         """Take one."""
         self.beats += 1
         if self.beats == 1:
@@ -42,18 +42,18 @@ class SilentFirst:
                 raise LeaseLostError("somebody else has it")
 
 
-def a_keeper(jobs: SilentFirst, lost: threading.Event, lease: float = LEASE) -> LeaseKeeper:
+def create_lease_keeper(jobs: BlockingJobStore, lost: threading.Event, lease: float = LEASE) -> LeaseKeeper:
     """Return who keeps the lease of a job."""
     job = SimpleNamespace(number=1, generation=1, progress=JobProgress())
     return LeaseKeeper(cast("JobStore", jobs), cast("Job", job), lease, lost.set)
 
 
-def test_who_has_given_a_job_up_keeps_it_no_more() -> None:
+def test_lost_lease_is_not_renewed() -> None:
     """The network comes back while the worker still puts its things away: there are no more beats for the job."""
-    jobs, lost = SilentFirst(), threading.Event()
+    jobs, lost = BlockingJobStore(), threading.Event()
 
     async def work() -> None:
-        async with a_keeper(jobs, lost):
+        async with create_lease_keeper(jobs, lost):
             assert await asyncio.to_thread(lost.wait, 30)
             jobs.answers.set()
             assert await asyncio.to_thread(jobs.answered.wait, 30)
@@ -63,15 +63,15 @@ def test_who_has_given_a_job_up_keeps_it_no_more() -> None:
     asyncio.run(work())
 
 
-def test_a_beat_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocked_renewal_does_not_delay_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other jobs of the worker go on while this one ends, which does not wait for it, nor listen to it afterwards."""
     monkeypatch.setattr(worker, "_LAST_SECONDS", 0.2)
     monkeypatch.setattr(worker, "_BEATS", 300)
-    jobs, lost = SilentFirst(lost=True), threading.Event()
+    jobs, lost = BlockingJobStore(lost=True), threading.Event()
 
     async def work() -> int:
         turns = 0
-        async with a_keeper(jobs, lost, lease=30.0) as keeper:
+        async with create_lease_keeper(jobs, lost, lease=30.0) as keeper:
             assert await asyncio.to_thread(jobs.begun.wait, 30)
             leaving = asyncio.create_task(keeper.__aexit__(None, None, None))
             while not leaving.done():

@@ -30,7 +30,7 @@ ANEW = CacheControl(no_cache=True)
 
 
 @dataclass(frozen=True)
-class World:
+class Environment:
     """Three archives, each with a part of the pages, that know what they hold."""
 
     archives: tuple[Archive, ...]
@@ -43,7 +43,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """Run the archives, and make their maps and filters of the very files that they serve."""
     folder = tmp_path_factory.mktemp("world")
     chance = random.Random(5)  # noqa: S311
@@ -70,7 +70,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             )
             for number, server in enumerate(servers)
         )
-        yield World(archives, tuple(held))
+        yield Environment(archives, tuple(held))
 
 
 def run(options: ServiceOptions, what: Callable[[ServiceContext], Coroutine[Any, Any, None]]) -> None:
@@ -83,7 +83,7 @@ def run(options: ServiceOptions, what: Callable[[ServiceContext], Coroutine[Any,
     asyncio.run(work())
 
 
-def test_routed_answers_equal_broadcast_answers(world: World, tmp_path: Path) -> None:
+def test_routed_results_equal_broadcast_results(environment: Environment, tmp_path: Path) -> None:
     """Memento for memento, for every page that any archive holds and for others; and who has nothing is not asked."""
 
     async def compare(parts: ServiceContext) -> None:
@@ -92,19 +92,19 @@ def test_routed_answers_equal_broadcast_answers(world: World, tmp_path: Path) ->
             everybody = await parts.finder.find(page, RoutingOptions(broadcast=True), ANEW)
             assert list(routed.mementos) == list(everybody.mementos)
             assert (routed.failures, everybody.failures) == ((), ())
-            holders = {f"a{number}" for number, pages in enumerate(world.held) if page in pages}
+            holders = {f"a{number}" for number, pages in enumerate(environment.held) if page in pages}
             assert {row.archive for row in everybody.mementos} == holders
             assert {report.archive for report in routed.reports} >= holders
             assert {report.archive for report in everybody.reports} == {"a0", "a1", "a2"}
             if page in ABSENT:
                 assert (routed.reports, routed.passed_over) == ((), ("a0", "a1", "a2"))
 
-    run(world.options(tmp_path), compare)
+    run(environment.options(tmp_path), compare)
 
 
-def test_what_was_found_outlives_the_service(world: World, tmp_path: Path) -> None:
+def test_results_are_cached_on_disk(environment: Environment, tmp_path: Path) -> None:
     """Nobody is asked again by the next one; another registry does not get it."""
-    page = next(iter(world.held[0]))
+    page = next(iter(environment.held[0]))
 
     async def ask(parts: ServiceContext) -> None:
         assert not (await parts.finder.find(page)).from_cache
@@ -112,53 +112,53 @@ def test_what_was_found_outlives_the_service(world: World, tmp_path: Path) -> No
     async def ask_again(parts: ServiceContext) -> None:
         assert (await parts.finder.find(page, RoutingOptions(), CacheControl(only_if_cached=True))).from_cache
 
-    run(world.options(tmp_path), ask)
-    run(world.options(tmp_path), ask_again)
-    run(world.options(tmp_path, archives=world.archives[:2]), ask)
+    run(environment.options(tmp_path), ask)
+    run(environment.options(tmp_path), ask_again)
+    run(environment.options(tmp_path, archives=environment.archives[:2]), ask)
 
 
-def test_exploring_and_routing_are_counted_and_told(world: World, tmp_path: Path) -> None:
+def test_routing_statistics_are_reported(environment: Environment, tmp_path: Path) -> None:
     """Every archive says what its map was worth; a later service goes on from there."""
 
     async def ask(parts: ServiceContext) -> None:
         for page in PAGES:
             await parts.finder.find(page, RoutingOptions(), ANEW)
 
-    run(world.options(tmp_path, exploring=1.0), ask)
+    run(environment.options(tmp_path, exploring=1.0), ask)
 
     async def look(parts: ServiceContext) -> None:
         told = describe_archives(parts.archive_status.archive_statuses(), parts.clock)
         archives = told["archives"]
         assert isinstance(archives, list)
         for number, each in enumerate(archives):
-            assert each["routed"] == {"asked": len(world.held[number]), "hits": len(world.held[number])}
+            assert each["routed"] == {"asked": len(environment.held[number]), "hits": len(environment.held[number])}
             assert (each["precision"], each["breaker"]) == (1.0, "active")
             assert each["why"] == "its map and its filter decide"
         explored = [each["explored"] for each in archives]
         # One for each page for which anybody would be passed over.
-        passed_over = sum(1 for page in PAGES if not all(page in held for held in world.held))
+        passed_over = sum(1 for page in PAGES if not all(page in held for held in environment.held))
         assert sum(each["asked"] for each in explored) == passed_over
         assert all(each["hits"] == 0 for each in explored)
 
-    run(world.options(tmp_path), look)
+    run(environment.options(tmp_path), look)
 
 
-def test_the_log_teaches_maps_and_the_next_service(world: World, tmp_path: Path) -> None:
+def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environment, tmp_path: Path) -> None:
     """`map exclude` and hit rates read what was written; every question is a line."""
     log = tmp_path / "upstream.ndjson"
-    archives = tuple(replace(each, mementomap=None, filters=()) for each in world.archives)
-    missed = [page for page in PAGES if page not in world.held[0] and "?" not in page]
+    archives = tuple(replace(each, mementomap=None, filters=()) for each in environment.archives)
+    missed = [page for page in PAGES if page not in environment.held[0] and "?" not in page]
 
     async def ask(parts: ServiceContext) -> None:
         for page in PAGES:
             await parts.finder.find(page)
 
-    run(world.options(tmp_path, archives=archives, upstream_log=log), ask)
+    run(environment.options(tmp_path, archives=archives, upstream_log=log), ask)
     problems = Problems()
     answers: list[UpstreamLogEntry] = list(read_upstream_log(log, problems))
     assert (problems.total, len(answers)) == (0, 3 * len(PAGES))
     assert {answer.reason for answer in answers} == {"learned"}
-    for number, held in enumerate(world.held):
+    for number, held in enumerate(environment.held):
         hits = {answer.uri for answer in answers if (answer.archive, answer.outcome) == (f"a{number}", "hit")}
         assert hits == held
     everything = tmp_path / "all.ukvs"
@@ -172,20 +172,20 @@ def test_the_log_teaches_maps_and_the_next_service(world: World, tmp_path: Path)
 
     async def look(parts: ServiceContext) -> None:
         rates = {each.archive.id: each.hit_rate for each in parts.archive_status.archive_statuses()}
-        for number, held in enumerate(world.held):
+        for number, held in enumerate(environment.held):
             # From one half, which nobody told otherwise.
             assert abs((rates[f"a{number}"] or 0) - len(held) / len(PAGES)) < 0.1
 
     (tmp_path / "state" / "hit-rates.json").unlink()
-    run(world.options(tmp_path, archives=archives, upstream_log=log), look)
+    run(environment.options(tmp_path, archives=archives, upstream_log=log), look)
 
 
-def test_an_archive_that_is_down_is_left_alone_and_said_to_be(world: World, tmp_path: Path) -> None:
+def test_circuit_of_a_failing_archive_opens(environment: Environment, tmp_path: Path) -> None:
     """It spoils nothing: the others answer, nothing that was not found is kept, and it is dormant soon."""
     dead = replace(
-        world.archives[0], id="dead", timemap=f"http://127.0.0.1:{free_port()}/", mementomap=None, filters=()
+        environment.archives[0], id="dead", timemap=f"http://127.0.0.1:{free_port()}/", mementomap=None, filters=()
     )
-    page = next(iter(world.held[1]))
+    page = next(iter(environment.held[1]))
 
     async def ask(parts: ServiceContext) -> None:
         for _ in range(4):
@@ -197,4 +197,4 @@ def test_an_archive_that_is_down_is_left_alone_and_said_to_be(world: World, tmp_
         again = await parts.finder.find(ABSENT[1], RoutingOptions(broadcast=True))
         assert not again.from_cache
 
-    run(world.options(tmp_path, archives=(*world.archives, dead)), ask)
+    run(environment.options(tmp_path, archives=(*environment.archives, dead)), ask)

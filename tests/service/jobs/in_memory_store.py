@@ -12,7 +12,7 @@ ORDER = Order("http://lost.example/", "me@example.org", "Me")
 _FIRST = (JobState.PROCESSING, JobState.QUEUED, JobState.COMPLETE)
 
 
-class Shelf:
+class InMemoryJobStore:
     """Does what `Jobs` does, slowly."""
 
     def __init__(self, clock: VirtualClock) -> None:
@@ -41,7 +41,7 @@ class Shelf:
                 return claimed
         return None
 
-    def beat(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job:
+    def renew_lease(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job:
         """Note that a worker lives."""
         return self.change(number, lambda job, now: states.renew_lease(job, generation, now, seconds, progress))
 

@@ -23,13 +23,13 @@ def years_in(page: str) -> list[str]:
     return re.findall(r'<th scope="col">(\d{4})</th>', page)
 
 
-def test_years_have_no_gap() -> None:
+def test_timeline_has_no_gaps() -> None:
     """A year without copies has a column, too."""
     copies = [MementoTuple(f"{year}0101000000", "a", "http://a/") for year in (1999, 2003)]
     assert years_in(page_of(copies)) == ["1999", "2000", "2001", "2002", "2003"]
 
 
-def test_dates_of_no_web_do_not_make_it_endless() -> None:
+def test_implausible_dates_do_not_extend_the_timeline() -> None:
     """An archive that lists the years 1 to 9999 makes no page of megabytes, and what others have is there."""
     evil = [MementoTuple(f"{year:04d}0101000000", "evil", "http://evil/") for year in range(1, 10_000, 7)]
     sound = [MementoTuple(f"2014{month:02d}01000000", "a", f"http://a/{month}") for month in range(1, 13)]
@@ -39,7 +39,7 @@ def test_dates_of_no_web_do_not_make_it_endless() -> None:
     assert len(page) < 200_000
 
 
-def test_what_is_chosen_is_listed_and_counted() -> None:
+def test_selected_captures_are_listed_and_counted() -> None:
     """At most 500 copies are in one page, and it says how many more there are; what is no year has none."""
     copies = [
         MementoTuple(f"2014010100{n // 60:02d}{n % 60:02d}", name, f"http://{name}/{n}")
@@ -58,7 +58,7 @@ def test_what_is_chosen_is_listed_and_counted() -> None:
         assert "0 copies" in page
 
 
-def test_records_in_files_are_seen_through_us() -> None:
+def test_captures_in_files_link_to_the_proxy() -> None:
     """A browser can do nothing with the address of a record: it would get the whole file, or nothing."""
     crawled = "https://data.example/x.warc.gz#7-99"
     page = page_of(
