@@ -1,4 +1,4 @@
-"""One service for all tests that only ask it."""
+"""One service for all tests that only read from it."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from tests.service.client import Client, run_fixed_service
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Run the service that has found everything already."""
+    """Run the service with fixed results."""
     with run_fixed_service(tmp_path_factory.mktemp("service")) as client:
         yield client

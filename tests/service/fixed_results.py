@@ -42,7 +42,7 @@ DATES = ("19960101040926", "20020120142510", "20140210000001", "20201231235959")
 
 
 def copies(page: str) -> tuple[MementoTuple, ...]:
-    """Return four copies of a page, by date, in two archives."""
+    """Return four mementos of a page in two archives, by date."""
     return tuple(
         MementoTuple(date, archive, f"http://{archive}/web/{date}/{page}")
         for date, archive in zip(DATES, ("a.org", "b.org", "a.org", "b.org"), strict=True)
@@ -100,14 +100,14 @@ PAGES: dict[str, tuple[tuple[MementoTuple, ...], tuple[ArchiveReport, ...]]] = {
 
 
 class FixedResults:
-    """Finds what is prepared; any other page is in no archive. asked: every wish, in order."""
+    """A finder with fixed results; all other pages are not archived."""
 
     def __init__(self, listener: MetricsListener) -> None:
         self._listener = listener
         self._cached: dict[tuple[str, RoutingOptions], AggregateResult] = {}
 
     def get_cached(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
-        """Return what was found before."""
+        """Return an earlier result."""
         found = self._cached.get((uri, wish))
         return None if found is None else replace(found, from_cache=True)
 
@@ -117,7 +117,7 @@ class FixedResults:
         wish: RoutingOptions = RoutingOptions(),  # noqa: B008
         freshness: CacheControl = CacheControl(),  # noqa: B008
     ) -> AggregateResult:
-        """Return what is prepared, in the archives that are wished for."""
+        """Return the fixed result, restricted to the requested archives."""
         addresses.key(uri)
         if unknown := (wish.archives or frozenset()) - {each.id for each in ARCHIVES}:
             raise UsageError(f"no archive `{min(unknown)[:100]}` in the registry. There are a.org, b.org, evil.org")
@@ -145,7 +145,7 @@ class FixedResults:
         return found
 
     def archive_statuses(self) -> list[ArchiveStatus]:
-        """Return how the archives stand."""
+        """Return the statuses of the archives."""
         first, second, third = ARCHIVES
         made = 1_700_000_000.0
         return [
@@ -166,11 +166,11 @@ class FixedResults:
 
 
 class FixedCaptures:
-    """Has the bytes of the copies of one page."""
+    """Captures of the fixed pages."""
 
     @asynccontextmanager
     async def open_capture(self, uri: str, memento: MementoTuple) -> AsyncIterator[FetchedCapture | None]:
-        """Yield a copy, or fail in every way in which an archive fails."""
+        """Yield a capture, or fail in one of the ways in which archives fail."""
         if "nocopy" in uri:
             yield None
             return
@@ -195,7 +195,7 @@ for _name in ("nocopy", "notnow", "broke", "moved"):
 
 
 async def main(port: int, published: Path | None) -> None:
-    """Serve until a signal comes."""
+    """Serve until a signal arrives."""
     web_server._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
     web_server._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
     metrics, monitor = Metrics(), EventStream(heartbeat=0.2)

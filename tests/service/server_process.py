@@ -1,4 +1,4 @@
-"""Servers as processes of their own."""
+"""Servers as separate processes."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from tests.service.client import Client
 
 @contextmanager
 def run_process(command: list[str | Path], env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process, and end it if the test does not."""
+    """Run a process, and kill it at the end of the block."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True)
     try:
         yield process
@@ -24,7 +24,7 @@ def run_process(command: list[str | Path], env: dict[str, str]) -> Iterator[subp
 
 
 def wait_for_client(process: subprocess.Popen[bytes]) -> Client:
-    """Return a client once the server says where it listens."""
+    """Wait until the server reports its URL, and return a client."""
     assert process.stderr is not None
     line = process.stderr.readline().decode()
     assert line.startswith("unlost: listening at http://127.0.0.1:"), line

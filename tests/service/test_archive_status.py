@@ -1,4 +1,4 @@
-"""How archives stand, as the service that is put together tells it."""
+"""Status of archives, as reported by a complete service."""
 
 import asyncio
 from pathlib import Path
@@ -14,7 +14,7 @@ PAGE = "http://example.com/"
 
 
 def told(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return what is told of archives after they were asked for some pages."""
+    """Return the descriptions of the archives after some look-ups."""
 
     async def run() -> list[dict[str, Any]]:
         options = ServiceOptions(
@@ -30,7 +30,7 @@ def told(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ()) -> lis
 
 
 def test_map_without_date_is_reported(tmp_path: Path) -> None:
-    """It is in use, and was looked at, though nobody knows when it was made."""
+    """The map is in use, although its date is unknown."""
     file = tmp_path / "a.ukvs"
     file.write_bytes(b'!context ["https://git.io/mementomap"]\n!meta {"rules": "wayback"}\ncom,example)/ 1\n')
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap="http://a.example/", mementomap=str(file))
@@ -43,7 +43,7 @@ def test_map_without_date_is_reported(tmp_path: Path) -> None:
 
 
 def test_suspended_archive_is_reported_with_the_reason(tmp_path: Path) -> None:
-    """An archive that refused is left alone by manners, not by the breaker: that must be seen, too."""
+    """An archive whose rate limit is exhausted is reported, although its circuit is closed."""
     limits = (RateLimit(1000, 1, (RequestKind.INDEX,), "the test"),)
     archive = Archive("a", "A", ArchiveKind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
     (refused,) = told(tmp_path / "one", archive, pages=(PAGE,))

@@ -1,4 +1,4 @@
-"""Other people's clients at the service, with real archives behind it: memento-client, pywb, and schemathesis."""
+"""Third-party clients with the service and real archives: memento-client, pywb and schemathesis."""
 
 import http.client
 import json
@@ -28,7 +28,7 @@ print(json.dumps(found, default=str))
 
 
 class Environment:
-    """Two archives and the service that asks them. page: an address that is both alive and in the archives."""
+    """Two archives and a service. `page` is a URL that is both live and archived."""
 
     def __init__(self, service: Client, archives: list[pywb.Pywb], registry: Path, page: str) -> None:
         self.service = service
@@ -39,7 +39,7 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """Run them: the first archive has copies of 2010 and 2014, the second one of 2012, of both pages."""
+    """Run archives with captures of two pages: of 2010 and 2014 in the first, of 2012 in the second."""
     folder = tmp_path_factory.mktemp("world")
     port = free_port()
     page = f"http://127.0.0.1:{port}/health"
@@ -71,7 +71,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
 
 
 def test_clients_find_all_mementos(environment: Environment) -> None:
-    """By date, whoever has them; the command says the same as the service."""
+    """Ordered by date; the command has the same result as the service."""
     answer = environment.service.request(f"/timemap/text/{LOST}")
     assert answer.status == 200
     assert [line[:4] for line in answer.text.splitlines()] == ["2010", "2012", "2014"]
@@ -91,10 +91,7 @@ def test_clients_find_all_mementos(environment: Environment) -> None:
     ("date", "year"), [("Sun, 01 Apr 2012 12:00:00 GMT", "2012"), ("Tue, 01 Jan 2030 00:00:00 GMT", "2014")]
 )
 def test_memento_client(environment: Environment, date: str, year: str) -> None:
-    """It follows the TimeGate to the closest copy; it reads first, last and previous once the TimeMap is cached.
-
-    The TimeGates of pywb name only the closest memento, so before that no other relation is known.
-    """
+    """It follows the TimeGate to the closest memento; it reads first, last and previous once the TimeMap is cached."""
     python = NEIGHBOURS / "memento-client" / "bin" / "python"
     command: list[str | Path] = [python, "-c", CLIENT, f"{environment.service.base}/timegate/", environment.page, date]
     for is_cached in (False, True):
@@ -113,14 +110,14 @@ def test_memento_client(environment: Environment, date: str, year: str) -> None:
 
 
 def test_memento_is_proxied(environment: Environment) -> None:
-    """From the archive that has it, as it was captured."""
+    """From its archive, byte by byte."""
     answer = environment.service.request(f"/memento/proxy/2012/{LOST}")
     assert (answer.status, answer.body) == (200, b"<p>as of 2012-06-01T12:00:00Z</p>")
     assert answer.headers["memento-datetime"] == "Fri, 01 Jun 2012 12:00:00 GMT"
 
 
 def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path) -> None:
-    """A pywb without any archive of its own lists and shows pages that others have."""
+    """A pywb without an archive of its own lists and replays pages of others."""
     base = environment.service.base
     source = {
         "type": "memento",
@@ -150,7 +147,7 @@ def test_pywb_uses_the_service_as_index(environment: Environment, tmp_path: Path
 
 
 def test_schemathesis(service: Client, tmp_path: Path) -> None:
-    """Whatever it makes up from the description, no answer is a fault, and every one is as described."""
+    """No generated request causes an internal error, and every response matches the description."""
     begin = time.monotonic()
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
     done = subprocess.run(

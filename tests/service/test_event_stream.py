@@ -1,4 +1,4 @@
-"""Server-sent events: everybody who watches is told; whoever reads slowly loses events, and nobody else anything."""
+"""Server-sent events: slow readers lose events without affecting others."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ REQUEST = b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n"
 
 @contextmanager
 def watching(service: Client) -> Iterator[socket.socket]:
-    """Yield a connection on which events come; the answer has begun."""
+    """Open an event stream and yield its connection."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)  # or it would grow by itself
         connection.settimeout(20)
@@ -37,7 +37,7 @@ def watching(service: Client) -> Iterator[socket.socket]:
 
 
 def read_until(connection: socket.socket, pattern: bytes) -> bytes:
-    """Return what comes up to a pattern; it must come soon."""
+    """Read up to a pattern, with a timeout."""
     seen = bytearray()
     wanted = re.compile(pattern)
     deadline = time.monotonic() + 30
@@ -50,12 +50,12 @@ def read_until(connection: socket.socket, pattern: bytes) -> bytes:
 
 
 def noise(service: Client) -> HttpResponse:
-    """Have an event of 8,000 bytes published."""
+    """Cause an event of 8,000 bytes."""
     return service.request(f"/timemap/link/{NOISY}", headers={"Cache-Control": "no-cache"})
 
 
 def test_events_and_heartbeats(service: Client) -> None:
-    """A request and what archives answered to it are told, as JSON; in silence, comments keep the line open."""
+    """Requests and upstream results are published as JSON, with comments in between."""
     with watching(service) as connection:
         read_until(connection, rb":\r?\n")
         service.request("/timemap/link/http://me:secret@partly.example/?a", headers={"Cache-Control": "no-cache"})
@@ -74,14 +74,14 @@ def test_events_and_heartbeats(service: Client) -> None:
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST"])
 def test_event_stream_has_no_cors_headers(service: Client, method: str) -> None:
-    """No response has a CORS header, whatever the method; for GET, `watching` checks it."""
+    """For all methods; for GET, `watching` checks it."""
     answer = service.request("/monitor", method=method, headers={"Origin": "https://evil.example"})
     assert not [name for name in answer.headers if name.startswith("access-control-")]
     assert answer.status == {"HEAD": 200, "OPTIONS": 204, "POST": 405}[method]
 
 
 def test_slow_reader_does_not_block_others(service: Client) -> None:
-    """It reads nothing while thousands of events come; others are told everything at once, and it is told its loss."""
+    """A client that does not read loses events and gets their number; others get all of them at once."""
     with watching(service) as slow, watching(service) as quick, ThreadPoolExecutor() as beside:
         told = beside.submit(read_until, quick, rb'"endpoint": "health"')
         for _ in range(1_500):
@@ -97,7 +97,7 @@ def test_slow_reader_does_not_block_others(service: Client) -> None:
 
 
 def test_stalled_readers_are_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their connection is open and nothing comes through: what waits for them is not kept for ever."""
+    """Clients whose connection is open but stalled are disconnected."""
     monkeypatch.setenv("STALLED_SECONDS", "1")
     with run_fixed_service(tmp_path) as service, watching(service):
         assert _readers(service) == 1
@@ -108,7 +108,7 @@ def test_stalled_readers_are_disconnected(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_disconnected_readers_are_removed(service: Client) -> None:
-    """Whoever closes the connection is no reader any more."""
+    """A closed connection is not counted any more."""
     with watching(service):
         assert _readers(service) >= 1
     deadline = time.monotonic() + 20
@@ -117,7 +117,7 @@ def test_disconnected_readers_are_removed(service: Client) -> None:
 
 
 def test_readers_are_limited_per_client() -> None:
-    """From one network address there are so many readers and no more; others find room, and who leaves makes some."""
+    """Other networks are not affected, and a disconnected reader makes room."""
 
     async def run() -> None:
         monitor, sent = EventStream(), list[Message]()
@@ -154,7 +154,7 @@ def test_readers_are_limited_per_client() -> None:
 
 
 def test_readers_are_counted_by_client_network(service: Client) -> None:
-    """The service tells a reader too many from one machine to come later."""
+    """Another reader from the same network gets an error."""
     with ExitStack() as stack:
         for _ in range(25):
             stack.enter_context(watching(service))

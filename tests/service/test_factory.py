@@ -1,4 +1,4 @@
-"""Everything together, before three real archives with maps and filters of what they hold."""
+"""A complete service with three real archives, maps and filters."""
 
 import asyncio
 import json
@@ -31,20 +31,20 @@ ANEW = CacheControl(no_cache=True)
 
 @dataclass(frozen=True)
 class Environment:
-    """Three archives, each with a part of the pages, that know what they hold."""
+    """Three archives with maps, each with a part of the pages."""
 
     archives: tuple[Archive, ...]
     held: tuple[frozenset[str], ...]
 
     def options(self, home: Path, **options: Any) -> ServiceOptions:  # noqa: ANN401  those of Options
-        """Return what a service is told."""
+        """Return the options of a service."""
         options = {"archives": self.archives, "contact": "me@example.org", "exploring": 0.0, **options}
         return ServiceOptions(state=home / "state", cache=home / "cache", tell=lambda _: None, **options)
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    """Run the archives, and make their maps and filters of the very files that they serve."""
+    """Run the archives and build their maps and filters."""
     folder = tmp_path_factory.mktemp("world")
     chance = random.Random(5)  # noqa: S311
     held, warcs = [], []
@@ -74,7 +74,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environmen
 
 
 def run(options: ServiceOptions, what: Callable[[ServiceContext], Coroutine[Any, Any, None]]) -> None:
-    """Do something with the parts of a service."""
+    """Run a function with the context of a service."""
 
     async def work() -> None:
         async with build_service(options) as parts:
@@ -84,7 +84,7 @@ def run(options: ServiceOptions, what: Callable[[ServiceContext], Coroutine[Any,
 
 
 def test_routed_results_equal_broadcast_results(environment: Environment, tmp_path: Path) -> None:
-    """Memento for memento, for every page that any archive holds and for others; and who has nothing is not asked."""
+    """For archived and other pages, all mementos are found, and archives without captures are not queried."""
 
     async def compare(parts: ServiceContext) -> None:
         for page in PAGES + ABSENT:
@@ -103,7 +103,7 @@ def test_routed_results_equal_broadcast_results(environment: Environment, tmp_pa
 
 
 def test_results_are_cached_on_disk(environment: Environment, tmp_path: Path) -> None:
-    """Nobody is asked again by the next one; another registry does not get it."""
+    """The next service does not query archives again, unless the registry changed."""
     page = next(iter(environment.held[0]))
 
     async def ask(parts: ServiceContext) -> None:
@@ -118,7 +118,7 @@ def test_results_are_cached_on_disk(environment: Environment, tmp_path: Path) ->
 
 
 def test_routing_statistics_are_reported(environment: Environment, tmp_path: Path) -> None:
-    """Every archive says what its map was worth; a later service goes on from there."""
+    """The statistics of each map are reported and retained by the next service."""
 
     async def ask(parts: ServiceContext) -> None:
         for page in PAGES:
@@ -144,7 +144,7 @@ def test_routing_statistics_are_reported(environment: Environment, tmp_path: Pat
 
 
 def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environment, tmp_path: Path) -> None:
-    """`map exclude` and hit rates read what was written; every question is a line."""
+    """`map exclude` and the hit rates read the log, which has a line for each request."""
     log = tmp_path / "upstream.ndjson"
     archives = tuple(replace(each, mementomap=None, filters=()) for each in environment.archives)
     missed = [page for page in PAGES if page not in environment.held[0] and "?" not in page]
@@ -181,7 +181,7 @@ def test_upstream_log_is_used_by_maps_and_the_next_service(environment: Environm
 
 
 def test_circuit_of_a_failing_archive_opens(environment: Environment, tmp_path: Path) -> None:
-    """It spoils nothing: the others answer, nothing that was not found is kept, and it is dormant soon."""
+    """Other archives respond, misses are not cached, and the circuit opens."""
     dead = replace(
         environment.archives[0], id="dead", timemap=f"http://127.0.0.1:{free_port()}/", mementomap=None, filters=()
     )

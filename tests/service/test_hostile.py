@@ -1,4 +1,4 @@
-"""Requests that nobody should send: nothing gets out of its header, its line or its page, and nothing breaks."""
+"""Malicious requests: no header injection, no unlimited requests."""
 
 import socket
 import time
@@ -46,7 +46,7 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path[:50])
 def test_requests_cannot_inject_headers(service: Client, path: str) -> None:
-    """The answer is one of a few, its headers are ours, and none of its lines is the request's."""
+    """The response has only expected headers and no line of the request."""
     raw = service.raw(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
     head, _, _ = raw.partition(b"\r\n\r\n")
     status, *lines = head.split(b"\r\n")
@@ -57,7 +57,7 @@ def test_requests_cannot_inject_headers(service: Client, path: str) -> None:
 
 
 def test_archives_cannot_inject_headers(service: Client) -> None:
-    """What an archive lists may be anything: in Location and Link it is one line of ASCII."""
+    """Any URL in a TimeMap becomes one line of ASCII in Location and Link."""
     for path in ("/timegate/http://evil.example/", "/memento/2014/http://evil.example/"):
         raw = service.raw(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
         head = raw.partition(b"\r\n\r\n")[0]
@@ -94,7 +94,7 @@ def test_archives_cannot_inject_headers(service: Client) -> None:
          "two hosts", "long host"],
 )  # fmt: skip
 def test_request_size_is_limited(service: Client, request_: bytes, status: bytes) -> None:
-    """What is too long or no HTTP is refused, however it goes on, and the service answers others."""
+    """Requests that are too large or not HTTP are rejected, and others are served."""
     begin = time.monotonic()
     try:
         raw = service.raw(request_)
@@ -108,7 +108,7 @@ def test_request_size_is_limited(service: Client, request_: bytes, status: bytes
 @pytest.mark.parametrize("size", [7, 1_000])
 @pytest.mark.parametrize("head", [b"X: " + b"y" * 49_152, b"X: y\r\n" * 300], ids=["large", "many"])
 def test_header_size_is_limited_for_fragmented_data(service: Client, head: bytes, size: int) -> None:
-    """In few packets or in many, as headers or as trailers after the body."""
+    """In any number of packets, as headers or as trailers after the body."""
     begin = b"POST / HTTP/1.1\r\nHost: a\r\n"
     for before in (begin, begin + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"):
         with socket.create_connection(("127.0.0.1", service.port), 30) as connection:
@@ -126,7 +126,7 @@ def test_header_size_is_limited_for_fragmented_data(service: Client, head: bytes
 
 
 def test_request_headers_time_out(service: Client) -> None:
-    """Whoever connects and says nothing, or never comes to the end, is let go; whoever was answered may ask again."""
+    """Connections without a complete request are closed; keep-alive connections can be reused."""
     begins = (b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /he")
     with ThreadPoolExecutor() as together:
         answers = list(together.map(service.raw, begins))
@@ -134,6 +134,6 @@ def test_request_headers_time_out(service: Client) -> None:
 
 
 def test_invalid_host_header_is_rejected(service: Client) -> None:
-    """Links in answers name the host by which the service was called, and nothing else can be put there."""
+    """Links in responses use the Host header only if it is valid."""
     answer = service.request(f"/timemap/link/{PAGE}")
     assert f"<{service.base}/timegate/{PAGE}>" in answer.text

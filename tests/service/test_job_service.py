@@ -1,4 +1,4 @@
-"""Where orders are taken: whoever orders does not wait behind those who look."""
+"""The job service: orders do not wait for queries."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ from unlost.jobs.store import JobStore
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[JobService]:
-    """Have a service with an empty database."""
+    """Create a service with an empty database."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
 
@@ -43,7 +43,7 @@ def service(tmp_path: Path) -> Iterator[JobService]:
 
 
 def test_orders_do_not_wait_for_queries(service: JobService) -> None:
-    """While more look than there is room for, and none of them gets on, an order is taken."""
+    """An order is accepted while all slots for queries are blocked."""
 
     async def run() -> None:
         gate = threading.Event()
@@ -61,7 +61,7 @@ def test_orders_do_not_wait_for_queries(service: JobService) -> None:
 
 
 def test_login_queue_is_bounded(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One password is hashed at a time, eight more wait, and others are refused at once; there is room again then."""
+    """One password is hashed at a time and eight more wait; others are rejected."""
     gate, running = threading.Event(), list[int]()
 
     def log_in(_: AdminStore, name: str, *__: str) -> str:
@@ -87,7 +87,7 @@ def test_login_queue_is_bounded(service: JobService, monkeypatch: pytest.MonkeyP
 
 
 def test_folders_of_removed_jobs_are_deleted(service: JobService) -> None:
-    """A folder in which a worker still wrote while it was removed goes the next time; all others stay."""
+    """A folder to which a worker wrote during its removal is deleted later; others are retained."""
     gone, kept = service.store.submit(ORDER).number, service.store.submit(ORDER).number
     for number in (gone, kept, 999):
         service.folders.begin_generation(number, 1)
@@ -97,7 +97,7 @@ def test_folders_of_removed_jobs_are_deleted(service: JobService) -> None:
 
 
 def test_retention_continues_after_unexpected_errors(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault is logged, and at the next look it goes on."""
+    """The error is logged, and the next run continues."""
     job = service.store.submit(ORDER)
     service.folders.begin_generation(job.number, 1)
     service.store.change(job.number, states.expire)
@@ -122,7 +122,7 @@ def test_retention_continues_after_unexpected_errors(service: JobService, monkey
 
 
 def test_clock_jump_suspends_retention(tmp_path: Path) -> None:
-    """An order that is due stays until an operator confirms the time; then it goes."""
+    """An expired order is retained until an operator confirms the time."""
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
     database.prepare()
@@ -154,13 +154,13 @@ def test_clock_jump_suspends_retention(tmp_path: Path) -> None:
 
 
 class Waiting:
-    """A clock that stops before each wait until somebody has looked."""
+    """A clock whose sleep blocks until the test continues."""
 
     def __init__(self) -> None:
         self._reached, self._go_on = asyncio.Event(), asyncio.Event()
 
     def now(self) -> float:
-        """Return any time: nothing here depends on it."""
+        """Return a constant time."""
         return 0.0
 
     async def sleep(self, _: float) -> None:
@@ -170,7 +170,7 @@ class Waiting:
         self._go_on.clear()
 
     async def looked(self) -> None:
-        """Let it look once more, and wait until it has; the first time, until it has looked at all."""
+        """Let the service run once, and wait until it has."""
         if self._reached.is_set():
             self._reached.clear()
             self._go_on.set()
@@ -178,13 +178,13 @@ class Waiting:
 
 
 def coded(clients: ClientIdentifier, *lines: bytes, by: str = "127.0.0.1") -> str:
-    """Return the code of a request with these lines of X-Forwarded-For, that came from an address."""
+    """Return the client hash of a request with these X-Forwarded-For headers from an address."""
     headers = [(b"x-forwarded-for", line) for line in lines]
     return clients.client_hash(Request({"type": "http", "headers": headers, "client": (by, 1)}))
 
 
 def test_client_address_is_taken_from_trusted_proxy() -> None:
-    """The last address in the last line counts, whatever a stranger wrote before: also where a proxy adds a line."""
+    """The last address of the last header counts; earlier ones may be forged."""
     code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")]))
     assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
     assert code(b"192.0.2.1", b"6.6.6.6") != code(b"192.0.2.1") != code()
@@ -194,7 +194,7 @@ def test_client_address_is_taken_from_trusted_proxy() -> None:
 
 
 def test_client_address_behind_several_trusted_proxies() -> None:
-    """The last address that is none of ours counts: one of ours has seen it, and wrote nothing but that."""
+    """The last address that is not a trusted proxy counts."""
     own = [ip_network(each) for each in ("127.0.0.1", "10.0.0.0/24", "2001:db8:1::/64")]
     code = partial(coded, ClientIdentifier(LinkSigner(b"x" * 32), proxies=own))
     visitor = code(b"192.0.2.1")

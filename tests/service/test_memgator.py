@@ -1,4 +1,4 @@
-"""What clients of MemGator rely on: endpoints, formats to the byte, how an address may be written, errors."""
+"""Compatibility with MemGator: endpoints, formats, spellings of URLs, errors."""
 
 import json
 
@@ -13,12 +13,12 @@ SPAN = f'from="{to_http(ROWS[0].datetime)}"; until="{to_http(ROWS[-1].datetime)}
 
 
 def line(place: int, rel: str) -> str:
-    """Return the entry of a copy."""
+    """Return the entry of a memento."""
     return f'<{ROWS[place].uri}>; rel="{rel}"; datetime="{to_http(ROWS[place].datetime)}",\n'
 
 
 def test_link_timemap_equals_memgator(service: Client) -> None:
-    """Entries end with a comma and a newline, the last without a comma; RFC 7089 adds from and until."""
+    """Entries end with a comma and a newline; RFC 7089 adds from and until."""
     base = service.base
     lists = "".join(
         f'<{base}/timemap/{form}/{PAGE}>; rel="timemap"; type="{kind}",\n'
@@ -47,7 +47,7 @@ def test_single_memento_is_first_and_last(service: Client) -> None:
 
 
 def test_json_timemap(service: Client) -> None:
-    """Names, order and dates as MemGator has them."""
+    """The same names, order and dates."""
     answer = service.request(f"/timemap/json/{PAGE}")
     listed = [{"datetime": to_iso(row.datetime), "uri": row.uri} for row in ROWS]
     base = service.base
@@ -62,7 +62,7 @@ def test_json_timemap(service: Client) -> None:
 
 
 def test_cdxj_timemap_equals_memgator(service: Client) -> None:
-    """Headers, then a line for each copy."""
+    """Headers, then one line per memento."""
     answer = service.request(f"/timemap/cdxj/{PAGE}")
     base = service.base
     rels = ("first memento", "memento", "memento", "last memento")
@@ -84,7 +84,7 @@ def test_cdxj_timemap_equals_memgator(service: Client) -> None:
 
 @pytest.mark.parametrize("place", ["memento", "api"])
 def test_descriptions_have_five_mementos(service: Client, place: str) -> None:
-    """`/memento/{format}` and `/api/{format}` give first, last, previous, next and closest, of a long list, too."""
+    """`/memento/{format}` and `/api/{format}` have first, last, previous, next and closest."""
     answer = service.request(f"/{place}/json/2009/http://many.example/")
     told = json.loads(answer.text)["mementos"]
     assert answer.status == 200
@@ -100,7 +100,7 @@ def test_descriptions_have_five_mementos(service: Client, place: str) -> None:
     [("1990", 0), ("2002", 1), ("200202", 1), ("20140210", 2), ("2014021000", 2), ("20140210000001", 2), ("2030", 3)],
 )
 def test_memento_redirects(service: Client, date: str, place: int) -> None:
-    """Dates of 4 to 14 digits in the path lead to the closest copy."""
+    """Dates of 4 to 14 digits in the path redirect to the closest memento."""
     answer = service.request(f"/memento/{date}/{PAGE}")
     assert (answer.status, answer.headers["location"]) == (302, ROWS[place].uri)
 
@@ -142,7 +142,7 @@ def test_memento_redirects(service: Client, date: str, place: int) -> None:
     ],
 )
 def test_malformed_requests(service: Client, path: str) -> None:
-    """400 as text, which says what was expected."""
+    """Status 400 with the expected value as text."""
     answer = service.request(path)
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8"), answer.text
     assert answer.text.strip()
@@ -167,13 +167,13 @@ def test_malformed_requests(service: Client, path: str) -> None:
     ],
 )
 def test_url_spellings(service: Client, written: str, meant: str) -> None:
-    """Unescaped once, a space is %20, http:// in front unless there is a scheme, the query is the page's own."""
+    """Percent-encoding is decoded once, `http://` is added if there is no scheme, and the query belongs to the page."""
     answer = service.request(f"/timemap/link/{written}")
     assert (answer.status, answer.text) == (404, f"No mementos of {meant} were found\n")
 
 
 def test_timemap_of_a_date_span(service: Client) -> None:
-    """Of a span of time; `2014-…` that is no span belongs to the page."""
+    """`2014-…` that is not a date span belongs to the URL."""
     part = service.request(f"/timemap/link/20020120142510-20140210000001/{PAGE}")
     assert part.status == 200
     assert [row.uri in part.text for row in ROWS] == [False, True, True, False]
@@ -184,7 +184,7 @@ def test_timemap_of_a_date_span(service: Client) -> None:
 
 
 def test_headers(service: Client) -> None:
-    """Scripts of other sites may read the answers."""
+    """Responses have CORS headers."""
     for path in (f"/timemap/link/{PAGE}", f"/timegate/{PAGE}", "/timegate/http://nothing.example/", "/about", "/no"):
         headers = service.request(path).headers
         assert headers["access-control-allow-origin"] == "*"

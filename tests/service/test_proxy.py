@@ -1,4 +1,4 @@
-"""Copies that are passed on: whole, shut in, without anybody's connection; and how archives fail to give them."""
+"""Replay of captures by the proxy."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.service.fixed_results import DATES, PAGE
 
 
 def test_memento_is_proxied_in_a_sandbox(service: Client) -> None:
-    """The bytes are all there; scripts, cookies and the connection's own headers are not let through."""
+    """The body is complete; scripts, cookies and connection headers are not passed on."""
     answer = service.request(f"/memento/proxy/20140210/{PAGE}")
     assert (answer.status, len(answer.body)) == (200, 300_025)
     assert answer.headers["content-type"] == "text/html; charset=x-odd"
@@ -21,7 +21,7 @@ def test_memento_is_proxied_in_a_sandbox(service: Client) -> None:
 
 
 def test_captured_redirect_targets_the_proxy(service: Client) -> None:
-    """To the copy of its target at the same date."""
+    """To the memento of its target at the same date."""
     answer = service.request("/memento/proxy/2014/http://moved.example/")
     assert answer.status == 302
     assert answer.headers["location"].startswith(f"{service.base}/memento/proxy/{DATES[2]}/http://elsewhere.example/")
@@ -30,7 +30,7 @@ def test_captured_redirect_targets_the_proxy(service: Client) -> None:
 
 @pytest.mark.parametrize(("page", "status"), [("nocopy", 502), ("notnow", 503), ("broke", 502), ("nothing", 404)])
 def test_archive_errors_have_matching_statuses(service: Client, page: str, status: int) -> None:
-    """It is said which archive, and nobody keeps that."""
+    """The response names the archive and is not cached."""
     answer = service.request(f"/memento/proxy/2014/http://{page}.example/")
     assert (answer.status, answer.headers["content-type"]) == (status, "text/plain; charset=utf-8")
     assert "memento-datetime" not in answer.headers
@@ -42,7 +42,7 @@ def test_archive_errors_have_matching_statuses(service: Client, page: str, statu
 
 
 def test_mementos_in_files_are_proxied(service: Client) -> None:
-    """A TimeGate leads to what a browser can show, not into a file of a gigabyte or of this machine."""
+    """A TimeGate redirects to the proxy, not to a WARC file."""
     for year in ("2014", "2015"):
         answer = service.request(f"/memento/{year}/http://file.example/")
         own = f"{service.base}/memento/proxy/{year}0101000000/http://file.example/"

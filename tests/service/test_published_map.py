@@ -1,4 +1,4 @@
-"""The MementoMap that an archive publishes: the file, parts of it, or that it has not changed; and how it is found."""
+"""Publication of a MementoMap: conditional and range requests, and discovery."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ LINES = b'!context ["x"]\ncom,example)/* 3\norg,a)/ 1\n'
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the map's file."""
+    """Return the path of the map."""
     path = tmp_path_factory.mktemp("map") / "map.ukvs"
     path.write_bytes(LINES)
     return path
@@ -23,13 +23,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def publisher(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Run a service that publishes it."""
+    """Run a service that publishes the map."""
     with run_fixed_service(tmp_path_factory.mktemp("publisher"), file) as client:
         yield client
 
 
 def test_file_and_conditional_requests(publisher: Client) -> None:
-    """ETag and Last-Modified lead to 304, a range to its part."""
+    """ETag and Last-Modified give 304, a range gives its part."""
     answer = publisher.request("/mementomap")
     assert (answer.status, answer.body) == (200, LINES)
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
@@ -45,7 +45,7 @@ def test_file_and_conditional_requests(publisher: Client) -> None:
 
 
 def test_responses_link_to_the_map(publisher: Client) -> None:
-    """By a Link of relation `mementomap`, beside those that the answer has itself."""
+    """With the relation `mementomap`, in addition to other links."""
     gates = (f"/timegate/{PAGE}", "/timegate/http://nothing.example/")
     for path in (f"/timemap/link/{PAGE}", *gates, "/about", "/", f"/api/find?uri={PAGE}"):
         assert publisher.request(path).headers["link"].count('</mementomap>; rel="mementomap"') == 1, path
@@ -54,7 +54,7 @@ def test_responses_link_to_the_map(publisher: Client) -> None:
 
 
 def test_map_can_be_replaced(publisher: Client, file: Path) -> None:
-    """By renaming, at any time: the next answer is the new one, with its own type."""
+    """By renaming, at any time; the next response has the new content and type."""
     etag = publisher.request("/mementomap").headers["etag"]
     beside = file.with_name("new")
     beside.write_bytes(gzip.compress(LINES))

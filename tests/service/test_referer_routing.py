@@ -1,4 +1,4 @@
-"""Requisites of a page: the archive that had the page is asked first, others only if it has nothing."""
+"""Embedded resources of a page: the archive of the page is queried first."""
 
 import asyncio
 from typing import Any, cast
@@ -24,21 +24,21 @@ HELD = {
 
 
 class NoArchives:
-    """Knows no archive."""
+    """A registry without archives."""
 
     def archive_statuses(self) -> list[ArchiveStatus]:
-        """Return how archives stand."""
+        """Return no statuses."""
         return []
 
 
 class Finder:
-    """Finds what is held by those who are preferred, and remembers whom it was asked to prefer."""
+    """A finder with fixed results that records the preferred archives."""
 
     def __init__(self) -> None:
         self.wishes: list[tuple[str, frozenset[str] | None]] = []
 
     def get_cached(self, uri: str, wish: RoutingOptions) -> AggregateResult | None:
-        """Return what is kept: only the page."""
+        """Return the cached result, for the page only."""
         return self._found(uri, wish) if uri == PAGE else None
 
     async def find(
@@ -47,7 +47,7 @@ class Finder:
         wish: RoutingOptions = RoutingOptions(),  # noqa: B008
         freshness: CacheControl = CacheControl(),  # noqa: ARG002, B008
     ) -> AggregateResult:
-        """Return what those have who are preferred."""
+        """Return the mementos of the preferred archives."""
         self.wishes.append((uri, wish.preferred))
         return self._found(uri, wish)
 
@@ -78,7 +78,7 @@ class Finder:
     ],
 )
 def test_referring_page(referer: bytes, page: str | None) -> None:
-    """By its own address or by one of ours; what names none is passed over, and nothing is refused."""
+    """From its own URL or one of the service; an invalid Referer is ignored."""
     assert referring_page(referer, ROOT) == page
 
 
@@ -96,14 +96,14 @@ def test_referring_page(referer: bytes, page: str | None) -> None:
 def test_archive_of_the_page_is_preferred(
     endpoint: str, date: str, wish: RoutingOptions, expected: set[str] | None
 ) -> None:
-    """The archive of the copy that is closest to the date; nobody for lists, or where somebody said whom to ask."""
+    """The archive with the closest memento; none for TimeMaps or if the request selects archives."""
     asked = MementoRequest(endpoint, "", date, "http://a.example/both.png")
     found = route_by_referer(asked, RequestHeaders(ServiceUrls(ROOT), wish), PAGE.encode(), Finder().get_cached)
     assert (None if found is None else found.preferred) == expected
 
 
 def ask(path: str, referer: bytes, *, by_page: bool) -> tuple[int, dict[bytes, bytes], Finder]:
-    """Ask an application, and return status, headers and what was looked for."""
+    """Send a request to an application; return the status, headers and look-ups."""
     finder = Finder()
     parts = ServiceContext(finder, cast("Any", None), NoArchives(), SystemClock(), root=ROOT, routes_by_referer=by_page)
     sent: list[dict[str, Any]] = []
@@ -127,7 +127,7 @@ def ask(path: str, referer: bytes, *, by_page: bool) -> tuple[int, dict[bytes, b
 
 
 def test_only_the_pages_archive_is_queried_if_it_has_the_resource() -> None:
-    """One archive, one search; the answer says that it depends on where the request came from."""
+    """One archive and one look-up; the response varies by Referer."""
     status, headers, finder = ask("/timegate/http://a.example/both.png", PAGE.encode(), by_page=True)
     assert status == 302
     assert headers[b"location"].startswith(b"http://new.org/")
@@ -136,14 +136,14 @@ def test_only_the_pages_archive_is_queried_if_it_has_the_resource() -> None:
 
 
 def test_other_archives_are_queried_if_it_has_nothing() -> None:
-    """So nothing that is held is missed."""
+    """A second look-up queries all archives."""
     status, headers, finder = ask("/timegate/http://a.example/other.png", PAGE.encode(), by_page=True)
     assert (status, headers[b"location"]) == (302, b"http://other.org/20150101000000/http://a.example/other.png")
     assert [prefers for _, prefers in finder.wishes] == [frozenset({"new.org"}), None]
 
 
 def test_no_archive_is_preferred_by_default() -> None:
-    """Without the option a Referer changes nothing."""
+    """Without the option, the Referer is ignored."""
     _, headers, finder = ask("/timegate/http://a.example/both.png", PAGE.encode(), by_page=False)
     assert finder.wishes == [("http://a.example/both.png", None)]
     assert b"referer" not in headers[b"vary"]

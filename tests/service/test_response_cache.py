@@ -1,4 +1,4 @@
-"""Lists that were rendered and are kept: in bounded memory, whatever they consist of."""
+"""The cache of rendered bodies has bounded memory."""
 
 from unlost.aggregate.models import AggregateResult, ArchiveReport, RoutingOptions
 from unlost.memento.timemap import Mementos
@@ -10,7 +10,7 @@ FOUND = AggregateResult("http://example.com/", Mementos(), (), (), 1.0, 2.0)
 
 
 def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions = RoutingOptions()) -> int:  # noqa: B008
-    """Return how many of so many answers, each by another name of the service, are still kept."""
+    """Return how many of the responses, for different base URLs, remain cached."""
     kept = ResponseCache(CAPACITY)
     for number in range(count):
         kept.get_or_render(FOUND, wish, "link", f"http://{number}", lambda: (body, headers))
@@ -30,7 +30,7 @@ def kept_of(count: int, body: bytes, headers: list[Header], wish: RoutingOptions
 
 
 def test_size_includes_bodies_headers_and_options() -> None:
-    """Whoever asks by ever other hosts gets no more memory than there is, be it for links or for names."""
+    """Requests with many different hosts do not exceed the capacity."""
     assert kept_of(100, b"", []) == 100
     for body, headers, wish in (
         (b"x" * 20_000, [], RoutingOptions()),
@@ -42,7 +42,7 @@ def test_size_includes_bodies_headers_and_options() -> None:
 
 
 def test_durations_do_not_change_the_etag() -> None:
-    """JSON that is found anew has the tag that it had, unless copies, outcomes, format or addresses are others."""
+    """JSON has the same tag unless mementos, outcomes, format or URLs differ."""
 
     def tag(milliseconds: float, form: str = "json", base: str = "http://a", outcome: str = "hit") -> bytes:
         reports = (ArchiveReport("a", "routed", outcome, 0, milliseconds),)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What all answers keep: who failed is said, what may be kept is said, and what is asked for is heeded."""
+"""Headers and statuses of responses."""
 
 import json
 
@@ -9,7 +9,7 @@ from tests.service.fixed_results import PAGE
 
 
 def test_failures_are_reported_in_headers(service: Client) -> None:
-    """In a header and in the JSON; what was found all the same is there."""
+    """In a header and in the JSON, together with the mementos that were found."""
     answer = service.request("/timemap/json/http://partly.example/")
     assert answer.status == 200
     assert answer.headers["x-archives-failed"] == "b.org=timeout"
@@ -35,7 +35,7 @@ def test_failures_are_reported_in_headers(service: Client) -> None:
     ],
 )
 def test_no_mementos_with_failed_archive_is_503(service: Client, path: str, method: str) -> None:
-    """503 with the reasons and a time to retry; no cache stores it, and no count says that there is nothing."""
+    """With the reasons and Retry-After, uncached, and without X-Memento-Count."""
     answer = service.request(f"/{path}http://failed.example/", method)
     assert (answer.status, answer.headers["x-archives-failed"]) == (503, "b.org=timeout")
     assert answer.headers["cache-control"] == "no-store"
@@ -49,20 +49,20 @@ def test_no_mementos_with_failed_archive_is_503(service: Client, path: str, meth
 
 
 def test_empty_date_span_with_failed_archive_is_503(service: Client) -> None:
-    """The archive may have mementos of that span."""
+    """The failed archive may have mementos of that span."""
     answer = service.request("/timemap/link/20210101000000-20220101000000/http://partly.example/")
     assert (answer.status, answer.headers["cache-control"]) == (503, "no-store")
     assert "x-memento-count" not in answer.headers
 
 
 def test_retry_after_is_when_the_first_limit_or_breaker_admits_requests(service: Client) -> None:
-    """In seconds from now; at least one, also if that time has passed."""
+    """In seconds, at least one."""
     assert 15 < int(service.request("/timemap/link/http://limited.example/").headers["retry-after"]) <= 20
     assert service.request("/timegate/http://due.example/").headers["retry-after"] == "1"
 
 
 def test_cache_lifetime(service: Client) -> None:
-    """As long as it is kept here; a miss, too."""
+    """As long as the result is cached, also for misses."""
     for path, longest in ((f"/timemap/link/{PAGE}", 60), ("/timemap/link/http://nothing.example/", 30)):
         control = service.request(path, headers={"Cache-Control": "no-cache"}).headers["cache-control"]
         name, _, seconds = control.partition("=")
@@ -72,7 +72,7 @@ def test_cache_lifetime(service: Client) -> None:
 
 @pytest.mark.parametrize("path", ["timemap/link", "timemap/json", "timemap/cdxj", "memento/link/2014", "summary/json"])
 def test_not_modified(service: Client, path: str) -> None:
-    """Whoever has the answer already gets 304 without a body, for as long as it is the same."""
+    """A matching If-None-Match gives 304 without a body."""
     first = service.request(f"/{path}/{PAGE}")
     etag = first.headers["etag"]
     for known in (etag, f'"other", W/{etag.removeprefix("W/")}', "*"):
@@ -85,7 +85,7 @@ def test_not_modified(service: Client, path: str) -> None:
 
 
 def test_only_if_cached(service: Client) -> None:
-    """504 if nothing was kept, and else what was."""
+    """504 if nothing is cached."""
     headers = {"Cache-Control": "only-if-cached"}
     never = service.request("/timemap/link/http://never-asked.example/", headers=headers)
     assert (never.status, never.headers["cache-control"]) == (504, "no-store")
@@ -95,7 +95,7 @@ def test_only_if_cached(service: Client) -> None:
 
 
 def test_archive_selection(service: Client) -> None:
-    """By Prefer, or by parameters where the page is one itself; an archive that nobody knows is 400."""
+    """By Prefer, or by query parameters; an unknown archive gives 400."""
     chosen = service.request(
         f"/timemap/link/{PAGE}", headers={"Prefer": 'archives="a.org"; top-k=3, min-probability=0.5, broadcast'}
     )
@@ -124,7 +124,7 @@ def test_archive_selection(service: Client) -> None:
 
 
 def test_repeated_headers_are_joined(service: Client) -> None:
-    """Nothing of what a request says is passed over, since something else is said behind it."""
+    """All of their values count."""
     more = "Cache-Control: no-cache\r\nCache-Control: max-age=0\r\nPrefer: archives=a.org\r\nPrefer: top-k=3\r\n"
     raw = service.raw(f"GET /timemap/text/{PAGE} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{more}\r\n".encode())
     assert b"X-Memento-Count: 2\r\n" in raw
@@ -134,7 +134,7 @@ def test_repeated_headers_are_joined(service: Client) -> None:
 
 
 def test_methods(service: Client) -> None:
-    """GET, HEAD and OPTIONS; everything else is 405 and says so."""
+    """GET, HEAD and OPTIONS; all others give 405."""
     for path in (f"/timemap/link/{PAGE}", f"/timegate/{PAGE}", "/about", "/monitor", "/"):
         for method in ("POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"):
             if method == "CONNECT":
@@ -148,7 +148,7 @@ def test_methods(service: Client) -> None:
 
 
 def test_not_found_lists_the_endpoints(service: Client) -> None:
-    """An endpoint that does not exist is 404 with a list of those that do."""
+    """With status 404."""
     answer = service.request("/wayback/http://a.example/")
     assert (answer.status, answer.headers["content-type"]) == (404, "text/plain; charset=utf-8")
     for endpoint in ("/timemap/", "/timegate/", "/memento/", "/summary/", "/about", "/monitor", "/metrics", "/health"):
@@ -159,7 +159,7 @@ def test_not_found_lists_the_endpoints(service: Client) -> None:
 
 
 def test_internal_errors_and_overload(service: Client) -> None:
-    """500 without a word of what went wrong inside; 503 with when to come again."""
+    """500 without details; 503 with Retry-After."""
     answer = service.request("/timemap/link/http://broken.example/")
     assert answer.status == 500
     assert "planted" not in answer.text
@@ -170,7 +170,7 @@ def test_internal_errors_and_overload(service: Client) -> None:
 
 
 def test_about(service: Client) -> None:
-    """Which archives are asked and why, as JSON or as a page, whichever is wanted."""
+    """Archives and their statuses as JSON or HTML, by content negotiation."""
     told = json.loads(service.request("/about").text)
     first, second, third = told["archives"]
     assert (first["id"], first["asked"], first["why"]) == ("a.org", True, "its map says so")
@@ -188,6 +188,6 @@ def test_about(service: Client) -> None:
 
 
 def test_health(service: Client) -> None:
-    """For whoever watches over the process."""
+    """For monitoring of the process."""
     answer = service.request("/health")
     assert (answer.status, json.loads(answer.text)) == (200, {"status": "ok"})

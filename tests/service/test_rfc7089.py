@@ -1,4 +1,4 @@
-"""RFC 7089, item by item, at a real server."""
+"""Conformance with RFC 7089."""
 
 import pytest
 
@@ -13,7 +13,7 @@ URIMS = [each.uri for each in copies(PAGE)]
 
 
 def links(value: str) -> LinkFormatTimeMap:
-    """Return what a Link header says; nothing in it may be unreadable."""
+    """Parse a Link header."""
     problems = Problems()
     found = read_timemap(value.encode(), problems)
     assert problems.total == 0
@@ -34,7 +34,7 @@ def links(value: str) -> LinkFormatTimeMap:
     ],
 )
 def test_timegate_redirects_to_the_closest_memento(service: Client, asked: str | None, place: int) -> None:
-    """302 with Location; without a date the last copy, outside the range the first or the last."""
+    """302 with Location; without a date the last memento, outside of the range the first or last."""
     answer = service.request(GATE, headers={"Accept-Datetime": asked} if asked else {})
     assert (answer.status, answer.headers["location"]) == (302, URIMS[place])
     assert answer.headers["vary"].lower() == "accept-datetime, prefer"
@@ -42,7 +42,7 @@ def test_timegate_redirects_to_the_closest_memento(service: Client, asked: str |
 
 
 def test_timegate_links(service: Client) -> None:
-    """Original, TimeMap with type, from and until, and copies: first, last, previous, next, the chosen one."""
+    """Original, TimeMap with type, from and until, and first, last, previous, next and selected memento."""
     answer = service.request(GATE, headers={"Accept-Datetime": "Fri, 01 Mar 2002 00:00:00 GMT"})
     told = links(answer.headers["link"])
     assert told.original == PAGE
@@ -73,7 +73,7 @@ def test_timegate_links(service: Client) -> None:
     ],
 )
 def test_timegate_rejects_invalid_dates(service: Client, asked: str) -> None:
-    """An Accept-Datetime that cannot be read, or is not in GMT, is 400, with what was expected."""
+    """A malformed Accept-Datetime, or one that is not in GMT, gives 400."""
     answer = service.request(GATE, headers={"Accept-Datetime": asked})
     assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert "GMT" in answer.text
@@ -81,7 +81,7 @@ def test_timegate_rejects_invalid_dates(service: Client, asked: str) -> None:
 
 
 def test_timegate_without_mementos(service: Client) -> None:
-    """404 keeps Vary, and counts nothing."""
+    """404 has Vary and no count."""
     answer = service.request("/timegate/http://nothing.example/")
     assert (answer.status, answer.headers["x-memento-count"]) == (404, "0")
     assert answer.headers["vary"].lower() == "accept-datetime, prefer"
@@ -93,7 +93,7 @@ def test_timegate_without_mementos(service: Client) -> None:
 
 @pytest.mark.parametrize("page", [PAGE, "http://one.example/"])
 def test_timemap_contents(service: Client, page: str) -> None:
-    """Original, self with from and until, TimeGate, and every copy by date."""
+    """Original, self with from and until, TimeGate, and all mementos by date."""
     answer = service.request(f"/timemap/link/{page}")
     told = links(answer.text)
     expected = list(copies(page))[: 1 if "one" in page else None]
@@ -132,7 +132,7 @@ def test_timemap_contents(service: Client, page: str) -> None:
     ],
 )
 def test_head_equals_get(service: Client, path: str) -> None:
-    """The same status and headers, and no body."""
+    """The same status and headers without a body."""
     service.request(path)
     get, head = service.request(path), service.request(path, "HEAD")
     volatile = ("date", "cache-control")

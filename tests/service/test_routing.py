@@ -1,4 +1,4 @@
-"""`unlost serve` as a whole, before three archives with maps and filters: who is asked, and what is kept and logged."""
+"""`unlost serve` with three archives, maps and filters: routing, caching and logging."""
 
 import json
 import signal
@@ -25,7 +25,7 @@ PAGES = ("http://one.example/", "http://two.example/x?y=1", "http://all.example/
 
 
 class Environment:
-    """Three archives, their registry, and how often each was asked."""
+    """Three archives with request counters, and their registry."""
 
     def __init__(self, folder: Path, port: int, asked: Counter[str]) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class Environment:
         (folder / "archives.toml").write_text("\n".join(entries))
 
     def serving(self, *more: str) -> tuple[list[str | Path], dict[str, str]]:
-        """Return a command that serves them, and its environment."""
+        """Return the command of a server, and its environment."""
         environment = {"UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "me@example.org"}
         registry = str(self.folder / "archives.toml")
         return [UNLOST, "serve", "--port", "0", "--archives", registry, "--explore", "0", *more], environment
@@ -88,7 +88,7 @@ def _http(date: str) -> str:
 
 
 def copies_of(client: Client, page: str, **headers: str) -> str:
-    """Return the copies of a page as text; nothing if there are none."""
+    """Return the mementos of a page as text; empty if there are none."""
     answer = client.request(f"/timemap/text/{page}", headers=headers)
     assert answer.status in (200, 404)
     assert "x-archives-failed" not in answer.headers
@@ -96,7 +96,7 @@ def copies_of(client: Client, page: str, **headers: str) -> str:
 
 
 def test_routing_queries_only_holders_and_loses_nothing(environment: Environment) -> None:
-    """Routed answers are broadcast answers, memento for memento, for fewer questions; the log has each of these."""
+    """Results equal those of broadcast, with fewer requests, which are all logged."""
     log = environment.folder / "up.ndjson"
     with run_process(*environment.serving("--log-upstream", str(log))) as process:
         client = wait_for_client(process)
@@ -128,7 +128,7 @@ def test_routing_queries_only_holders_and_loses_nothing(environment: Environment
 
 
 def test_disk_cache_is_shared_and_persistent(environment: Environment) -> None:
-    """Whoever is started later with the same home has its answers, misses too; several may run at once."""
+    """A server with the same home has the cached results, including misses; several may run at once."""
     with run_process(*environment.serving()) as first:
         client = wait_for_client(first)
         before = {page: copies_of(client, page) for page in PAGES}

@@ -1,4 +1,4 @@
-"""The page for people, in a real browser: with and without scripts, small and large, and with hostile names."""
+"""The search page in a real browser: with and without scripts, small and large, with malicious names."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 class Visit:
-    """A page in the browser, and everything that went wrong on it."""
+    """A browser page and its errors."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -27,7 +27,7 @@ class Visit:
 
 @pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
 def visit(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Visit]:
-    """Open a page, once with scripts and once without."""
+    """Open a page with and without scripts."""
     context = browser.new_context(java_script_enabled=request.param)
     visit = Visit(context.new_page())
     yield visit
@@ -36,7 +36,7 @@ def visit(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Visit]:
 
 
 def test_search_for_a_page(service: Client, visit: Visit) -> None:
-    """From the search box to the time line, to the copies of one year, to one copy."""
+    """From the search box to the timeline, the captures of a year, and one capture."""
     page = visit.page
     page.goto(service.base)
     page.get_by_label("Address of a page").fill("example.com/")
@@ -59,7 +59,7 @@ def test_search_for_a_page(service: Client, visit: Visit) -> None:
 
 
 def test_archives_can_be_selected(service: Client, visit: Visit) -> None:
-    """By their ids; what is wrong is said on the page."""
+    """By id; errors are shown on the page."""
     page = visit.page
     page.goto(f"{service.base}/?uri={PAGE}")
     page.locator("summary").click()
@@ -71,7 +71,7 @@ def test_archives_can_be_selected(service: Client, visit: Visit) -> None:
 
 
 def test_failures_are_shown(service: Client, visit: Visit) -> None:
-    """Archives that did not answer are named, also where nothing was found."""
+    """Archives that did not respond are named, also if nothing was found."""
     visit.page.goto(f"{service.base}/?uri=http://failed.example/")
     text = visit.page.inner_text("main")
     assert "0 copies of http://failed.example/" in text
@@ -80,7 +80,7 @@ def test_failures_are_shown(service: Client, visit: Visit) -> None:
 
 
 def test_malformed_url_is_reported(service: Client, browser: Browser) -> None:
-    """It is said on the page what was expected."""
+    """The expected input is shown on the page."""
     with browser.new_context() as context:
         page = context.new_page()
         answer = page.goto(f"{service.base}/?uri=ftp://a.example/")
@@ -90,7 +90,7 @@ def test_malformed_url_is_reported(service: Client, browser: Browser) -> None:
 
 
 def is_harmed(page: Page) -> bool:
-    """Return whether anything of what was planted became part of the page."""
+    """Return whether malicious content became part of the page."""
     return page.title() == "owned" or page.locator("main img, main script, main [onerror]").count() > 0
 
 
@@ -107,7 +107,7 @@ def is_harmed(page: Page) -> bool:
     ],
 )
 def test_hostile_archive_names_are_escaped(service: Client, visit: Visit, path: str) -> None:
-    """An address or an archive's name with a script in it is shown as text."""
+    """URLs and names of archives with scripts are shown as text."""
     visit.page.goto(service.base + path)
     assert not is_harmed(visit.page)
     assert visit.page.locator('a[href^="javascript:" i]').count() == 0
@@ -115,7 +115,7 @@ def test_hostile_archive_names_are_escaped(service: Client, visit: Visit, path: 
 
 
 def test_check_detects_unescaped_text(browser: Browser) -> None:
-    """Without escaping, the same page is harmed, and the check says so."""
+    """Without escaping, the check reports the page."""
     renderer = Renderer({"evil.org": EVIL_NAME})
     told = {"version": "1", "time": "", "archives": [_about(EVIL_NAME)]}
     with browser.new_context() as context:
@@ -138,7 +138,7 @@ def _about(name: str) -> dict[str, object]:
 
 
 def test_inline_scripts_are_blocked(service: Client, browser: Browser) -> None:
-    """The policy refuses scripts that are not files of ours, whatever gets into the page."""
+    """The policy blocks scripts that are not own files."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{service.base}/?uri={PAGE}")
@@ -151,7 +151,7 @@ def test_inline_scripts_are_blocked(service: Client, browser: Browser) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_narrow_viewport(service: Client, browser: Browser, scheme: str, tmp_path: Path) -> None:
-    """The page is as wide as the screen, only the time line scrolls, and text is readable in both colour schemes."""
+    """The page has the width of the screen, only the timeline scrolls, and contrast is sufficient."""
     with browser.new_context(
         viewport={"width": 360, "height": 740},
         color_scheme=scheme,  # type: ignore[arg-type]  # one of two words
@@ -189,7 +189,7 @@ def _contrast(page: Page, selector: str) -> float:
 
 
 def test_keyboard_navigation(service: Client, browser: Browser) -> None:
-    """From the first key on: past the header, into the box, to an answer; every field has a label."""
+    """Every control can be reached by keys; every field has a label."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(service.base)

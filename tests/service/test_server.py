@@ -1,4 +1,4 @@
-"""The server as a process: ports, signals, and answers that are in progress."""
+"""The server as a process: ports, signals, reload and graceful shutdown."""
 
 import http.client
 import json
@@ -32,7 +32,7 @@ timemap = "http://127.0.0.1:{port}/timemap/"
 
 
 def run_service(tmp_path: Path, *more: str) -> tuple[list[str | Path], dict[str, str]]:
-    """Return a command that serves at a free port an archive that is not there, and its environment."""
+    """Return the command of a server with an unreachable archive, and its environment."""
     registry = tmp_path / "archives.toml"
     registry.write_text(REGISTRY.format(port=free_port()))
     environment = {"UNLOST_HOME": str(tmp_path), "UNLOST_CONTACT": "me@example.org", "PYTHONUNBUFFERED": "1"}
@@ -41,7 +41,7 @@ def run_service(tmp_path: Path, *more: str) -> tuple[list[str | Path], dict[str,
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_server_reports_its_url_and_stops_on_signals(tmp_path: Path, number: int, code: int) -> None:
-    """SIGTERM ends it well, Ctrl-C as interrupted; a reader of events does not keep it."""
+    """Also with a connected reader of events. SIGTERM exits with 0, Ctrl-C as interrupted."""
     with run_process(*run_service(tmp_path)) as process, socket.socket() as watcher:
         client = wait_for_client(process)
         watcher.settimeout(20)
@@ -85,7 +85,7 @@ uvloop.run(main())
 
 
 def test_sighup_reloads_the_registry_without_closing_connections(tmp_path: Path) -> None:
-    """An archive that was added is there for the next request of an open connection; events are still streamed."""
+    """A new archive is used by the next request of an open connection; event streams continue."""
     command, environment = run_service(tmp_path)
     registry = tmp_path / "archives.toml"
     with run_process(command, environment) as process, ExitStack() as stack:
@@ -107,7 +107,7 @@ def test_sighup_reloads_the_registry_without_closing_connections(tmp_path: Path)
 
 
 def test_unreadable_registry_is_not_reloaded(tmp_path: Path) -> None:
-    """The service goes on with the registry in use, and says why."""
+    """The service continues with the registry in use and reports the error."""
     with run_process(*run_service(tmp_path)) as process:
         client = wait_for_client(process)
         (tmp_path / "archives.toml").write_text("[[archive]\n")
@@ -120,7 +120,7 @@ def test_unreadable_registry_is_not_reloaded(tmp_path: Path) -> None:
 
 
 def test_the_unspecified_ipv6_address_accepts_ipv4() -> None:
-    """`--host ::` is reached by both."""
+    """`--host ::` accepts both."""
     with server.listen("::", 0) as listening:
         port = listening.getsockname()[1]
         for host in ("127.0.0.1", "::1"):
@@ -129,7 +129,7 @@ def test_the_unspecified_ipv6_address_accepts_ipv4() -> None:
 
 
 def test_server_listens_on_loopback_by_default(tmp_path: Path) -> None:
-    """Unless it is told otherwise, nobody on the network reaches it."""
+    """Other hosts cannot connect unless an option allows it."""
     with run_process(*run_service(tmp_path)) as process:
         port = wait_for_client(process).port
         tables = [Path("/proc/net/tcp"), Path("/proc/net/tcp6")]
@@ -139,7 +139,7 @@ def test_server_listens_on_loopback_by_default(tmp_path: Path) -> None:
 
 
 def test_startup_objects_are_excluded_from_garbage_collection() -> None:
-    """Once it is ready, the collector passes over what was loaded: nobody waits while all of that is looked at."""
+    """After startup, full collections skip the loaded objects."""
     found = subprocess.run([sys.executable, "-c", SETTLED], capture_output=True, text=True, check=True)
     passed_over, looked_at = map(int, found.stdout.split())
     assert passed_over > 10_000
@@ -147,7 +147,7 @@ def test_startup_objects_are_excluded_from_garbage_collection() -> None:
 
 
 def test_invalid_requests_are_not_logged(tmp_path: Path) -> None:
-    """Whoever sends what is no request gets an answer, and no line in a log that somebody must read."""
+    """An invalid request gets a response and no line in the log."""
     with run_process(*run_service(tmp_path)) as process:
         client = wait_for_client(process)
         assert b" 400 " in client.raw(b"\x00\xff\r\n\r\n")
@@ -160,7 +160,7 @@ def test_invalid_requests_are_not_logged(tmp_path: Path) -> None:
 
 
 def test_idle_connections_do_not_block_clients(tmp_path: Path) -> None:
-    """More clients than a shell lets a process have files may be connected and say nothing: others are answered."""
+    """More idle connections than the usual limit of open files do not block others."""
     command, env = run_service(tmp_path)
     limited: list[str | Path] = ["/bin/sh", "-c", 'ulimit -Sn 64; exec "$@"', "sh", *command]
     with run_process(limited, env) as process, ExitStack() as idle:
@@ -171,7 +171,7 @@ def test_idle_connections_do_not_block_clients(tmp_path: Path) -> None:
 
 
 def test_pending_responses_are_completed_on_shutdown() -> None:
-    """Whoever asked before SIGTERM is answered; whoever comes after it is not."""
+    """Requests before SIGTERM get responses; later ones do not."""
     port = free_port()
     command: list[str | Path] = [sys.executable, "-m", "tests.service.fixed_results", str(port)]
     with run_process(command, {"PYTHONPATH": str(ROOT)}) as process:
@@ -194,7 +194,7 @@ def test_pending_responses_are_completed_on_shutdown() -> None:
 
 
 def test_port_in_use_is_reported(tmp_path: Path) -> None:
-    """It is said that it is taken, and what to do."""
+    """The message says what to do."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         done = unlost("serve", "--port", str(port), env={"UNLOST_HOME": str(tmp_path)})
@@ -221,20 +221,20 @@ def test_port_in_use_is_reported(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_options_are_rejected(options: tuple[str, str]) -> None:
-    """They are refused before anything listens."""
+    """Before the server listens."""
     assert unlost("serve", "--port", "0", *options).returncode == 2
 
 
 @pytest.mark.parametrize("file", ["nothing.ukvs", __file__, "/dev/null"], ids=["not there", "no map", "empty"])
 def test_missing_published_map_is_rejected(file: str) -> None:
-    """It is named and refused before anything listens, as every file that cannot be read."""
+    """The message names the file, before the server listens."""
     done = unlost("serve", "--port", "0", "--publish-map", file)
     assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
     assert done.stderr.decode().startswith(f"unlost: {file}: ")
 
 
 def test_links_begin_with_the_root(tmp_path: Path) -> None:
-    """With --root, whatever host a request names; an archive that is down is told."""
+    """With --root, whatever the Host header is; an unreachable archive is reported."""
     command, environment = run_service(tmp_path, "--root", "https://memento.example.org/x/", "--deadline", "3")
     with run_process(command, environment) as process:
         client = wait_for_client(process)
@@ -246,7 +246,7 @@ def test_links_begin_with_the_root(tmp_path: Path) -> None:
 
 
 def test_page_urls_have_the_prefix(tmp_path: Path) -> None:
-    """Every link, form, style sheet and redirect of pages is below it; requests work with and without it."""
+    """Links, forms, style sheets and redirects are below the prefix; requests work with and without it."""
     more = ("--root", "https://example.org/find", "--jobs", str(tmp_path / "jobs"), "--workers", "0")
     command, environment = run_service(tmp_path, *more)
     with run_process(command, environment) as process:
@@ -273,7 +273,7 @@ def test_page_urls_have_the_prefix(tmp_path: Path) -> None:
 
 
 def test_template_urls_have_the_prefix() -> None:
-    """Paths in templates of pages begin with `base`."""
+    """Paths in templates begin with `base`."""
     folder = Path(templating.__file__).parent / "templates"
     for file in folder.rglob("*.html"):
         if file.parent.name == "letters":

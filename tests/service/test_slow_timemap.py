@@ -1,4 +1,4 @@
-"""A TimeGate of `unlost serve` before an archive whose TimeMap takes longer than any client waits."""
+"""A TimeGate for an archive whose TimeMap takes very long."""
 
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,7 +12,7 @@ PAGE = "http://example.com/page"
 
 
 def test_redirect_does_not_wait_for_the_timemap(tmp_path: Path) -> None:
-    """The TimeGate of the archive responds at once, and so does ours; HEAD equals GET."""
+    """The archive's TimeGate responds at once, and so does the service; HEAD equals GET."""
     ended = Event()
 
     class Archive(BaseHTTPRequestHandler):

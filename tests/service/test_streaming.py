@@ -1,4 +1,4 @@
-"""A long TimeMap is rendered in slices: the event loop serves other requests between them."""
+"""A long TimeMap is rendered in chunks, so that other requests are served in between."""
 
 import asyncio
 import threading
@@ -20,7 +20,7 @@ SLICES = 5
 
 
 class Long:
-    """Finds a page of which there are very many mementos."""
+    """A finder with a result of very many mementos."""
 
     def __init__(self) -> None:
         rows = (
@@ -34,11 +34,11 @@ class Long:
         wish: RoutingOptions = RoutingOptions(),  # noqa: ARG002, B008
         freshness: CacheControl = CacheControl(),  # noqa: ARG002, B008
     ) -> AggregateResult:
-        """Return it."""
+        """Return the result."""
         return self._found
 
     def archive_statuses(self) -> list[ArchiveStatus]:
-        """Return that no archive is known."""
+        """Return no statuses."""
         return []
 
 
@@ -50,7 +50,7 @@ class Long:
     ],
 )
 def test_other_tasks_run_while_a_timemap_is_streamed(path: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each slice is sent alone, another task runs after each, and the digest is computed in another thread."""
+    """Other tasks run after each chunk, and the digest is computed in a thread."""
     finder = Long()
     turns = 0
     turns_at_slice: list[int] = []

@@ -1,4 +1,4 @@
-"""The time line of the page for people: bounded, whatever archives list."""
+"""The timeline of the search page is bounded."""
 
 import asyncio
 import re
@@ -11,7 +11,7 @@ OPTIONS = {"uri": "http://example.com/"} | dict.fromkeys(("archives", "broadcast
 
 
 def page_of(copies: list[MementoTuple], choice: CaptureFilter = CaptureFilter()) -> str:  # noqa: B008
-    """Return the page with these copies."""
+    """Return the page with these captures."""
     found = AggregateResult("http://example.com/", Mementos(copies), (), (), 1.0, 2.0)
     return asyncio.run(
         SearchPage({}).render_home(OPTIONS | {"archive": choice.archive, "year": choice.year}, found, "", choice)
@@ -19,18 +19,18 @@ def page_of(copies: list[MementoTuple], choice: CaptureFilter = CaptureFilter())
 
 
 def years_in(page: str) -> list[str]:
-    """Return the years that head the columns."""
+    """Return the years in the header row."""
     return re.findall(r'<th scope="col">(\d{4})</th>', page)
 
 
 def test_timeline_has_no_gaps() -> None:
-    """A year without copies has a column, too."""
+    """Years without captures have a column, too."""
     copies = [MementoTuple(f"{year}0101000000", "a", "http://a/") for year in (1999, 2003)]
     assert years_in(page_of(copies)) == ["1999", "2000", "2001", "2002", "2003"]
 
 
 def test_implausible_dates_do_not_extend_the_timeline() -> None:
-    """An archive that lists the years 1 to 9999 makes no page of megabytes, and what others have is there."""
+    """An archive with dates from year 1 to 9999 does not make the page large, and other years are shown."""
     evil = [MementoTuple(f"{year:04d}0101000000", "evil", "http://evil/") for year in range(1, 10_000, 7)]
     sound = [MementoTuple(f"2014{month:02d}01000000", "a", f"http://a/{month}") for month in range(1, 13)]
     page = page_of([*evil, *sound])
@@ -40,7 +40,7 @@ def test_implausible_dates_do_not_extend_the_timeline() -> None:
 
 
 def test_selected_captures_are_listed_and_counted() -> None:
-    """At most 500 copies are in one page, and it says how many more there are; what is no year has none."""
+    """At most 500 captures are listed, with the total number; an invalid year has none."""
     copies = [
         MementoTuple(f"2014010100{n // 60:02d}{n % 60:02d}", name, f"http://{name}/{n}")
         for n in range(600)
@@ -59,7 +59,7 @@ def test_selected_captures_are_listed_and_counted() -> None:
 
 
 def test_captures_in_files_link_to_the_proxy() -> None:
-    """A browser can do nothing with the address of a record: it would get the whole file, or nothing."""
+    """A browser cannot show a record of a WARC file."""
     crawled = "https://data.example/x.warc.gz#7-99"
     page = page_of(
         [MementoTuple("20140101000000", "a", "file:a.warc.gz#7-99"), MementoTuple("20150101000000", "b", crawled)]

@@ -1,4 +1,4 @@
-"""`unlost serve` before two archives of which one does not answer: never 404, nothing cached, nothing learned."""
+"""`unlost serve` with a failing archive: no 404, nothing cached, nothing learned."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ TIMEMAP = b'<http://b/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT
 
 @dataclass
 class Environment:
-    """Archive `a` has nothing; archive `b` sends `status`, `headers` and `body`. requests: how many it got."""
+    """Archive `a` has nothing; archive `b` sends `status`, `headers` and `body` and counts requests."""
 
     folder: Path
     registry: Path
@@ -32,12 +32,12 @@ class Environment:
     requests: int = 0
 
     def environment(self) -> dict[str, str]:
-        """Return that of a user who has both in a registry."""
+        """Return the environment of a user with both archives."""
         home = str(self.folder / "home")
         return {"UNLOST_HOME": home, "UNLOST_CONTACT": "me@example.org", "UNLOST_ARCHIVES": str(self.registry)}
 
     def serving(self, *more: str) -> tuple[list[str | Path], dict[str, str]]:
-        """Return a command that serves them, and its environment."""
+        """Return the command of a server, and its environment."""
         return [UNLOST, "serve", "--port", "0", "--deadline", "5", *more], self.environment()
 
 
@@ -85,7 +85,7 @@ def statuses(client: Client, **headers: str) -> set[int]:
 
 
 def test_rate_limited_archive(environment: Environment) -> None:
-    """503 for as long as it said; it is no miss in the log or in the hit rates. Where it is not routed, 404."""
+    """503 until its Retry-After; not logged as a miss. 404 if it is not routed."""
     environment.status, environment.headers = 429, {"Retry-After": "120"}
     log = environment.folder / "up.ndjson"
     with run_process(*environment.serving("--log-upstream", str(log))) as process:
@@ -112,7 +112,7 @@ def test_rate_limited_archive(environment: Environment) -> None:
 
 
 def test_failures_are_not_cached(environment: Environment) -> None:
-    """As soon as the archive answers, so does the service, also after a restart."""
+    """The service responds as soon as the archive does, also after a restart."""
     environment.status = 500
     with run_process(*environment.serving()) as process:
         assert statuses(wait_for_client(process)) == {503}

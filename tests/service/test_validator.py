@@ -18,7 +18,7 @@ URIMS = [each.uri for each in copies(PAGE)]
 
 
 def header(answer: HttpResponse, name: str) -> str:
-    """Return a header, looked up by its name as it was sent."""
+    """Return a header by its name as it was sent."""
     assert name in answer.names
     return answer.headers[name.lower()]
 
@@ -29,7 +29,7 @@ def timegate(service: Client, date: str | None, page: str = PAGE) -> HttpRespons
 
 
 def links(answer: HttpResponse) -> LinkFormatTimeMap:
-    """Return the links of a response; each has to be readable."""
+    """Parse the links of a response."""
     problems = Problems()
     found = read_timemap(header(answer, "Link").encode(), problems)
     assert not problems.total
@@ -37,7 +37,7 @@ def links(answer: HttpResponse) -> LinkFormatTimeMap:
 
 
 def listed(service: Client, page: str = PAGE) -> LinkFormatTimeMap:
-    """Return the TimeMap; each entry has to be readable."""
+    """Parse the TimeMap."""
     problems = Problems()
     found = read_timemap(service.request(f"/timemap/link/{page}").body, problems)
     assert not problems.total
@@ -45,7 +45,7 @@ def listed(service: Client, page: str = PAGE) -> LinkFormatTimeMap:
 
 
 def ends(found: LinkFormatTimeMap) -> tuple[list[TimeMapEntry], list[TimeMapEntry]]:
-    """Return the mementos that are called first, and those that are called last."""
+    """Return the mementos with relation first and last."""
     return [each for each in found.mementos if each.first], [each for each in found.mementos if each.last]
 
 
@@ -64,7 +64,7 @@ def ends(found: LinkFormatTimeMap) -> tuple[list[TimeMapEntry], list[TimeMapEntr
     ],
 )
 def test_header_names_have_their_usual_case(service: Client, path: str, names: set[str]) -> None:
-    """Each name begins with a capital, as do its parts, whichever part of the service sends it."""
+    """Each part of a name is capitalized, in all endpoints."""
     answer = service.request(path)
     assert names <= answer.names
     assert [name for name in answer.names if name == name.lower()] == []
@@ -80,7 +80,7 @@ def test_header_names_have_their_usual_case(service: Client, path: str, names: s
     ],
 )  # fmt: skip
 def test_header_names_on_the_wire(service: Client, request_: bytes, expected: bytes) -> None:
-    """Also what the server itself adds, for HEAD, and for each of several pipelined requests."""
+    """Also for headers of the server, for HEAD, and for pipelined requests."""
     heads = [part.partition(b"\r\n\r\n")[0] for part in service.raw(request_).split(b"HTTP/1.1 ")[1:]]
     assert len(heads) == request_.count(b"Host: ")
     for head in heads:

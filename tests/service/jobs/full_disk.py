@@ -1,4 +1,4 @@
-"""A service whose disk runs full: `python -m tests.service.jobs.full_disk DISK REGISTRY`, on a small one of its own."""
+"""A service on a full disk: `python -m tests.service.jobs.full_disk DISK REGISTRY`, on a small file system."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ IMPATIENT |= {"UNLOST_MIN_FREE_SPACE": "0"}
 
 
 def order(service: ServiceProcess) -> str:
-    """Order the lost site; return its key."""
+    """Order the lost site and return the job's key."""
     answer = service.request("POST", "/api/jobs", ORDER, is_admin=True)
     assert answer.status == 201, answer.body
     key: str = answer.json["key"]
@@ -24,7 +24,7 @@ def order(service: ServiceProcess) -> str:
 
 
 def see(service: ServiceProcess, disk: Path) -> None:
-    """Fill the disk under a job, see that nobody is told more than that, make room, and see that all is done."""
+    """Fill the disk during a job, check that errors are reported properly, free space, and check that the job ends."""
     ballast = disk / "ballast"
     begun = order(service)
     leave_room(ballast, 40)

@@ -1,4 +1,4 @@
-"""Jobs in memory, by the rules alone: what the database must do, too."""
+"""An in-memory model of the job store, which uses the state machine only."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,26 +13,26 @@ _FIRST = (JobState.PROCESSING, JobState.QUEUED, JobState.COMPLETE)
 
 
 class InMemoryJobStore:
-    """Does what `Jobs` does, slowly."""
+    """Implements the interface of `JobStore` that the model-based tests use."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self.jobs: dict[int, Job] = {}
 
     def submit(self, order: Order, *, is_confirmed: bool = False) -> Job:
-        """Take an order."""
+        """Store an order."""
         now, number = self.clock.now(), len(self.jobs) + 1
         job = Job(number, order, JobState.PENDING, now, now)
         self.jobs[number] = states.confirm(job, now, number) if is_confirmed else job
         return self.jobs[number]
 
     def change(self, number: int, change: Callable[[Job, float], Job]) -> Job:
-        """Replace a job."""
+        """Change a job."""
         self.jobs[number] = change(self.jobs[number], self.clock.now())
         return self.jobs[number]
 
     def claim(self, worker: str, seconds: float) -> Job | None:
-        """Give a worker the next job."""
+        """Claim the next job for a worker."""
         now = self.clock.now()
         free = [job for job in self.jobs.values() if states.is_claimable(job, worker, now)]
         for job in sorted(free, key=lambda job: (_FIRST.index(job.state), job.turn, job.number)):
@@ -42,7 +42,7 @@ class InMemoryJobStore:
         return None
 
     def renew_lease(self, number: int, generation: int, seconds: float, progress: JobProgress) -> Job:
-        """Note that a worker lives."""
+        """Extend a lease."""
         return self.change(number, lambda job, now: states.renew_lease(job, generation, now, seconds, progress))
 
     def get(self, number: int) -> Job:

@@ -1,4 +1,4 @@
-"""`unlost serve --jobs` as a process, before the cheap archives of a small lost site."""
+"""`unlost serve --jobs` as a process, with archives of a small lost site."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ ORDER = {"url": ROOT, "mail": "me@example.org", "name": "Me"}
 
 @dataclass
 class HttpResponse:
-    """What came back."""
+    """An HTTP response."""
 
     status: int
     headers: dict[str, str]
@@ -29,13 +29,13 @@ class HttpResponse:
 
     @property
     def json(self) -> Any:  # noqa: ANN401  whatever was sent
-        """What the body says."""
+        """The decoded JSON body."""
         return json.loads(self.body)
 
 
 @dataclass
 class ServiceProcess:
-    """A service that runs. lines: what it has logged so far."""
+    """A running service and the lines that it has logged."""
 
     folder: Path
     process: subprocess.Popen[bytes]
@@ -44,22 +44,22 @@ class ServiceProcess:
 
     @property
     def base(self) -> str:
-        """Where it is."""
+        """Base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def token(self) -> str:
-        """The token of the first administrator."""
+        """Token of the first administrator."""
         return (self.folder / "jobs" / "admin-token").read_text().strip()
 
     def read(self) -> None:
-        """Keep what it logs."""
+        """Collect the log."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.lines.append(line.decode())
 
     def wait_for_log(self, pattern: str) -> str:
-        """Wait for a line; return what the pattern's group has."""
+        """Wait for a log line that matches, and return the first group."""
         wait_until(lambda: any(re.search(pattern, line) for line in self.lines) or self.process.poll() is not None)
         match = next((found for line in self.lines if (found := re.search(pattern, line))), None)
         assert match is not None, self.lines
@@ -87,11 +87,11 @@ class ServiceProcess:
             connection.close()
 
     def status(self, key: str) -> Any:  # noqa: ANN401  an object of JSON
-        """Return how a job stands."""
+        """Return the status of a job."""
         return self.request("GET", f"/api/jobs/{key}").json
 
     def wait_until_ended(self, key: str) -> Any:  # noqa: ANN401  an object of JSON
-        """Wait for a job to end."""
+        """Wait until a job has ended and return its status."""
         wait_until(lambda: self.status(key)["state"] in ("complete", "failed", "cancelled"))
         return self.status(key)
 
@@ -100,7 +100,7 @@ class ServiceProcess:
 def run_service(
     folder: Path, registry: Path, *more: str, env: dict[str, str] | None = None
 ) -> Iterator[ServiceProcess]:
-    """Run a service, which is ready."""
+    """Run a service until the block ends."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
     environment |= {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org", **(env or {})}
     environment.setdefault("UNLOST_WORKER_NICE", "0")  # beside other tests, who steps back gets hardly anything

@@ -17,13 +17,13 @@ PASSWORD = "a long enough password"
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Have a time of one's own."""
+    """Return a virtual clock."""
     return VirtualClock(1_700_000_000)
 
 
 @pytest.fixture
 def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[AdminStore]:
-    """Have an administrator, with a hash that is quick to make."""
+    """Create an administrator, with a fast password hash."""
     monkeypatch.setattr(module, "_N", 16)
     monkeypatch.setattr(module, "_UNKNOWN_NAME_HASH", hash_password("nobody"))
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
@@ -35,7 +35,7 @@ def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_password_is_stored_as_scrypt_hash() -> None:
-    """By scrypt with the least that is thought safe, another salt each time; only the right one fits."""
+    """The hash has the minimum parameters of OWASP and a random salt."""
     kept = hash_password(PASSWORD)
     assert kept.startswith("scrypt$131072$8$1$")
     assert PASSWORD not in kept
@@ -45,7 +45,7 @@ def test_password_is_stored_as_scrypt_hash() -> None:
 
 
 def test_session_lifetime(admins: AdminStore, clock: VirtualClock) -> None:
-    """By logging out, after two hours of nothing, after twelve of anything, and with a new password."""
+    """A session ends by logout, after two idle hours, after twelve hours, and with a new password."""
     secret = admins.log_in("me", PASSWORD, "here")
     assert secret is not None
     assert admins.find_session(secret) == "me"
@@ -69,7 +69,7 @@ def test_session_lifetime(admins: AdminStore, clock: VirtualClock) -> None:
 
 
 def test_failed_logins_are_rate_limited_per_client(admins: AdminStore, clock: VirtualClock) -> None:
-    """After eight that are wrong nothing is tried for a while from there, not even the right one; elsewhere it is."""
+    """After eight failed attempts a client is locked out for a while, even with the right password; others are not."""
     assert admins.log_in("nobody", PASSWORD, "here") is None
     for _ in range(8):
         assert admins.log_in("me", "wrong", "here") is None
@@ -83,7 +83,7 @@ def test_failed_logins_are_rate_limited_per_client(admins: AdminStore, clock: Vi
 def test_attacks_from_many_clients_do_not_lock_out_administrators(
     admins: AdminStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many machines guess, each has few tries, all together few a day; who is true gets in from elsewhere."""
+    """Attempts are limited per client, per name and per day; a client that logged in before is not affected."""
     assert admins.log_in("me", PASSWORD, "home") is not None
     for number in range(50):
         assert admins.log_in("me", "wrong", f"machine {number}") is None
@@ -112,7 +112,7 @@ def test_attacks_from_many_clients_do_not_lock_out_administrators(
 def test_failed_logins_are_limited_for_all_names_of_a_client(
     admins: AdminStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From one network address, so many are tried for all names together: each takes memory and time."""
+    """Attempts of one client count for all names together."""
     monkeypatch.setattr("unlost.jobs.auth.verify_password", lambda *_: False)
     for number in range(40):
         assert admins.log_in(f"name {number}", "wrong", "here") is None
@@ -122,7 +122,7 @@ def test_failed_logins_are_limited_for_all_names_of_a_client(
 
 
 def test_invalid_names_and_passwords_are_rejected(admins: AdminStore) -> None:
-    """Too short, too long, and names that nobody could type are refused."""
+    """Passwords that are too short or too long, and unprintable names, are rejected."""
     for name, password in (("me", "short"), ("me", "x" * 1_001), ("", PASSWORD), ("a\nb", PASSWORD), (" a", PASSWORD)):
         with pytest.raises(UsageError):
             admins.set_password(name, password)

@@ -1,4 +1,4 @@
-"""SQLite has one writer at a time: whoever wants to be it waits, and not for longer than it must."""
+"""Concurrency of SQLite, which has a single writer."""
 
 import sqlite3
 import threading
@@ -23,13 +23,13 @@ from unlost.jobs.store import JobStore
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Return where the database is."""
+    """Return the path of the database."""
     return tmp_path / "jobs.sqlite"
 
 
 @pytest.fixture
 def database(file: Path) -> Iterator[Database]:
-    """Open an empty one."""
+    """Create an empty database."""
     found = Database(file_url(file))
     found.prepare()
     yield found
@@ -37,14 +37,14 @@ def database(file: Path) -> Iterator[Database]:
 
 
 def submit(database: Database) -> threading.Thread:
-    """Order something, in a thread."""
+    """Submit an order in a thread."""
     thread = threading.Thread(target=lambda: JobStore(database).submit(ORDER))
     thread.start()
     return thread
 
 
 def test_concurrent_creation_of_a_database_never_fails(tmp_path: Path) -> None:
-    """Several processes that start together create one file, and none fails, whichever is the first."""
+    """Several processes that start together create one file without errors."""
     processes, files = 6, 20
     barrier = threading.Barrier(processes)
 
@@ -67,7 +67,7 @@ def test_concurrent_creation_of_a_database_never_fails(tmp_path: Path) -> None:
 def test_waiting_writers_poll_at_short_intervals(
     file: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While another process writes, orders wait; they ask in short intervals, and all are taken once it has ended."""
+    """Orders wait while another process writes, poll at short intervals, and succeed afterwards."""
     paused: list[float] = []
 
     class Watched:
@@ -92,7 +92,7 @@ def test_waiting_writers_poll_at_short_intervals(
 
 
 def test_optimistic_change_does_not_block_writers(file: Path, database: Database) -> None:
-    """While it is looked at and thought about what to change, another may write; then it is thought about anew."""
+    """Another process may write during a change, which is then repeated."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER).number
     thought: list[str] = []
@@ -110,7 +110,7 @@ def test_optimistic_change_does_not_block_writers(file: Path, database: Database
 
 
 def test_change_takes_the_lock_after_repeated_conflicts(file: Path, database: Database) -> None:
-    """Whoever was outdated some times keeps others from writing, so that it comes to an end."""
+    """After several conflicts the change takes the write lock, so that it ends."""
     jobs = JobStore(database)
     number = jobs.submit(ORDER).number
     refused: list[str] = []
@@ -128,7 +128,7 @@ def test_change_takes_the_lock_after_repeated_conflicts(file: Path, database: Da
 
 
 def test_checkpoint_truncates_the_log(file: Path, database: Database) -> None:
-    """What is ordered stays in SQLite's log until it is tidied up: no order waits for that."""
+    """Committed orders remain in the write-ahead log until a checkpoint, so that orders do not wait for it."""
 
     def in_file() -> int:
         with closing(sqlite3.connect(f"file:{file}?immutable=1", uri=True)) as alone:  # as if there were no log
@@ -147,7 +147,7 @@ def test_checkpoint_truncates_the_log(file: Path, database: Database) -> None:
 
 
 def test_stalled_writer_causes_a_timeout(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A writer that was stopped in the middle of its change is given up on; who only looks does not notice it."""
+    """A suspended writer causes a timeout; readers are not affected."""
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
     with closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -171,7 +171,7 @@ def test_stalled_writer_causes_a_timeout(file: Path, database: Database, monkeyp
 
 
 def test_removed_data_is_overwritten_in_the_file(file: Path, database: Database) -> None:
-    """Neither the file nor its log has the mail address of a job that was removed, nor its name."""
+    """Neither the database file nor its log contains the name or email address of a removed job."""
     jobs = JobStore(database)
 
     def found() -> list[bool]:

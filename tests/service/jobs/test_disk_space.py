@@ -1,4 +1,4 @@
-"""No job starts or continues without disk space for it: it waits, says so, and continues when there is enough."""
+"""No job starts or continues without free disk space; it waits and continues later."""
 
 import threading
 import zipfile
@@ -39,7 +39,7 @@ def lost() -> Iterator[Village]:
 
 @pytest.fixture
 def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[WorkerEnvironment]:
-    """Have a place for jobs."""
+    """Open an environment for workers."""
     lost.watch = None
     with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
         yield found
@@ -51,7 +51,7 @@ def disk_space(folder: Path, min_free: int = 0, max_total: int = 0) -> DiskSpace
 
 
 def test_shortage_depends_on_free_space_and_total_size(tmp_path: Path) -> None:
-    """Free space below the floor and a total above the bound are a shortage; 0 is no limit."""
+    """Free space below the minimum and a total above the maximum are shortages; 0 disables a limit."""
     (tmp_path / "00000001").mkdir()
     (tmp_path / "00000001" / "ballast").write_bytes(BALLAST)
     assert disk_space(tmp_path).measure() == ""
@@ -64,7 +64,7 @@ def test_shortage_depends_on_free_space_and_total_size(tmp_path: Path) -> None:
 
 
 def test_requests_do_not_wait_for_a_measurement(tmp_path: Path) -> None:
-    """The health check and the metrics are public: while one thread counts many files, others do not begin to."""
+    """Health check and metrics do not start another measurement while one is running."""
     counting, end = threading.Event(), threading.Event()
 
     class ManyFiles(JobFolders):
@@ -86,7 +86,7 @@ def test_requests_do_not_wait_for_a_measurement(tmp_path: Path) -> None:
 
 
 def test_shortage_stops_a_recovery(tmp_path: Path) -> None:
-    """A shortage ends it as a limit does, but is not the end of the job."""
+    """A shortage stops the recovery like a limit, but the job does not end."""
     bound = JobQuota(tmp_path, OrderLimits(), space=disk_space(tmp_path, min_free=TOO_MUCH))
     assert (bound.is_exceeded(), bound.shortage, bound.reached) == (True, LOW_SPACE, "")
     assert not JobQuota(tmp_path, OrderLimits(), space=disk_space(tmp_path)).is_exceeded()
@@ -94,7 +94,7 @@ def test_shortage_stops_a_recovery(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("allowed", range(3))
 def test_shortage_stops_packaging(tmp_path: Path, allowed: int) -> None:
-    """No package is left, since each takes space; the next attempt makes all of them."""
+    """No package is left; the next attempt writes all of them."""
     folder = recovered(tmp_path / "g1", [Copy(ROOT, b"home"), Copy(f"{ROOT}a", b"a")])
 
     def check_at(count: int) -> Callable[[], None]:
@@ -115,7 +115,7 @@ def test_shortage_stops_packaging(tmp_path: Path, allowed: int) -> None:
 
 @pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_no_job_starts_without_free_space(jobs: WorkerEnvironment) -> None:
-    """Queued jobs say why they wait, also those that are ordered meanwhile, until there is space again."""
+    """Queued jobs, including new ones, report the reason until there is space again."""
     first = jobs.order()
     with jobs.worker("cramped", "--min-free-space", str(TOO_MUCH)) as worker:
         wait_until(lambda: jobs.jobs.get(first.number).message == LOW_SPACE)
@@ -132,7 +132,7 @@ def test_no_job_starts_without_free_space(jobs: WorkerEnvironment) -> None:
 
 @pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironment, lost: Village) -> None:
-    """What is in progress when all jobs together are too large goes back into the queue, and nothing is lost."""
+    """The running job is released when the maximum size is reached, and nothing is lost."""
     hold = ArchivePause(lost, 6)
     ballast = jobs.folder / "jobs" / "work" / "99999999"
     with jobs.worker("worker", "--max-jobs-size", "2") as worker:
@@ -152,7 +152,7 @@ def test_running_job_is_released_when_the_quota_is_reached(jobs: WorkerEnvironme
 
 
 def test_shortage_is_reported_by_health_metrics_and_pages(lost: Village, tmp_path: Path) -> None:
-    """In the health check, the metrics, and the page of the job in the language of its visitor."""
+    """The status page is in the visitor's language."""
     with run_service(tmp_path, lost.registry(tmp_path), "--min-free-space", str(TOO_MUCH)) as service:
         key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
         wait_until(lambda: service.status(key)["message"] == LOW_SPACE)

@@ -1,4 +1,4 @@
-"""Floods of orders: unconfirmed ones are bounded, networks share the places, and email goes out by a fair queue."""
+"""Protection against floods of orders: limits, fair sharing between networks, and a fair queue of emails."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -25,13 +25,13 @@ FREE = {"per_mail": 0, "per_client": 0, "per_address": 0}
 
 @pytest.fixture
 def clock() -> VirtualClock:
-    """Have a clock on which no time passes by itself."""
+    """Return a virtual clock."""
     return VirtualClock()
 
 
 @pytest.fixture
 def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
-    """Have jobs without daily limits."""
+    """Create a store without daily limits."""
     database = Database(url, clock)
     database.prepare()
     found = JobStore(database, max_unfinished=10_000)
@@ -41,12 +41,12 @@ def jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
 
 
 def submit_order(jobs: JobStore, mail: str, network: str = "", wide: str = "") -> Job:
-    """Order something, unconfirmed."""
+    """Submit an unconfirmed order."""
     return jobs.submit(replace(ORDER, mail=mail), origin=OrderOrigin("", network, wide))
 
 
 def test_default_limits_of_unconfirmed_orders(jobs: JobStore) -> None:
-    """By default 10 per mail address, 20 per network, 100 per IPv6 /40, 200 per mail domain; none on confirmed ones."""
+    """10 per email address, 20 per network, 100 per IPv6 /40, 200 per mail domain; confirmed orders do not count."""
     cases: dict[str, tuple[int, Callable[[int], Job]]] = {
         "pending_mail": (10, lambda n: submit_order(jobs, f"me+{n}@mail.example", f"a{n}")),
         "pending_network": (20, lambda n: submit_order(jobs, f"b{n}@gmail.com", "b")),
@@ -71,7 +71,7 @@ def test_default_limits_of_unconfirmed_orders(jobs: JobStore) -> None:
 
 
 def test_limits_of_unconfirmed_orders_are_configurable(jobs: JobStore) -> None:
-    """Other numbers hold at once; 0 is no bound."""
+    """New limits apply at once; 0 disables a limit."""
     jobs.rules.set_limits(OrderLimits(**FREE, pending_per_mail=1, pending_per_network=0))
     submit_order(jobs, "me@mail.example", "a")
     with pytest.raises(LimitError):
@@ -81,7 +81,7 @@ def test_limits_of_unconfirmed_orders_are_configurable(jobs: JobStore) -> None:
 
 
 def test_total_limit_is_shared_fairly_between_networks(jobs: JobStore) -> None:
-    """With all places taken, a network with few orders gets one of the network with the most; that one gets none."""
+    """At the total limit, the network with the most orders loses one to a network with few; it gets no new ones."""
     jobs.rules.set_limits(OrderLimits(**FREE, pending_total=10))
     flood = [submit_order(jobs, f"{n}@gmail.com", "flood").number for n in range(9)]
     other = submit_order(jobs, "o@gmail.com", "other").number
@@ -95,7 +95,7 @@ def test_total_limit_is_shared_fairly_between_networks(jobs: JobStore) -> None:
 
 
 def test_bulk_deletion_of_unconfirmed_orders(jobs: JobStore) -> None:
-    """All, those of a mail domain, or those from the network of a job; confirmed ones stay."""
+    """All, those of a mail domain, or those from the network of a job; confirmed orders are retained."""
     a = [submit_order(jobs, f"{n}@x.evil.example", f"a{n}").number for n in range(3)]
     b = [submit_order(jobs, f"{n}@gmail.com", "b").number for n in range(3)]
     c = [submit_order(jobs, f"c{n}@gmail.com", f"c{n}").number for n in range(3)]
@@ -111,7 +111,7 @@ def test_bulk_deletion_of_unconfirmed_orders(jobs: JobStore) -> None:
 
 
 def test_outbox_is_a_fair_queue(jobs: JobStore, clock: VirtualClock) -> None:
-    """However many one network submit_order, and however long before, others are next; also after some were sent."""
+    """Emails for other networks are next, however many one network caused before."""
     outbox = MailOutbox(jobs.database)
     for network in ("x", "y"):
         for number in range(20):
@@ -125,7 +125,7 @@ def test_outbox_is_a_fair_queue(jobs: JobStore, clock: VirtualClock) -> None:
 
 
 def test_claims_of_a_killed_process_expire(jobs: JobStore, clock: VirtualClock) -> None:
-    """What a living one claims stays with it, for as long as that takes."""
+    """Claims of a live process are renewed as long as it needs."""
     outbox = MailOutbox(jobs.database)
     submit_order(jobs, "me@gmail.com")
     submit_order(jobs, "you@gmail.com")
@@ -142,7 +142,7 @@ def test_claims_of_a_killed_process_expire(jobs: JobStore, clock: VirtualClock) 
 
 
 def test_unsubscribed_address_gets_no_email(jobs: JobStore) -> None:
-    """Nothing that waits and nothing new is sent, orders are refused, until it is undone."""
+    """Pending emails are dropped and orders rejected until the address is subscribed again."""
     outbox = MailOutbox(jobs.database)
     pending = submit_order(jobs, "me@mail.example").number
     jobs.submit(replace(ORDER, mail="me@mail.example"), is_confirmed=True)
@@ -162,7 +162,7 @@ def test_unsubscribed_address_gets_no_email(jobs: JobStore) -> None:
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
 def test_client_port_is_ignored(address: str) -> None:
-    """Some proxies add them: without this, all clients would share one bound."""
+    """Some proxies add the port; otherwise all clients would share one limit."""
     clients = ClientIdentifier(LinkSigner(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
 
     def origin(forwarded: str) -> OrderOrigin:

@@ -1,4 +1,4 @@
-"""Folders of generations: each begins from the last whole one, and nothing that is written to an old one shows."""
+"""Folders of generations: each starts from the last complete one, and later writes to an old one have no effect."""
 
 import sqlite3
 from contextlib import closing
@@ -12,7 +12,7 @@ from unlost.jobs.folders import CHECKPOINT_FILE, JobFolders, write_checkpoint
 
 
 def write_state(folder: Path, value: int) -> None:
-    """Write something into the state, as a recovery does."""
+    """Write to the state as a recovery does."""
     with closing(sqlite3.connect(folder / "state.sqlite")) as state:
         state.execute("PRAGMA journal_mode = WAL")
         state.execute("CREATE TABLE IF NOT EXISTS a (b)")
@@ -22,14 +22,14 @@ def write_state(folder: Path, value: int) -> None:
 
 
 def read_state(folder: Path) -> int:
-    """Return what is in the state."""
+    """Return the content of the state."""
     with closing(sqlite3.connect(folder / "state.sqlite")) as state:
         return int(state.execute("SELECT b FROM a").fetchone()[0])
 
 
 @pytest.fixture
 def first(tmp_path: Path) -> Path:
-    """Have a first generation at work: with one WARC that is finished, one that is not, and a checkpoint."""
+    """Create a running first generation with a complete WARC, an incomplete one, and a checkpoint."""
     folder = JobFolders(tmp_path).begin_generation(7, 1)
     (folder / "warc").mkdir()
     (folder / "warc" / "unlost-00001.warc.gz").write_bytes(b"finished")
@@ -40,7 +40,7 @@ def first(tmp_path: Path) -> Path:
 
 
 def test_generation_starts_from_the_last_checkpoint(first: Path, tmp_path: Path) -> None:
-    """It has the state as it was written down, all WARCs, and no more of what the old one writes from then on."""
+    """It has the state of the checkpoint and all WARCs, and is independent of later writes to the old folder."""
     write_state(first, 2)
     second = JobFolders(tmp_path).begin_generation(7, 2)
     with (first / "warc" / "unlost-00002.warc.gz.open").open("ab") as file:
@@ -55,7 +55,7 @@ def test_generation_starts_from_the_last_checkpoint(first: Path, tmp_path: Path)
 
 
 def test_incomplete_folder_is_ignored(first: Path, tmp_path: Path) -> None:
-    """Whoever was killed while its folder was made left nothing; the last whole one counts."""
+    """A worker that was killed during the creation of its folder is ignored."""
     folders = JobFolders(tmp_path)
     (folders.folder_of(7) / "g2.part").mkdir()
     (folders.folder_of(7) / "g2.part" / "state.sqlite").write_bytes(b"half")
@@ -70,7 +70,7 @@ def test_incomplete_folder_is_ignored(first: Path, tmp_path: Path) -> None:
 
 
 def test_generation_without_checkpoint_copies_warcs(tmp_path: Path) -> None:
-    """Killed before the first checkpoint, what it stored is found in its WARCs."""
+    """If the worker was killed before its first checkpoint, captures are found in its WARCs."""
     folders = JobFolders(tmp_path)
     (folders.begin_generation(1, 1) / "warc").mkdir()
     (folders.generation_folder(1, 1) / "warc" / "unlost-00001.warc.gz.open").write_bytes(b"x")
@@ -79,7 +79,7 @@ def test_generation_without_checkpoint_copies_warcs(tmp_path: Path) -> None:
 
 
 def test_generation_with_an_existing_folder(first: Path, tmp_path: Path) -> None:
-    """A database from a backup gives a number again: what is in that folder is gone on with."""
+    """A database restored from a backup may issue a generation again; the recovery continues from its folder."""
     again = JobFolders(tmp_path).begin_generation(7, 1)
     assert again == first
     assert read_state(again) == 1
@@ -87,7 +87,7 @@ def test_generation_with_an_existing_folder(first: Path, tmp_path: Path) -> None
 
 
 def test_link_keys_are_verified(tmp_path: Path) -> None:
-    """A key opens its own job and no other; owner's and confirmation's are not each other's; secrets differ."""
+    """A key is valid for one job and one purpose, and for one secret."""
     secret = load_secret(tmp_path / "secret")
     assert load_secret(tmp_path / "secret") == secret
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""The history of all jobs, as other programs read it."""
+"""The history of jobs as JSON, CSV and XML."""
 
 import csv
 import io
@@ -19,13 +19,13 @@ JOB = Job(1, ORDER, JobState.COMPLETE, 0.0, 0.0, confirmed=1.0, figures={"reques
 
 
 def whole(jobs: Sequence[Job], form: str) -> str:
-    """Return a history in one piece."""
+    """Return a complete history."""
     return "".join(write_history(jobs, form))
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=4))
 def test_all_formats_have_the_same_rows(texts: list[tuple[str, str]]) -> None:
-    """Whatever people typed and archives said, all three can be read, and have what was written."""
+    """All formats can be parsed and contain the same values, for any text in orders and messages."""
     jobs = [
         replace(JOB, number=number, order=replace(ORDER, name=name), message=message)
         for number, (name, message) in enumerate(texts, 1)
@@ -42,13 +42,13 @@ def test_all_formats_have_the_same_rows(texts: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx"])
 def test_csv_formulas_are_escaped(text: str) -> None:
-    """What begins like one has an apostrophe before it."""
+    """A value that starts like a formula gets an apostrophe."""
     (row,) = csv.DictReader(io.StringIO(whole([replace(JOB, message=text)], "csv"), newline=""))
     assert row["message"] == f"'{text}"
 
 
 def test_empty_history() -> None:
-    """Where there were no jobs, each form is whole all the same."""
+    """Each format is valid without jobs."""
     assert {form: whole([], form) for form in HISTORY_MEDIA_TYPES} == {
         "json": "[]\n",
         "csv": ",".join(history_row(JOB)) + "\r\n",

@@ -1,4 +1,4 @@
-"""Jobs over HTTP, with one command and nothing else: ordered, confirmed, done by its worker, picked up."""
+"""The jobs API of `unlost serve --jobs`, with its own worker."""
 
 import asyncio
 import csv
@@ -49,14 +49,14 @@ def lost() -> Iterator[Village]:
 
 @pytest.fixture(scope="module")
 def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """Run a service with one worker beside it."""
+    """Run a service with one worker."""
     folder = tmp_path_factory.mktemp("serving")
     with run_service(folder, lost.registry(folder)) as found:
         yield found
 
 
 def test_job_from_order_to_download(service: ServiceProcess) -> None:
-    """An order is confirmed by a button behind a link, done, watched, and downloaded in parts that fit together."""
+    """An order is confirmed, processed, watched, and downloaded in ranges."""
     made = service.request("POST", "/api/jobs", ORDER)
     assert made.status == 201
     key, number = made.json["key"], made.json["number"]
@@ -96,7 +96,7 @@ def test_job_from_order_to_download(service: ServiceProcess) -> None:
 def test_package_starts_at_the_ordered_page(
     service: ServiceProcess, tail: str, start: str, added: str | None
 ) -> None:  # fmt: skip
-    """The preview, the instructions and the zip, which always has a start page."""
+    """So do the preview and the instructions; the zip always has a start page."""
     order = {**ORDER, "url": ORDER["url"] + tail, "page": True}
     key = service.request("POST", "/api/jobs", order, is_admin=True).json["key"]
     assert service.wait_until_ended(key)["state"] == "complete"
@@ -114,7 +114,7 @@ def test_package_starts_at_the_ordered_page(
 
 
 def test_malformed_http_leaves_no_traceback(lost: Village, tmp_path: Path) -> None:
-    """Nor do clients that go away in the middle of a body, or of several pipelined requests."""
+    """This includes clients that disconnect during a body or during pipelined requests."""
     with run_service(tmp_path, lost.registry(tmp_path), "--workers", "0") as service:
 
         def send(data: bytes, *, is_reset: bool) -> None:
@@ -150,7 +150,7 @@ def test_malformed_http_leaves_no_traceback(lost: Village, tmp_path: Path) -> No
 
 
 def test_progress_is_streamed(service: ServiceProcess) -> None:
-    """Who watches gets an event at once and one for each change, the last of them when the job has ended."""
+    """A subscriber gets an event at once, one for each change, and a last one when the job has ended."""
     job = service.request("POST", "/api/jobs", ORDER, is_admin=True).json
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
     connection.request("GET", f"/api/jobs/{job['key']}/events")
@@ -164,7 +164,7 @@ def test_progress_is_streamed(service: ServiceProcess) -> None:
 
 
 def test_event_streams_are_limited(service: ServiceProcess) -> None:
-    """From one network address there is room for so many, whatever they watch; elsewhere there is more."""
+    """The number of streams per client network is limited; other networks are not affected."""
     order = {"url": "http://streams.example/", "mail": "streams@example.org"}
     keys = [service.request("POST", "/api/jobs", order).json["key"] for _ in range(2)]
 
@@ -194,7 +194,7 @@ def test_event_streams_are_limited(service: ServiceProcess) -> None:
 
 
 def test_authentication_by_keys_and_tokens(service: ServiceProcess) -> None:
-    """A job is opened by its own key or a token, by nothing else; lists, moves and history by a token alone."""
+    """A key grants access to its job only; lists, moves and history need a token."""
     job = service.request("POST", "/api/jobs", ORDER).json
     key, number = job["key"], job["number"]
     forged = key[:-1] + ("A" if key[-1] != "A" else "B")
@@ -227,7 +227,7 @@ def test_authentication_by_keys_and_tokens(service: ServiceProcess) -> None:
 
 
 def test_invalid_orders_are_rejected(service: ServiceProcess) -> None:
-    """What is wrong with an order is said, by the name of the field."""
+    """The error names the field."""
     wrong: list[dict[str, object]] = [
         {"url": ""}, {"url": "mailto:a@b"}, {"mail": "a b@c"}, {"mail": "a@b\nBcc: c@d"}, {"mail": "a@b@c"},
         {"page": 1},
@@ -249,7 +249,7 @@ def test_invalid_orders_are_rejected(service: ServiceProcess) -> None:
 
 
 def test_request_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever sends headers and then nothing is not waited for, and told so."""
+    """A client that sends headers but no body gets a timeout error."""
     monkeypatch.setattr(render, "_BODY_SECONDS", 0.01)
 
     async def never() -> dict[str, object]:
@@ -265,7 +265,7 @@ def test_request_body_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_paths_do_not_escape_the_job_folder(service: ServiceProcess) -> None:
-    """What is picked up is named by its format alone: nothing else of the disk can be had."""
+    """Packages are selected by format only, so paths cannot be requested."""
     key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
     assert service.wait_until_ended(key)["state"] == "complete"
     for path in (
@@ -283,7 +283,7 @@ def test_paths_do_not_escape_the_job_folder(service: ServiceProcess) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"])
 def test_url_of_an_order_is_never_requested(service: ServiceProcess, host: str) -> None:
-    """However this machine is named, archives are asked for the address, and nobody connects to it."""
+    """For any spelling of this machine's address, archives are queried and no connection to it is opened."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         url = f"http://{host}:{listener.getsockname()[1]}/admin"
@@ -297,7 +297,7 @@ def test_url_of_an_order_is_never_requested(service: ServiceProcess, host: str) 
 
 
 def test_administrator_endpoints(service: ServiceProcess, lost: Village) -> None:
-    """They see queue and workers, give places and workers to jobs, and take the history with them."""
+    """Administrators list the queue and workers, move and assign jobs, and download the history."""
     hold = ArchivePause(lost, 1)
     try:
         busy = service.request("POST", "/api/jobs", ORDER, is_admin=True).json
@@ -345,7 +345,7 @@ def test_administrator_endpoints(service: ServiceProcess, lost: Village) -> None
 
 
 def test_job_commands(service: ServiceProcess) -> None:
-    """`unlost jobs` orders, looks, cancels and lists."""
+    """`unlost jobs` submits, shows, cancels and lists jobs."""
     server = ("--server", service.base)
     done = unlost("jobs", "submit", "lost.example", "--mail", "me@example.org", *server)
     assert done.returncode == 0, done.stderr
@@ -400,7 +400,7 @@ def test_schemathesis(service: ServiceProcess, tmp_path: Path, which: str) -> No
 
 
 def test_log_is_json_lines(service: ServiceProcess) -> None:
-    """Every line has a level and a message, also those with links; those about jobs their time and numbers."""
+    """Every line has a level and a message; lines about jobs have the time and the job's number."""
     pending = service.request("POST", "/api/jobs", {**ORDER, "mail": "you@example.org"}).json["number"]
     service.wait_for_log(rf"(job {pending}, confirm)")
     number = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["number"]
@@ -416,7 +416,7 @@ def test_log_is_json_lines(service: ServiceProcess) -> None:
 
 
 def test_service_survives_database_outage(lost: Village, server: Postgresql, tmp_path: Path) -> None:
-    """It is said by `/health` and to whoever orders; all else that the service does goes on."""
+    """`/health` and orders report it; other endpoints still work."""
     with relaying(server.port) as relay:
         url = server.new().replace(str(server.port), str(relay.port))
         more = {"UNLOST_DATABASE": url}
@@ -439,7 +439,7 @@ def test_service_survives_database_outage(lost: Village, server: Postgresql, tmp
 
 
 def test_workers_end_with_the_service(lost: Village, tmp_path: Path) -> None:
-    """A worker that dies is replaced; one whose service is killed with -9 ends by itself; SIGTERM ends all."""
+    """A dead worker is replaced; workers end by themselves if the service is killed; SIGTERM ends all."""
     with run_service(tmp_path, lost.registry(tmp_path)) as service:
         first = service.wait_for_log(r"worker (\S+) waits for jobs")
         os.kill(_process(first), signal.SIGKILL)

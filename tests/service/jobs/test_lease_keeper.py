@@ -1,4 +1,4 @@
-"""The lease of a job is kept by beats, until the worker is done, or has to give the job up."""
+"""The lease of a job is renewed until the worker is done or has lost it."""
 
 import asyncio
 import threading
@@ -19,9 +19,9 @@ LEASE = 0.4  # seconds
 
 
 class BlockingJobStore:
-    """Takes beats; the first hangs until somebody says so, as where a cable was pulled out.
+    """A job store whose first renewal blocks, as with a broken network connection.
 
-    lost: whether it is then told that somebody else has the job.
+    With `lost`, the renewal then reports that another worker has the job.
     """
 
     def __init__(self, *, lost: bool = False) -> None:
@@ -32,7 +32,7 @@ class BlockingJobStore:
         self._lost = lost
 
     def renew_lease(self, *_: object) -> None:
-        """Take one."""
+        """Renew the lease."""
         self.beats += 1
         if self.beats == 1:
             self.begun.set()
@@ -43,13 +43,13 @@ class BlockingJobStore:
 
 
 def create_lease_keeper(jobs: BlockingJobStore, lost: threading.Event, lease: float = LEASE) -> LeaseKeeper:
-    """Return who keeps the lease of a job."""
+    """Create the keeper of a lease."""
     job = SimpleNamespace(number=1, generation=1, progress=JobProgress())
     return LeaseKeeper(cast("JobStore", jobs), cast("Job", job), lease, lost.set)
 
 
 def test_lost_lease_is_not_renewed() -> None:
-    """The network comes back while the worker still puts its things away: there are no more beats for the job."""
+    """If the network recovers while the worker is stopping, the lease is not renewed any more."""
     jobs, lost = BlockingJobStore(), threading.Event()
 
     async def work() -> None:
@@ -64,7 +64,7 @@ def test_lost_lease_is_not_renewed() -> None:
 
 
 def test_blocked_renewal_does_not_delay_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other jobs of the worker go on while this one ends, which does not wait for it, nor listen to it afterwards."""
+    """The worker continues with other jobs without waiting for the renewal, whose result is ignored."""
     monkeypatch.setattr(worker, "_LAST_SECONDS", 0.2)
     monkeypatch.setattr(worker, "_BEATS", 300)
     jobs, lost = BlockingJobStore(lost=True), threading.Event()

@@ -1,4 +1,4 @@
-"""Workers that claim, beat, freeze, die and come back in any order: never do two work on one job, and none is lost."""
+"""Random workers that claim, renew, freeze and come back: no job has two workers, and none is lost."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +28,7 @@ WORKERS = ("a", "b", "c")
 
 
 class Queue(Protocol):
-    """What is tested: the rules in memory, or a database."""
+    """The interface under test: the in-memory model or a database."""
 
     def submit(self, order: object, *, is_confirmed: bool = False) -> Job: ...  # noqa: D102
     def claim(self, worker: str, seconds: float) -> Job | None: ...  # noqa: D102
@@ -40,15 +40,15 @@ class Queue(Protocol):
 
 @dataclass
 class JobModel:
-    """What the slow model knows of a job: everything that was ever said about it, in order.
+    """The expected history of a job.
 
-    Entries are (word, generation, time, a number of seconds).
+    Entries are (event, generation, time, seconds).
     """
 
     said: list[tuple[str, int, float, float]] = field(default_factory=list)
 
     def holder(self) -> int | None:
-        """Return the one generation whose word counts; None if there is none."""
+        """Return the generation that holds the lease, or None."""
         holder = None
         for word, generation, _, _ in self.said:
             if word == "claim":
@@ -58,7 +58,7 @@ class JobModel:
         return holder
 
     def free_from(self) -> float | None:
-        """Return since when somebody may claim it; None if nobody ever may."""
+        """Return since when the job may be claimed, or None if it may not."""
         word, _, time, seconds = self.said[-1]
         if word in ("claim", "beat"):
             return time + LEASE
@@ -66,7 +66,7 @@ class JobModel:
 
 
 class Workers(RuleBasedStateMachine):
-    """Random workers; each remembers the leases that it believes to have, however long ago that was."""
+    """Random workers; each remembers all leases that it ever had."""
 
     queue: Queue
     clock: VirtualClock
@@ -79,13 +79,13 @@ class Workers(RuleBasedStateMachine):
 
     @rule()
     def submit(self) -> None:
-        """Somebody orders something."""
+        """Submit an order."""
         job = self.queue.submit(ORDER, is_confirmed=True)
         self.told[job.number] = JobModel([("queue", 0, self.clock.now(), 0.0)])
 
     @rule(worker=st.sampled_from(WORKERS))
     def claim(self, worker: str) -> None:
-        """Have a worker want a job: it gets one if and only if one is free, and that one."""
+        """Claim a job: succeeds if and only if one is claimable."""
         now = self.clock.now()
         free = {number for number, told in self.told.items() if (at := told.free_from()) is not None and at <= now}
         job = self.queue.claim(worker, LEASE)
@@ -102,14 +102,14 @@ class Workers(RuleBasedStateMachine):
                     self.told[number].said.append(("fail", 0, now, 0.0))
 
     def generations(self, number: int) -> list[int]:
-        """Return all generations that a job had."""
+        """Return all generations of a job."""
         return [generation for word, generation, _, _ in self.told[number].said if word == "claim"]
 
     @rule(
         data=st.data(), word=st.sampled_from(["beat", "beat", "finish", "fail", "give-back"]), number=st.integers(0, 5)
     )
     def write(self, data: st.DataObject, word: str, number: int) -> None:
-        """Have a worker, alive or back from the dead, say something of a job that it once had."""
+        """Let a worker, possibly with a lost lease, change a job that it once claimed."""
         if not self.believed:
             return
         job, generation = data.draw(st.sampled_from(self.believed))
@@ -128,7 +128,7 @@ class Workers(RuleBasedStateMachine):
             self.accepted.setdefault(job, []).append(generation)
 
     def ending(self, word: str, generation: int, pause: float) -> object:
-        """Return what a worker says."""
+        """Return the change that a worker makes."""
         until = self.clock.now() + pause
 
         def change(job: Job, now: float) -> Job:
@@ -142,7 +142,7 @@ class Workers(RuleBasedStateMachine):
 
     @rule(data=st.data(), word=st.sampled_from(["cancel", "retry"]))
     def cancel_or_retry(self, data: st.DataObject, word: str) -> None:
-        """Have the owner cancel a job, or want it again."""
+        """Let the owner cancel or retry a job."""
         if not self.told:
             return
         number = data.draw(st.sampled_from(sorted(self.told)))
@@ -156,16 +156,16 @@ class Workers(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1.0, 10.0, LEASE - 1, LEASE, 3 * LEASE]))
     def wait(self, seconds: float) -> None:
-        """Time passes: whoever is frozen or dead meanwhile loses its lease."""
+        """Time passes, and leases of frozen workers expire."""
         self.clock.advance(seconds)
 
     @invariant()
     def generations_never_go_back(self) -> None:
-        """Once a later generation was heard, no earlier one ever is."""
+        """Check that accepted changes of a job have ascending generations."""
         assert all(heard == sorted(heard) for heard in self.accepted.values())
 
     def teardown(self) -> None:
-        """In the end every job is done that is to be: none is lost."""
+        """Check that all jobs end, and none is lost."""
         for _ in range(4 * len(self.told) * states.MAX_CRASHES):
             self.clock.advance(3 * LEASE)
             job = self.queue.claim("last", LEASE)
@@ -189,7 +189,7 @@ def run(queue: Queue, clock: VirtualClock, examples: int, empty: object) -> None
 
 
 def test_state_machine_of_leases() -> None:
-    """By the rules in memory."""
+    """With the in-memory model."""
     clock = VirtualClock()
     shelf = InMemoryJobStore(clock)
     run(shelf, clock, settings().max_examples, shelf.jobs.clear)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def _jobs(url: str, clock: VirtualClock) -> Iterator[JobStore]:
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_databases_follow_the_state_machine(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """By either database."""
+    """With SQLite and PostgreSQL."""
     server: Postgresql | None = request.getfixturevalue("server") if kind == "postgresql" else None
     clock = VirtualClock()
     with _jobs(server.new() if server else file_url(tmp_path / "jobs.sqlite"), clock) as jobs:

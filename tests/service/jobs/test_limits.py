@@ -1,4 +1,4 @@
-"""What may be ordered: how much in a day, how large, how long, and which sites not."""
+"""Limits of orders: per day, by size and duration, and blocked sites."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ DAY = 86_400.0
 
 @pytest.mark.parametrize("kind", ["mail", "client", "address"])
 def test_daily_limits(url: str, kind: str) -> None:
-    """As many as are allowed for one mail address, network or site are taken in 24 hours, others still, then again."""
+    """Orders per email address, network and site are limited within 24 hours."""
     clock = VirtualClock(1_700_000_000)
     database = Database(url, clock)
     database.prepare()
@@ -60,7 +60,7 @@ def test_daily_limits(url: str, kind: str) -> None:
     ],
 )  # fmt: skip
 def test_private_hosts_are_rejected(tmp_path: Path, address: str) -> None:
-    """Also to administrators, unless a setting allows them."""
+    """Also for administrators, unless a setting allows them."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
     order = parse_order({"url": address, "mail": "me@example.org"}, ())
@@ -73,7 +73,7 @@ def test_private_hosts_are_rejected(tmp_path: Path, address: str) -> None:
 
 @pytest.mark.parametrize("host", ["lost.example", "local.lost.example", "8.8.8.8", "[2606:4700::1111]", "home.page"])
 def test_public_hosts_are_not_private(host: str) -> None:
-    """Names that look alike, and public addresses."""
+    """Names that look similar, and public IP addresses."""
     assert not is_private_host(host)
 
 
@@ -89,25 +89,25 @@ def test_public_hosts_are_not_private(host: str) -> None:
     ],
 )
 def test_international_mail_domains_are_encoded(mail: str, stored: str) -> None:
-    """Their domain is stored as ASCII, which every mail server takes."""
+    """Their domains are stored in ASCII, which every mail server accepts."""
     assert parse_order({"url": "lost.example", "mail": mail}, ()).mail == stored
 
 
 @pytest.mark.parametrize("mail", ["mé@example.org", "me@bü cher.de", "me@bü:80", "me@ü@b", "me@ü/x", "me@" + "ü" * 254])
 def test_invalid_mail_addresses_are_rejected(mail: str) -> None:
-    """Nor is it one after its domain was converted."""
+    """Also after the domain was encoded."""
     with pytest.raises(UsageError, match="mail: expected"):
         parse_order({"url": "lost.example", "mail": mail}, ())
 
 
 def test_windows_file_names_are_the_default() -> None:
-    """Unless the order says otherwise."""
+    """The default of orders."""
     order = {"url": "lost.example", "mail": "me@example.org"}
     assert [parse_order({**order, **more}, ()).windows for more in ({}, {"windows": False})] == [True, False]
 
 
 def test_blocked_domains(url: str) -> None:
-    """A domain and all below it is refused, also to administrators; its neighbours are not."""
+    """A domain and its subdomains are rejected, also for administrators; others are not."""
     database = Database(url)
     database.prepare()
     jobs, rules = JobStore(database), OrderRules(database)
@@ -141,7 +141,7 @@ def test_blocked_domains(url: str) -> None:
     ],
 )  # fmt: skip
 def test_block_applies_to_all_spellings_of_a_host(tmp_path: Path, address: str) -> None:
-    """However the address of a blocked site is written, it is refused, counted and taken down as that site."""
+    """Every spelling of a blocked site's URL is rejected, counted and taken down."""
     database = Database(file_url(tmp_path / "jobs.sqlite"))
     database.prepare()
     jobs = JobStore(database)
@@ -154,7 +154,7 @@ def test_block_applies_to_all_spellings_of_a_host(tmp_path: Path, address: str) 
 
 
 def test_takedown_finds_all_jobs(url: str) -> None:
-    """Those of a domain and below it, in whatever state, but not those that were removed already."""
+    """Jobs of the domain and its subdomains in any state except removed."""
     database = Database(url)
     database.prepare()
     jobs = JobStore(database)
@@ -167,7 +167,7 @@ def test_takedown_finds_all_jobs(url: str) -> None:
 
 
 def test_event_log_of_a_job(url: str) -> None:
-    """Every state and every worker is noted, in order, with who or why; that a worker lives is not."""
+    """Every change of state and worker is logged in order, with its reason; renewals are not."""
     database = Database(url)
     database.prepare()
     jobs = JobStore(database)
@@ -190,7 +190,7 @@ def test_event_log_of_a_job(url: str) -> None:
 
 
 def test_seconds_worked(url: str) -> None:
-    """All workers count, also before it was given back, lost or tried again; waiting does not, nor who is dead."""
+    """The time of all workers counts, including lost leases; waiting does not."""
     clock = VirtualClock(1_700_000_000)
     database = Database(url, clock)
     database.prepare()
@@ -217,7 +217,7 @@ def test_seconds_worked(url: str) -> None:
 
 
 def test_recovery_stops_at_the_size_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is stopped at the size or the time that is set, and says which; 0 is no limit."""
+    """It stops at the maximum size or duration and reports which; 0 disables a limit."""
     now = 0.0
     monkeypatch.setattr("unlost.jobs.worker.time.monotonic", lambda: now)
     large, endless = (

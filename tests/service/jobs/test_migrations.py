@@ -1,4 +1,4 @@
-"""Tables of every earlier form are brought to the newest, with what is in them."""
+"""Schema migrations retain the data of every earlier revision."""
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -25,7 +25,7 @@ VALUES ('', '{"url": "http://old.example/", "mail": "me@example.org", "name": ""
 
 @pytest.mark.parametrize("revision", migrations.revisions())
 def test_upgrade_from_every_revision(url: str, revision: str) -> None:
-    """A job that was ordered in an earlier version is done by this one; new ones get other numbers."""
+    """A job from an earlier version can be processed, and new jobs get new numbers."""
     database = Database(url)
     with database.writing() as connection:
         migrations.upgrade(connection, revision)
@@ -40,7 +40,7 @@ def test_upgrade_from_every_revision(url: str, revision: str) -> None:
 
 
 def test_migrated_schema_equals_the_tables(url: str) -> None:
-    """Between what migrations make and what the code says there is no difference."""
+    """The migrated schema does not differ from the table definitions."""
     database = Database(url)
     database.prepare()
     with database.writing() as connection:
@@ -50,7 +50,7 @@ def test_migrated_schema_equals_the_tables(url: str) -> None:
 
 
 def test_newer_schema_is_rejected(url: str) -> None:
-    """They are left alone."""
+    """The tables are not changed."""
     database = Database(url)
     database.prepare()
     with database.writing() as connection:

@@ -1,4 +1,4 @@
-"""A job whose archives are real ones."""
+"""A job with real archives."""
 
 import io
 import zipfile
@@ -12,7 +12,7 @@ from tests.service.jobs.service_process import ORDER, run_service
 
 
 def test_site_is_recovered_from_pywb(tmp_path: Path) -> None:
-    """Ordered over HTTP and done by the service's own worker, half of the site comes from each pywb, byte by byte."""
+    """A site is ordered over HTTP; half of it comes from each pywb, byte by byte."""
     site = village()
     warcs = []
     for name in NAMES:

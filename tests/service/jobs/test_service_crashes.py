@@ -1,4 +1,4 @@
-"""The service killed with -9 while it takes orders, or its database: what was answered for is there, once."""
+"""The service or its database is killed while it accepts orders: every acknowledged order is stored once."""
 
 import http.client
 import os
@@ -40,10 +40,12 @@ def lost() -> Iterator[Village]:
 
 @dataclass
 class Orders:
-    """What customers were told.
+    """Responses that customers got.
 
-    taken: the jobs that they have, by key: what each was called. refused: statuses of other answers.
-    unanswered: how many orders got none.
+    Attributes:
+        taken: Names of the accepted orders, by key.
+        unanswered: Number of orders without a response.
+        refused: Statuses of other responses.
     """
 
     taken: dict[str, str] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Orders:
 
     @contextmanager
     def coming(self, service: ServiceProcess) -> Iterator[None]:
-        """Let customers order one page after the other, until the service is gone or everything is over."""
+        """Let customers submit orders until the service is killed or the block ends."""
         over = threading.Event()
         customers = [threading.Thread(target=self._order, args=(service, over)) for _ in range(CUSTOMERS)]
         for each in customers:
@@ -79,13 +81,13 @@ class Orders:
                 over.wait(0.02)
 
     def wait(self, more: int) -> None:
-        """Wait for so many more orders to be taken."""
+        """Wait until a number of further orders was accepted."""
         enough = len(self.taken) + more
         wait_until(lambda: len(self.taken) >= enough)
 
 
 def _is_all_there(orders: Orders, url: str, kills: int) -> None:
-    """Every order that was answered for is there once; those whose answer was on its way may be there, too."""
+    """Check that every acknowledged order is stored once; unacknowledged ones may be stored, too."""
     database = Database(url)
     try:
         found = [job.order.name for job in JobStore(database).history()]
@@ -98,7 +100,7 @@ def _is_all_there(orders: Orders, url: str, kills: int) -> None:
 
 
 def _points(round_: int, what: str) -> Iterator[tuple[int, float]]:
-    """Yield when to kill: after so many orders more, and so many seconds."""
+    """Yield when to kill: after how many orders, and how many seconds later."""
     random_ = random.Random(round_)  # noqa: S311
     for point in range(POINTS):
         after, delay = random_.randint(1, 5), random_.choice([0.0, random_.uniform(0, 0.05)])
@@ -109,7 +111,7 @@ def _points(round_: int, what: str) -> Iterator[tuple[int, float]]:
 @pytest.mark.parametrize("url", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True)
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost: Village, tmp_path: Path) -> None:
-    """Killed again and again while it takes orders and does them: the next one knows all, and does what is left."""
+    """The restarted service has all acknowledged orders and completes the jobs."""
     orders, settings = Orders(), {"UNLOST_DATABASE": url}
     registry = lost.registry(tmp_path)
     for after, delay in _points(round_, "service"):
@@ -127,7 +129,7 @@ def test_no_order_is_lost_when_the_service_is_killed(round_: int, url: str, lost
 
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Postgresql]:
-    """Run PostgreSQL as people do: what it answered for outlives its processes."""
+    """Run PostgreSQL with durable commits."""
     with postgresql.serving(is_durable=True) as found:
         yield found
 
@@ -136,7 +138,7 @@ def durable() -> Iterator[Postgresql]:
 def test_no_order_is_lost_when_the_database_is_killed(
     round_: int, durable: Postgresql, lost: Village, tmp_path: Path
 ) -> None:
-    """PostgreSQL breaks down again and again and repairs itself: who orders meanwhile is told to come back."""
+    """PostgreSQL crashes repeatedly and recovers; customers are asked to retry."""
     orders, url = Orders(), durable.new()
     with run_service(tmp_path, lost.registry(tmp_path), "--workers", "1", env={"UNLOST_DATABASE": url}) as service:
         with orders.coming(service):
@@ -151,7 +153,7 @@ def test_no_order_is_lost_when_the_database_is_killed(
 
 
 def _break(url: str) -> None:
-    """Kill a process of the database with -9: it ends all others, forgets its memory, and reads its log again."""
+    """Kill a database process with -9, so that PostgreSQL restarts and recovers from its log."""
     before = _found(url, "checkpointer")
 
     def is_broken() -> bool:
@@ -166,7 +168,7 @@ def _break(url: str) -> None:
 
 
 def _found(url: str, kind: str) -> list[int]:
-    """Return the ids of the database's processes of a kind, none while it is down."""
+    """Return the ids of database processes of a kind; empty while it is down."""
     query = "SELECT backend_type, pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
     done = subprocess.run([program("psql"), url, "-qAtc", query], check=False, capture_output=True, text=True)
     rows = [line.partition("|") for line in done.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""Whoever steals the database, or looks into its folder, gets no further with it."""
+"""A stolen database or access to the folder gives an attacker no usable secrets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ PASSWORD = "a long enough password"
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Database]:
-    """Have an empty one."""
+    """Create an empty database."""
     found = Database(file_url(tmp_path / "jobs.sqlite"), VirtualClock(1_700_000_000))
     found.prepare()
     yield found
@@ -29,14 +29,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 def stolen(folder: Path) -> bytes:
-    """Return all bytes of the database, with its log."""
+    """Return all bytes of the database and its log."""
     return b"".join(file.read_bytes() for file in sorted(folder.glob("jobs.sqlite*")))
 
 
 def test_database_contains_no_usable_secrets(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a private link nor a token, a session's secret or a password is in any byte of it."""
+    """No private link, token, session secret or password is stored."""
     monkeypatch.setattr(admins_module, "_N", 16)
     monkeypatch.setattr(admins_module, "_UNKNOWN_NAME_HASH", hash_password("nobody"))
     keys = LinkSigner(load_secret(tmp_path / "secret"))
@@ -55,7 +55,7 @@ def test_database_contains_no_usable_secrets(
 
 
 def test_removed_customers_leave_no_data(database: Database, tmp_path: Path) -> None:
-    """When a job is gone, so are name and address, also from what SQLite would have left of them."""
+    """Name and email address of removed jobs are overwritten in the file."""
     jobs = JobStore(database)
     number = jobs.submit(parse_order({**ORDER, "mail": "somebody@thief.example", "name": "Some Body"}, ())).number
     assert b"somebody@thief.example" in stolen(tmp_path)
@@ -66,7 +66,7 @@ def test_removed_customers_leave_no_data(database: Database, tmp_path: Path) -> 
 
 
 def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
-    """The folder of jobs is its owner's alone, and so is the secret in it."""
+    """Only the owner can read the folder of jobs and the secret."""
     folder = tmp_path / "jobs"
     open_database(folder, None).close()
     load_secret(folder / "secret")
@@ -75,7 +75,7 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
 
 
 def test_database_password_is_never_shown(tmp_path: Path) -> None:
-    """Neither by the command that cannot reach it, nor by what stands for it in messages."""
+    """Neither error messages nor the repr contain the password."""
     url = "postgresql://me:s3cr3t-word@127.0.0.1:1/jobs"
     assert "s3cr3t" not in repr(Database(url))
     done = unlost("jobs", "token", "me", "--jobs", str(tmp_path / "jobs"), env={"UNLOST_DATABASE": url})

@@ -1,4 +1,4 @@
-"""Who watches a job is told of each change; a crowd asks the database once."""
+"""Subscribers are notified of each change; many subscribers share one query."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ DONE = replace(WAITING, state=JobState.COMPLETE)
 
 
 class FakeJobStore:
-    """Jobs that somebody looks at. queries: the numbers of each look. gate: whether looks may end."""
+    """A fake job store that records queries. `gate` blocks them."""
 
     def __init__(self, *found: JobSnapshot) -> None:
         self.found = {seen[0].number: seen for seen in found}
@@ -34,7 +34,7 @@ class FakeJobStore:
         self.error: DatabaseError | None = None
 
     def get_with_places(self, numbers: Sequence[int]) -> dict[int, JobSnapshot]:
-        """Return some."""
+        """Return snapshots."""
         self.queries.append(sorted(numbers))
         self.gate.wait()
         if self.error is not None:
@@ -42,22 +42,22 @@ class FakeJobStore:
         return {number: self.found[number] for number in numbers if number in self.found}
 
     def create_watcher(self) -> JobWatcher:
-        """Return who looks here, as often as it can."""
+        """Create a watcher that polls continuously."""
         return JobWatcher(cast("JobStore", self), poll_seconds=0.0)
 
 
 def serialize(job: Job, place: int | None, link: str) -> dict[str, object]:
-    """Say how a job stands, and where."""
+    """Serialize a snapshot."""
     return {"state": job.state.value, "place": place, "link": link}
 
 
 def event(state: str, place: int | None, link: str = "here") -> bytes:
-    """Return what is sent of it."""
+    """Return the expected event."""
     return f"event: job\ndata: {json.dumps({'state': state, 'place': place, 'link': link})}\n\n".encode()
 
 
 def test_concurrent_lookups_share_one_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All who ask while a look is under way are answered by the next, together, each with what it queries for."""
+    """Requests that arrive during a query are answered together by the next one."""
 
     async def run() -> None:
         monkeypatch.setattr(module, "_APART_SECONDS", 0.0)
@@ -78,7 +78,7 @@ def test_concurrent_lookups_share_one_query(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_database_error_is_raised_to_all_callers() -> None:
-    """Everybody who queries is told; who asks later is answered again; who went away keeps nobody from it."""
+    """All waiting callers get the error; later calls query again; cancelled callers affect no one."""
 
     async def run() -> None:
         jobs = FakeJobStore((WAITING, 1))
@@ -102,7 +102,7 @@ def test_database_error_is_raised_to_all_callers() -> None:
 
 
 def test_subscription_ends_with_the_job() -> None:
-    """What is known is told at once, then each change and nothing else, until the job has ended."""
+    """A subscriber gets the current snapshot, each change, and nothing after the job has ended."""
 
     async def run() -> None:
         jobs = FakeJobStore((WAITING, 2))
@@ -120,7 +120,7 @@ def test_subscription_ends_with_the_job() -> None:
 
 
 def test_snapshot_of_a_watched_job_is_reused() -> None:
-    """Who joins others is told at once what they know, in the words made for them; who knows another link, its own."""
+    """A new subscriber gets the current snapshot at once; it is serialized once per URL."""
 
     async def run() -> None:
         jobs = FakeJobStore((WAITING, 2))
@@ -148,7 +148,7 @@ def test_snapshot_of_a_watched_job_is_reused() -> None:
 
 
 def test_concurrent_lookups_are_spaced_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of many who come at once, the first goes on, and each of the others waits for its turn; so others have theirs."""
+    """The first of several concurrent calls proceeds, the others are delayed."""
 
     async def run() -> None:
         monkeypatch.setattr(module, "_APART_SECONDS", 3_600.0)
@@ -163,7 +163,7 @@ def test_concurrent_lookups_are_spaced_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_closed_subscription_gets_no_events() -> None:
-    """A client that goes away ends its events alone, whatever happens to the job."""
+    """A disconnect ends only the events of that client."""
 
     async def run() -> None:
         jobs = FakeJobStore((WAITING, 1))
@@ -182,7 +182,7 @@ def test_closed_subscription_gets_no_events() -> None:
 
 
 def test_subscriptions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is one too many is sent away, also who has many already; who leaves makes room; the end is for all."""
+    """Subscriptions are limited in total, per job and per client, and end when the watcher is closed."""
 
     async def run() -> None:
         monkeypatch.setattr(module, "_MAX_WATCHERS", 4)

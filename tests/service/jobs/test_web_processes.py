@@ -1,4 +1,4 @@
-"""Two web processes behind a real nginx, with one PostgreSQL: whichever answers, it knows what the other knows."""
+"""Two web processes behind a real nginx with one PostgreSQL share all state."""
 
 import http.client
 import json
@@ -35,7 +35,7 @@ ADMIN, PASSWORD = "operator", "a long enough password"
 
 @dataclass
 class Pair:
-    """Two processes of one service, what is before them, and what is behind them."""
+    """Two processes of one service, with nginx and the archives."""
 
     one: ServiceProcess
     other: ServiceProcess
@@ -49,18 +49,18 @@ class Pair:
         return self.one, self.other
 
     def request(self, method: str, path: str, body: object = None, source: str = "127.0.0.1", **headers: str) -> int:
-        """Ask nginx, from an address of this machine; return the status."""
+        """Send a request to nginx from a local address and return the status."""
         return send_request(self.proxy, method, path, body, source, **headers).status
 
     def answered(self) -> Counter[str]:
-        """Return how many requests each of them had by nginx."""
+        """Return the number of requests that nginx sent to each process."""
         return Counter(line.partition(" ")[0] for line in (self.work / "access.log").read_text().splitlines())
 
 
 def send_request(
     port: int, method: str, path: str, body: object, source: str, **headers: str
 ) -> http.client.HTTPResponse:  # fmt: skip
-    """Send one request from an address of this machine, and read all of the answer."""
+    """Send one request from a local address and read the response."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=(source, 0))
     try:
         fields = {"Content-Type": "application/json"} | {k.replace("_", "-"): v for k, v in headers.items()}
@@ -74,7 +74,7 @@ def send_request(
 
 @pytest.fixture(scope="module")
 def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Run them: two processes that begin at once, a worker of the first, and nginx with the settings of `deploy`."""
+    """Run two processes, a worker, and nginx with the configuration in `deploy`."""
     folder = tmp_path_factory.mktemp("pair")
     env = {"UNLOST_DATABASE": server.new()}
     with ExitStack() as stack:
@@ -95,12 +95,12 @@ def pair(server: Postgresql, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def order(number: int, **more: str) -> dict[str, str]:
-    """Return an order like no other."""
+    """Return a unique order."""
     return {**ORDER, "url": f"http://lost{number}.example/", "mail": f"{number}@example.org", **more}
 
 
 def test_order_limits_hold_for_both_processes(pair: Pair) -> None:
-    """Ten orders for a mail address by nginx, some to each; then neither takes another one, and others have theirs."""
+    """Both processes count the orders of an email address; other addresses are not affected."""
     found = [pair.request("POST", "/api/jobs", order(each, mail="much@example.org")) for each in range(10)]
     assert found == [201] * 10
     by_nginx = pair.answered()
@@ -111,7 +111,7 @@ def test_order_limits_hold_for_both_processes(pair: Pair) -> None:
 
 
 def test_forwarded_addresses_are_trusted_from_proxies_only(pair: Pair) -> None:
-    """Look-ups count together, by the address that nginx has seen; what strangers say of themselves is nothing."""
+    """Look-ups are counted by the address that nginx reports; addresses claimed by clients are ignored."""
     paths = (f"/recover/holdings?{urlencode({'url': f'http://look{each}.example/'})}" for each in range(100))
 
     def is_refused(port: int, source: str, claim: str) -> bool:
@@ -132,7 +132,7 @@ def test_forwarded_addresses_are_trusted_from_proxies_only(pair: Pair) -> None:
 
 
 def test_cached_results_are_shared(pair: Pair) -> None:
-    """Archives are asked once: what is kept on disk is for both, also that no archive has a page."""
+    """Archives are queried once: results on disk, including misses, are shared."""
     paths = {"/timemap/json/http://lost.example/": 200, "/timemap/json/http://never.example/": 404}
     begun = time.time()
     for path, status in paths.items():
@@ -152,7 +152,7 @@ def test_cached_results_are_shared(pair: Pair) -> None:
 
 
 def test_admin_sessions_are_shared(pair: Pair) -> None:
-    """A session of one is one of the other, forms of one are taken by the other, and who leaves has left both."""
+    """Sessions and forms of one process are valid in the other, and so is a logout."""
     one = log_in(pair.one, ADMIN, PASSWORD)
     other = Visitor(pair.other, one.cookies, one.token)
     assert b"/admin/logout" in other.get("/admin").body
@@ -165,7 +165,7 @@ def test_admin_sessions_are_shared(pair: Pair) -> None:
 
 
 def test_login_attempts_are_counted_together(pair: Pair) -> None:
-    """Eight wrong passwords from one open_worker_environment, half of them to each: neither looks at another one."""
+    """Eight failed attempts from one client, half at each process, are counted together."""
     visitors = [Visitor(service) for service in pair.both]
     wrong = {"name": "nobody", "password": "wrong wrong wrong"}
     found = []
@@ -177,7 +177,7 @@ def test_login_attempts_are_counted_together(pair: Pair) -> None:
 
 
 def test_progress_is_visible_in_both_processes(pair: Pair) -> None:
-    """A job that a worker of one does is followed at both, and through nginx, to its end."""
+    """A job of one process's worker can be watched in both and through nginx."""
     hold = ArchivePause(pair.lost, 8)
     key = pair.other.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
     try:
@@ -194,7 +194,7 @@ def test_progress_is_visible_in_both_processes(pair: Pair) -> None:
 
 
 def test_concurrent_requests_do_not_exceed_limits(server: Postgresql) -> None:
-    """Of a crowd that comes to two processes at the same moment, exactly as many are taken as may be."""
+    """Of many simultaneous orders to two processes, exactly the allowed number is accepted."""
     url = server.new()
     databases = [Database(url), Database(url)]
     databases[0].prepare()
@@ -219,7 +219,7 @@ def test_concurrent_requests_do_not_exceed_limits(server: Postgresql) -> None:
 
 
 def follow(port: int, key: str) -> Iterator[dict[str, str]]:
-    """Yield what is told of a job."""
+    """Yield the events of a job."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", f"/api/jobs/{key}/events")
     answer = connection.getresponse()

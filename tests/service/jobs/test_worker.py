@@ -1,4 +1,4 @@
-"""Workers that are killed, frozen, cut off and told to end, at real databases: the site comes back all the same."""
+"""Workers that are killed, suspended, disconnected and stopped; the site is recovered nevertheless."""
 
 import os
 import random
@@ -53,7 +53,7 @@ def lost() -> Iterator[Village]:
 
 @pytest.fixture
 def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[WorkerEnvironment]:
-    """Have a place for jobs."""
+    """Open an environment for workers."""
     lost.watch = None
     lost.asked.clear()
     with open_worker_environment(tmp_path, url, lost.registry(tmp_path)) as found:
@@ -61,14 +61,14 @@ def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[WorkerEnvironment]
 
 
 def contents(file: Path) -> dict[str, bytes]:
-    """Return what is in a zip file, in whatever order."""
+    """Return the content of a zip file."""
     with zipfile.ZipFile(file) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: Village) -> None:
-    """Whoever is killed with -9 has its job taken over, and what it had recovered is not asked for again."""
+    """Another worker takes the job over and does not request recovered resources again."""
     with jobs.worker("first") as first, jobs.worker("second") as second:
         by_name = {"first": first, "second": second}
         killed = threading.Event()
@@ -95,7 +95,7 @@ def test_job_of_a_killed_worker_is_resumed(jobs: WorkerEnvironment, lost: Villag
 
 @pytest.mark.parametrize("url", ON_SQLITE, indirect=True)
 def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: Village) -> None:
-    """Where a WARC may not grow the job waits for its turn again, and it is done when there is room."""
+    """If a WARC cannot be written, the job is queued again and completes once there is space."""
     lost.watch = None
     jobs.jobs.database.checkpoint(truncates=True)  # its log must not be what reaches the limit
     with jobs.worker("cramped") as worker:
@@ -109,12 +109,12 @@ def test_unwritable_files_do_not_fail_the_job(jobs: WorkerEnvironment, lost: Vil
 
 
 def owners(jobs: WorkerEnvironment) -> list[str]:
-    """Return who works on something."""
+    """Return the workers that hold leases."""
     return [each.worker for each in jobs.jobs.list_jobs(JobState.PROCESSING) if each.worker is not None]
 
 
 def frozen(jobs: WorkerEnvironment, worker: WorkerProcess) -> None:
-    """Stop a worker for good, but not in the middle of a change, which would keep others from its job."""
+    """Suspend a worker outside of a transaction, which would lock its job."""
     process = worker.process.pid
     while True:
         os.kill(process, signal.SIGSTOP)
@@ -125,7 +125,7 @@ def frozen(jobs: WorkerEnvironment, worker: WorkerProcess) -> None:
 
 
 def disk_is_read_only(jobs: WorkerEnvironment) -> bool:
-    """Return whether no job is being changed."""
+    """Return whether no transaction is open."""
     aside = Database(jobs.url)
     try:
         if not aside.is_shared:
@@ -144,7 +144,7 @@ def disk_is_read_only(jobs: WorkerEnvironment) -> bool:
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironment, lost: Village) -> None:
-    """Whoever is frozen beyond its lease and thawed stops at once; what another one made of its job stays as it is."""
+    """A worker that is suspended beyond its lease stops when it continues; the other's result is unchanged."""
     with jobs.worker("first") as first:
         hold = ArchivePause(lost, FILES // 2)
         job = jobs.order()
@@ -165,7 +165,7 @@ def test_suspended_worker_changes_nothing_after_its_lease(jobs: WorkerEnvironmen
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: Village) -> None:
-    """SIGTERM ends a worker at once, its job is queued and nothing is lost; the next worker goes on."""
+    """SIGTERM stops a worker at once; its job is queued, and the next worker resumes it."""
     with jobs.worker("first") as first:
         hold = ArchivePause(lost, FILES // 2)
         job = jobs.order()
@@ -183,7 +183,7 @@ def test_stopped_worker_releases_its_job(jobs: WorkerEnvironment, lost: Village)
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_recovery_stops_at_the_configured_size(url: str, tmp_path: Path) -> None:
-    """What is there by then is complete, and says so; tried again with more room, the rest comes."""
+    """The recovered part is complete and reports the limit; a retry with a higher limit recovers the rest."""
     with (
         running(village(picture=1_100_000)) as large,
         open_worker_environment(tmp_path, url, large.registry(tmp_path)) as jobs,
@@ -209,7 +209,7 @@ def test_recovery_stops_at_the_configured_size(url: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: Village) -> None:
-    """What is there is offered after the first round, also while the rest is retried in the background."""
+    """Recovered resources are offered after the first round, while the rest is retried in the background."""
     for archive in lost.archives.values():
         archive.fails = "/13.gif"
     try:
@@ -237,7 +237,7 @@ def test_failing_page_does_not_delay_the_job(jobs: WorkerEnvironment, lost: Vill
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, lost: Village) -> None:
-    """All workers count together: what the first one has left no time for is not begun by the second."""
+    """The time of all workers counts: the second one does not start if no time is left."""
     jobs.jobs.rules.set_limits(OrderLimits(hours=1))
     with jobs.worker("first") as first:
         hold = ArchivePause(lost, FILES // 2)
@@ -258,7 +258,7 @@ def test_recovery_stops_after_the_configured_time(jobs: WorkerEnvironment, lost:
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: Village) -> None:
-    """Its worker stops asking, the job stays cancelled; wanted again, it goes on where it was."""
+    """The worker stops requesting and the job remains cancelled; a retry resumes it."""
     with jobs.worker("first") as first:
         hold = ArchivePause(lost, FILES // 2)
         job = jobs.order()
@@ -273,7 +273,7 @@ def test_worker_abandons_a_cancelled_job(jobs: WorkerEnvironment, lost: Village)
 
 
 def test_worker_without_database_connection_loses_its_lease(server: Postgresql, lost: Village, tmp_path: Path) -> None:
-    """Whoever cannot tell that it lives stops once its lease is over; another one does the job, and both live on."""
+    """A worker that cannot renew its lease stops when it expires; another one processes the job."""
     lost.watch = None
     lost.asked.clear()
     url = server.new()
@@ -298,7 +298,7 @@ def test_worker_without_database_connection_loses_its_lease(server: Postgresql, 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_worker_waits_for_the_database(jobs: WorkerEnvironment, tmp_path: Path) -> None:
-    """A worker that starts before its database says so, and does its jobs when it is there."""
+    """A worker that starts before its database reports it, and processes jobs once it is available."""
     folder = tmp_path / "later"
     url = file_url(folder / "jobs.sqlite")
     with jobs.worker("early", url=url, ready="waiting for the database") as worker:
@@ -310,7 +310,7 @@ def test_worker_waits_for_the_database(jobs: WorkerEnvironment, tmp_path: Path) 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_idle_worker_ends_with_its_parent(jobs: WorkerEnvironment, tmp_path: Path) -> None:
-    """It ends although it has not found its database, once the process that started it is gone."""
+    """It ends even without a database connection once its parent process is gone."""
     nowhere = file_url(tmp_path / "nowhere" / "jobs.sqlite")
     with jobs.worker("orphan", "--with-parent", url=nowhere, ready="waiting for the database") as worker:
         assert worker.process.wait(20) == 0
@@ -319,7 +319,7 @@ def test_idle_worker_ends_with_its_parent(jobs: WorkerEnvironment, tmp_path: Pat
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 @pytest.mark.usefixtures("far_from_midnight")
 def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: Village, tmp_path: Path) -> None:
-    """Two workers ask an archive no more in a day than one may; their jobs wait for the next day with what came."""
+    """Two workers together send no more requests a day than allowed; the jobs wait for the next day."""
     quota = 10
     jobs.registry = lost.registry(tmp_path, quota)
     with jobs.worker("first"), jobs.worker("second"):
@@ -339,7 +339,7 @@ def test_rate_limits_hold_for_all_workers(jobs: WorkerEnvironment, lost: Village
 @pytest.mark.parametrize("round_", range(13))
 @pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
 def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnvironment, lost: Village) -> None:
-    """At 52 points, four in each job, a worker is killed with -9: the site comes back, and little is asked twice."""
+    """A worker is killed at 52 points; the site is recovered and few requests are repeated."""
     random_ = random.Random(round_)  # noqa: S311
     job = jobs.order()
     for point in range(states.MAX_CRASHES - 1):
@@ -355,7 +355,7 @@ def test_repeatedly_killed_workers_complete_the_job(round_: int, jobs: WorkerEnv
 
 
 def _kill_after(lost: Village, worker: WorkerProcess, requests: int, delay: float) -> None:
-    """Kill a worker some time after so many more requests: the archive hangs meanwhile, the other one does not."""
+    """Kill a worker some time after a number of requests."""
 
     def kill() -> None:
         time.sleep(delay)

@@ -1,4 +1,4 @@
-"""Workers on hosts of their own, one of which is cut off from everybody in the middle of a job, and comes back."""
+"""Workers on separate hosts, one of which is disconnected during a job and reconnects."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from unlost.jobs.models import JobState
 
 
 def test_worker_that_is_disconnected_and_reconnects(tmp_path: Path) -> None:
-    """Another host does its job after the lease; when it is back, it spoils nothing, and takes new work."""
+    """The other host processes the job after the lease; the first one changes nothing and claims new jobs later."""
     if why := hosts.missing():
         pytest.skip(why)
     with (

@@ -1,4 +1,4 @@
-"""Workers as processes, before the cheap archives of a small lost site."""
+"""Workers as processes, with archives of a small lost site."""
 
 import hashlib
 import os
@@ -21,30 +21,30 @@ from unlost.jobs.models import Job, JobState, parse_order
 from unlost.jobs.store import JobStore
 
 LEASE = 3.0
-"""Seconds: short, since tests wait for it to run out; no test depends on a worker that keeps it."""
+"""Lease in seconds; short, since tests wait for its expiry."""
 
 
 @dataclass
 class WorkerProcess:
-    """A worker that runs. lines: what it has logged so far."""
+    """A running worker and the lines that it has logged."""
 
     process: subprocess.Popen[bytes]
     lines: list[str] = field(default_factory=list)
 
     def read(self) -> None:
-        """Keep what it logs."""
+        """Collect the log."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.lines.append(line.decode())
 
     def says(self, text: str) -> bool:
-        """Return whether it has logged something."""
+        """Return whether the worker has logged a text."""
         return any(text in line for line in self.lines)
 
 
 @dataclass
 class WorkerEnvironment:
-    """Where jobs are kept, and who may do them."""
+    """A job store with folders, a registry, and workers."""
 
     folder: Path
     url: str
@@ -55,7 +55,10 @@ class WorkerEnvironment:
     def worker(
         self, name: str, *more: str, url: str | None = None, on: Sequence[str] = (), ready: str = "waits for jobs"
     ) -> Iterator[WorkerProcess]:  # fmt: skip
-        """Run a worker, which is ready. on: what runs a command on another host. ready: what it logs then."""
+        """Run a worker until the block ends.
+
+        `on` is a command prefix for another host, `ready` the line to wait for.
+        """
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
         environment |= {
             "UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "me@example.org",
@@ -93,19 +96,19 @@ class WorkerEnvironment:
         )
 
     def wait_until_ended(self, job: Job) -> Job:
-        """Wait for the end of a job."""
+        """Wait until a job has ended."""
         ended = (JobState.COMPLETE, JobState.FAILED, JobState.CANCELLED)
         wait_until(lambda: self.jobs.get(job.number).state in ended)
         return self.jobs.get(job.number)
 
     def file(self, job: Job, form: str = "zip") -> Path:
-        """Return where a package is."""
+        """Return the path of a package."""
         name = next(each.file for each in job.packages if each.form == form)
         return self.folder / "jobs" / "work" / f"{job.number:08d}" / name
 
 
 class ArchivePause:
-    """Holds the archives of a village still, from a request on: in the middle of a job."""
+    """Blocks the archives after a number of requests, in the middle of a job."""
 
     def __init__(self, lost: Village, after: int) -> None:
         self._lost = lost
@@ -117,18 +120,18 @@ class ArchivePause:
         self._go_on.wait(60)
 
     def wait(self) -> None:
-        """Wait until they stand still."""
+        """Wait until the archives are blocked."""
         wait_until(self._held.is_set)
 
     def release(self) -> None:
-        """Let them go on."""
+        """Unblock the archives."""
         self._lost.watch = None
         self._go_on.set()
 
 
 @contextmanager
 def open_worker_environment(folder: Path, url: str, registry: Path) -> Iterator[WorkerEnvironment]:
-    """Have a place for jobs."""
+    """Open an environment for workers."""
     (folder / "jobs").mkdir(exist_ok=True)
     database = Database(url)
     database.prepare()
@@ -144,7 +147,7 @@ def file_digest(file: Path) -> str:
 
 
 def assert_complete(jobs: WorkerEnvironment, job: Job) -> None:
-    """See that a job is complete, and its packages are whole and have the whole site."""
+    """Check that a job is complete and that its packages contain the whole site."""
     assert job.state is JobState.COMPLETE, job
     assert [each.form for each in job.packages] == ["zip", "tar.gz", "wacz"]
     for each in job.packages:

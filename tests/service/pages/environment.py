@@ -1,4 +1,4 @@
-"""Where pages are tried out: `unlost serve --jobs` as a process, archives of a small site, and a real mail server."""
+"""Environment of page tests: `unlost serve --jobs` as a process, archives of a small site, a real mail server."""
 
 import re
 from collections.abc import Iterator
@@ -22,14 +22,14 @@ ADMIN, ADMIN_PASSWORD = "operator", "a long enough password"
 
 @dataclass
 class PagesEnvironment:
-    """A service, and what is around it."""
+    """A service with archives and a mail server."""
 
     service: ServiceProcess
     lost: Village
     sink: Sink
 
     def wait_for_mail(self, mail: str, about: str) -> str:
-        """Wait for a letter to somebody, whose subject has a word in it; return its text."""
+        """Wait for an email to an address with a word in its subject, and return its text."""
 
         def found() -> list[str]:
             return [
@@ -42,7 +42,7 @@ class PagesEnvironment:
         return found()[-1]
 
     def link(self, mail: str, about: str = "Confirm") -> str:
-        """Return the address in a letter to somebody, as its path."""
+        """Return the link in an email."""
         match = re.search(r"http://127\.0\.0\.1:\d+(/jobs/\S+)", self.wait_for_mail(mail, about))
         assert match is not None
         return self.service.base + match[1]
@@ -50,7 +50,7 @@ class PagesEnvironment:
 
 @contextmanager
 def run_environment(folder: Path, site: Site | None = None, *more: str) -> Iterator[PagesEnvironment]:
-    """Run all of it. An administrator is set."""
+    """Run the environment, with an administrator."""
     with ExitStack() as stack:
         lost = stack.enter_context(running(site or village()))
         sink = stack.enter_context(receiving(folder))
@@ -69,7 +69,7 @@ def run_environment(folder: Path, site: Site | None = None, *more: str) -> Itera
 
 
 def order(page: Page, base: str, mail: str, url: str = "lost.example") -> None:
-    """Order a site by the form, with all that must be said."""
+    """Fill in and submit the order form."""
     page.goto(f"{base}/recover")
     page.get_by_label("Address of the lost site").fill(url)
     page.get_by_label("Your mail address").fill(mail)

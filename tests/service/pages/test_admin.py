@@ -1,4 +1,4 @@
-"""Those who look after a service, in a real browser: from logging in to taking down a site."""
+"""The pages of administrators in a real browser, from login to takedown."""
 
 import csv
 import json
@@ -18,38 +18,38 @@ pytestmark = pytest.mark.browser
 
 @dataclass
 class AdminPage:
-    """An administrator's page, and where it is."""
+    """A browser page of an administrator."""
 
     page: Page
     environment: PagesEnvironment
 
     @property
     def base(self) -> str:
-        """Where the service is."""
+        """Base URL of the service."""
         return self.environment.service.base
 
     def order(self, url: str, mail: str = "me@example.org") -> int:
-        """Have a job that waits."""
+        """Submit a confirmed order."""
         made = self.environment.service.request("POST", "/api/jobs", {"url": url, "mail": mail}, is_admin=True)
         assert made.status == 201, made.body
         return int(made.json["number"])
 
     def state(self, number: int) -> str:
-        """Return how a job stands."""
+        """Return the state of a job."""
         return str(self.environment.service.request("GET", f"/api/jobs/{number}", is_admin=True).json["state"])
 
     def wait_until_ended(self, number: int) -> str:
-        """Wait for a job to end; return how."""
+        """Wait until a job has ended and return its state."""
         wait_until(lambda: self.state(number) in ("complete", "failed", "cancelled"))
         return self.state(number)
 
     def waiting(self) -> list[int]:
-        """Return the numbers of those that wait, in their order, as the page has them."""
+        """Return the numbers of queued jobs in the order of the page."""
         self.page.goto(f"{self.base}/admin?state=queued")
         return [int(text) for text in self.page.locator("table.jobs tbody th").all_inner_texts()]
 
     def press(self, number: int, button: str) -> None:
-        """Do something with a job, on its own page."""
+        """Press a button on the page of a job."""
         self.page.goto(f"{self.base}/admin/jobs/{number}")
         self.page.get_by_role("button", name=f"{button} {number}").click()
         self.page.wait_for_load_state()
@@ -57,21 +57,21 @@ class AdminPage:
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PagesEnvironment]:
-    """Have a service of its own: what is blocked and removed here is wanted elsewhere."""
+    """Run a separate environment, since these tests block and remove sites."""
     with run_environment(tmp_path_factory.mktemp("admin")) as found:
         yield found
 
 
 @pytest.fixture(params=["with scripts", "without scripts"])
 def admin_page(request: pytest.FixtureRequest, browser: Browser, alone: PagesEnvironment) -> Iterator[AdminPage]:
-    """Have an administrator, once with scripts and once without."""
+    """Return an administrator's page, with and without scripts."""
     has_scripts = request.param == "with scripts"
     with browser.new_context(java_script_enabled=has_scripts, accept_downloads=True) as context:
         yield AdminPage(context.new_page(), alone)
 
 
 def test_actions_on_jobs(admin_page: AdminPage) -> None:
-    """They are seen as they go on, reordered, paused, resumed, cancelled, tried again, reminded of and deleted."""
+    """Jobs are watched, moved, paused, resumed, cancelled, retried, reminded of and deleted."""
     page, base = admin_page.page, admin_page.base
     log_in(page, base, ADMIN, "not the password")
     expect(page.get_by_role("alert")).to_have_text("Name or password is wrong.")
@@ -120,7 +120,7 @@ def test_actions_on_jobs(admin_page: AdminPage) -> None:
 
 
 def test_information_pages(admin_page: AdminPage, tmp_path: Path) -> None:
-    """Mail, archives, statistics, the history to take along; and nothing of it without logging in."""
+    """Mail, archives, statistics and the download of the history; all require a login."""
     page, base = admin_page.page, admin_page.base
     log_in(page, base, ADMIN, ADMIN_PASSWORD)
     number = admin_page.order("lost.example")
@@ -145,9 +145,9 @@ def test_information_pages(admin_page: AdminPage, tmp_path: Path) -> None:
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
 
 
-@pytest.mark.parametrize("desk", ["with scripts"], indirect=True)
+@pytest.mark.parametrize("admin_page", ["with scripts"], indirect=True)
 def test_job_is_assigned_to_a_worker(admin_page: AdminPage) -> None:
-    """A job is given to the worker that is chosen, and goes first there."""
+    """The selected worker processes it first."""
     page = admin_page.page
     log_in(page, admin_page.base, ADMIN, ADMIN_PASSWORD)
     hold = ArchivePause(admin_page.environment.lost, 1)
@@ -168,9 +168,9 @@ def test_job_is_assigned_to_a_worker(admin_page: AdminPage) -> None:
         assert admin_page.wait_until_ended(number) == "complete"
 
 
-@pytest.mark.parametrize("desk", ["without scripts"], indirect=True)
+@pytest.mark.parametrize("admin_page", ["without scripts"], indirect=True)
 def test_limits_and_takedown(admin_page: AdminPage, browser: Browser) -> None:
-    """What is set holds for the next order; a site that is taken down is gone, and cannot be ordered any more."""
+    """New limits apply to the next order; a site that was taken down is deleted and cannot be ordered."""
     page, base = admin_page.page, admin_page.base
     log_in(page, base, ADMIN, ADMIN_PASSWORD)
     page.goto(f"{base}/admin/limits")

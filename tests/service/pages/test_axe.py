@@ -1,4 +1,4 @@
-"""Everybody can use the pages: axe-core looks at each in both languages, light and dark; keys alone will do."""
+"""Accessibility of the pages: axe-core in both languages and colour schemes, and keyboard navigation."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def jobs(environment: PagesEnvironment) -> dict[str, str]:
-    """Have a job that is complete and one that waits to be confirmed: their keys."""
+    """Create a complete and an unconfirmed job; return their keys."""
     service = environment.service
     done = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
     assert service.wait_until_ended(done)["state"] == "complete"
@@ -27,7 +27,7 @@ def jobs(environment: PagesEnvironment) -> dict[str, str]:
 def visitor(
     request: pytest.FixtureRequest, browser: Browser, environment: PagesEnvironment
 ) -> Iterator[BrowserContext]:
-    """Have an administrator with a language. The policy of pages is off: it would keep axe out, too."""
+    """Log in an administrator with a language. The page policy is disabled, since it would block axe."""
     language, scheme = request.param
     with browser.new_context(locale=language, color_scheme=scheme, bypass_csp=True) as context:
         page = context.new_page()
@@ -43,7 +43,7 @@ def visitor(
 def test_pages_have_no_accessibility_violations(
     visitor: BrowserContext, environment: PagesEnvironment, jobs: dict[str, str]
 ) -> None:
-    """No page has anything that axe objects to."""
+    """In all pages."""
     base, done = environment.service.base, jobs["complete"]
     mail = environment.link("axe@example.org").removeprefix(base)
     stop = re.findall(r"/mail/stop/\S+", environment.wait_for_mail("axe@example.org", "Confirm"))
@@ -80,7 +80,7 @@ def test_pages_have_no_accessibility_violations(
 
 
 def test_axe_detects_violations(visitor: BrowserContext, environment: PagesEnvironment) -> None:
-    """The same check finds a field without a label and text that nobody can read."""
+    """It reports a field without a label and text with low contrast."""
     page = visitor.new_page()
     page.goto(f"{environment.service.base}/recover")
     page.evaluate("document.querySelector('label[for=mail]').remove()")
@@ -90,7 +90,7 @@ def test_axe_detects_violations(visitor: BrowserContext, environment: PagesEnvir
 
 
 def test_order_by_keyboard(browser: Browser, environment: PagesEnvironment) -> None:
-    """Whoever has no mouse orders by tabs, letters and Enter; what is wrong is said while typing, and is in focus."""
+    """With Tab, typing and Enter; errors are shown while typing and get the focus."""
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{environment.service.base}/recover")

@@ -1,4 +1,4 @@
-"""Forms are taken from our own pages alone, and whatever is in them, no answer is a fault and nothing acts."""
+"""Forms: CSRF protection, escaping, and robustness."""
 
 import random
 import string
@@ -17,18 +17,18 @@ EVIL = "\"'><script>document.title='owned'</script><img src=x onerror=alert(1)>{
 
 @pytest.fixture(scope="module")
 def key(environment: PagesEnvironment) -> str:
-    """Have a job to try things with."""
+    """Submit an order and return its key."""
     return str(environment.service.request("POST", "/api/jobs", {**ORDER, "mail": "forms@example.org"}).json["key"])
 
 
 @pytest.fixture(scope="module")
 def admin(environment: PagesEnvironment) -> Visitor:
-    """Have an administrator who is logged in."""
+    """Log in an administrator."""
     return log_in(environment.service, ADMIN, ADMIN_PASSWORD)
 
 
 def public_forms(service: ServiceProcess, key: str) -> list[str]:
-    """Return where forms for everybody are sent."""
+    """Return the targets of public forms."""
     number = key.partition("-")[0]
     code = service.request("GET", f"/api/jobs/{number}", is_admin=True).json["number"]
     assert str(code) == number
@@ -36,7 +36,7 @@ def public_forms(service: ServiceProcess, key: str) -> list[str]:
 
 
 def admin_forms(key: str) -> list[str]:
-    """Return where forms of administrators are sent."""
+    """Return the targets of administrators' forms."""
     one = f"/admin/jobs/{key.partition('-')[0]}"
     actions = ("pause", "resume", "cancel", "retry", "confirm", "remind", "move", "assign", "delete")
     rest = [
@@ -51,7 +51,7 @@ def admin_forms(key: str) -> list[str]:
 
 
 def test_forged_forms_are_rejected(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
-    """Without the token of this visitor, with another's, or from another site, nothing is done."""
+    """Without a token, with another visitor's, and from another site."""
     state = environment.service.status(key)
     stranger, other = Visitor(environment.service), Visitor(environment.service)
     stranger.get("/recover")
@@ -79,7 +79,7 @@ def test_forged_forms_are_rejected(environment: PagesEnvironment, key: str, admi
 
 
 def test_invalid_forms_are_rejected(environment: PagesEnvironment) -> None:
-    """Too much, another kind, bytes that are no text: refused, and said so on a page."""
+    """Bodies that are too large, of another type, or not text give an error page."""
     visitor = Visitor(environment.service)
     visitor.get("/recover")
     assert visitor.post("/recover", b"a=" + b"x" * 70_000).status == 413
@@ -92,7 +92,7 @@ def test_invalid_forms_are_rejected(environment: PagesEnvironment) -> None:
 
 
 def test_input_is_escaped(environment: PagesEnvironment, admin: Visitor) -> None:
-    """What somebody types is shown as text: in the form, on the pages of the job, and to administrators."""
+    """In the form, on the pages of the job, and for administrators."""
     visitor = Visitor(environment.service)
     visitor.get("/recover")
     answer = visitor.post("/recover", {"url": EVIL, "mail": EVIL, "name": EVIL, "at": EVIL, "when": "around"})
@@ -112,7 +112,7 @@ def test_input_is_escaped(environment: PagesEnvironment, admin: Visitor) -> None
 
 
 def test_security_headers(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
-    """Every page has its policy, is not stored, told to nobody, sniffed, framed or read by other sites."""
+    """All pages have a policy, are not cached, and cannot be framed, sniffed or read by other sites."""
     for visitor, path in [
         (Visitor(environment.service), each)
         for each in ("/recover", "/privacy", f"/jobs/{key}", "/jobs/1-x", "/admin/login", f"/recover/sent/{key}")
@@ -145,7 +145,7 @@ VALUES = (
 
 
 def test_fuzz(environment: PagesEnvironment, key: str, admin: Visitor) -> None:
-    """Some hundred forms with anything in them: each is answered, none by a fault, and all lead within the service."""
+    """Random forms never cause an internal error or a redirect to another site."""
     chance = random.Random(1208)  # noqa: S311
     stranger = Visitor(environment.service)
     stranger.get("/recover")

@@ -1,4 +1,4 @@
-"""Archives are other people's servers: one visitor has them asked only so often."""
+"""Look-ups of a visitor in archives are rate limited."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from unlost.jobs.tables import TALLIES
 
 
 def test_lookups_are_limited_per_client(tmp_path: Path) -> None:
-    """After thirty within ten minutes nothing is asked for somebody; for others it is, and later for them, too."""
+    """30 in ten minutes; other clients are not affected."""
     clock = VirtualClock()
     database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
     database.prepare()
@@ -35,7 +35,7 @@ def test_lookups_are_limited_per_client(tmp_path: Path) -> None:
 
 
 def test_limited_client_gets_cached_results(tmp_path: Path) -> None:
-    """Who has asked too often is told so, and no archive is asked; known answers are shown, and others have theirs."""
+    """No archive is queried for a client above the limit, but cached results are shown."""
     with (
         running(village()) as lost,
         run_service(tmp_path, lost.registry(tmp_path), "--workers", "0", "--behind-proxy") as service,

@@ -1,4 +1,4 @@
-"""Somebody gets a lost site back, in a real browser: from the form to the site that opens from the disk."""
+"""A complete order in a real browser, from the form to the unpacked site."""
 
 import hashlib
 import zipfile
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(params=["with scripts", "without scripts", "on a phone"])
 def visitor(request: pytest.FixtureRequest, browser: Browser) -> Iterator[BrowserContext]:
-    """Have somebody with a browser, in which nothing may go wrong."""
+    """Return a browser; page errors fail the test."""
     phone = {"width": 360, "height": 740}
     context = browser.new_context(
         java_script_enabled=request.param != "without scripts",
@@ -34,7 +34,7 @@ def visitor(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Browse
 
 
 def check_width(page: Page) -> None:
-    """Fail if the page is wider than the window."""
+    """Check that the page is not wider than the window."""
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0, page.url
 
@@ -42,7 +42,7 @@ def check_width(page: Page) -> None:
 def test_order_from_form_to_download(
     visitor: BrowserContext, environment: PagesEnvironment, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Ordered, confirmed by the link in the mail, watched, downloaded, unpacked, and opened from the disk."""
+    """The order is confirmed, watched, downloaded, unpacked and opened."""
     base, page = environment.service.base, visitor.new_page()
     has_scripts = request.node.callspec.params["visitor"] != "without scripts"
     mail = f"{request.node.callspec.params['visitor'].replace(' ', '-')}@example.org"
@@ -91,7 +91,7 @@ def test_order_from_form_to_download(
 
 
 def test_status_page_without_event_stream(browser: Browser, environment: PagesEnvironment) -> None:
-    """Where the stream of progress is refused, the page asks now and then, and shows the end all the same."""
+    """If the event stream is refused, the page polls."""
     job = environment.service.request("POST", "/api/jobs", {**ORDER, "mail": "crowd@example.org"}).json
     page = browser.new_page()
     page.clock.install()

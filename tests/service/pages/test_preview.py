@@ -1,4 +1,4 @@
-"""What came back is shown, and whatever it is, it reaches nothing: tried with a hostile site in a real browser."""
+"""The preview of a malicious site in a real browser."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,24 +17,24 @@ _POLICIES = ("content-security-policy", "x-frame-options", "cross-origin-resourc
 
 
 class _Others(BaseHTTPRequestHandler):
-    """A host of others, which notes what it is asked for."""
+    """A foreign host that records requests."""
 
     asked: list[str] = []  # noqa: RUF012  one server for one test
 
     def do_GET(self) -> None:
-        """Note a request."""
+        """Record a request."""
         self.asked.append(self.path)
         self.send_response(200)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
 def others() -> Iterator[int]:
-    """Run a host of others."""
+    """Run a foreign host."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Others) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -45,7 +45,7 @@ def others() -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def evil(others: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[PagesEnvironment, str]]:
-    """Have the hostile site recovered; yield where, and the address of its page."""
+    """Recover the malicious site; yield the environment and the URL of its page."""
     with run_environment(tmp_path_factory.mktemp("hostile"), hostile(others)) as environment:
         job = environment.service.request(
             "POST", "/api/jobs", {"url": "lost.example", "mail": "a@example.org"}, is_admin=True
@@ -57,7 +57,7 @@ def evil(others: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
 
 @pytest.fixture
 def operator(browser: Browser, evil: tuple[PagesEnvironment, str]) -> Iterator[BrowserContext]:
-    """Have an administrator who is logged in, with a cookie besides that any script of this host could read."""
+    """Log in an administrator, with an additional cookie that scripts can read."""
     base = evil[0].service.base
     with browser.new_context() as context:
         log_in(context.new_page(), base, ADMIN, ADMIN_PASSWORD)
@@ -102,7 +102,7 @@ def visited(
 
 
 def preview_of(page: Page, address: str) -> str:
-    """Open the preview from the page of a job; return where the frame with what came back begins."""
+    """Open the preview from the page of a job, and return the URL of the frame."""
     page.goto(address)
     page.get_by_role("link", name="Preview").click()
     expect(page.frame_locator("iframe").get_by_text("script.html")).to_be_visible()
@@ -113,7 +113,7 @@ def preview_of(page: Page, address: str) -> str:
 
 
 def test_hostile_site_is_sandboxed(operator: BrowserContext, evil: tuple[PagesEnvironment, str]) -> None:
-    """Neither script, form, frame, service worker, `//host` nor refresh gets at pages, cookies or other hosts."""
+    """Scripts, forms, frames, service workers, `//host` and refresh reach no page, cookie or other host."""
     environment, address = evil
     preview = preview_of(operator.new_page(), address)
     _Others.asked.clear()
@@ -130,7 +130,7 @@ def test_hostile_site_is_sandboxed(operator: BrowserContext, evil: tuple[PagesEn
 
 
 def test_preview_frame_cannot_navigate_away(operator: BrowserContext, evil: tuple[PagesEnvironment, str]) -> None:
-    """Pages are read in the frame, and none of them gets out of it, or knows the key of the job."""
+    """Pages cannot navigate out of the frame and do not know the key of the job."""
     page = operator.new_page()
     preview = preview_of(page, evil[1])
     key = evil[1].rpartition("/")[2]

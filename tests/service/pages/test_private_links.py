@@ -1,4 +1,4 @@
-"""Private links stay private: in no log, in no stream of what happens, guessed by nobody; and behind TLS."""
+"""Private links are not leaked or guessed, also behind TLS."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from tests.service.pages.visitor import Visitor
 
 
 def test_private_links_are_not_leaked(environment: PagesEnvironment) -> None:
-    """Neither the log of the service, with all its pages, nor the stream of events has a key in it."""
+    """Neither the log nor the event stream contains a key."""
     service = environment.service
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": "private@example.org"}).json["key"]
     link = environment.link("private@example.org").removeprefix(service.base)
@@ -32,7 +32,7 @@ def test_private_links_are_not_leaked(environment: PagesEnvironment) -> None:
 
 
 def test_event_stream_requires_an_admin_token(environment: PagesEnvironment) -> None:
-    """Where jobs are served, neither anonymous users nor the owner of a job can watch."""
+    """Where jobs are served, neither anonymous users nor owners may read it."""
     service = environment.service
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": "watch@example.org"}).json["key"]
     for sent in ("", "Bearer x", f"Bearer {key}", "Basic x"):
@@ -47,7 +47,7 @@ def test_event_stream_requires_an_admin_token(environment: PagesEnvironment) -> 
 
 
 def test_invalid_links_are_rejected(environment: PagesEnvironment) -> None:
-    """The key of another purpose, of another job, or one letter off is the page that says so, whatever is asked."""
+    """Keys for other purposes or jobs, and modified keys, give an error page."""
     service = environment.service
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": "guess@example.org"}).json["key"]
     code = environment.link("guess@example.org").rpartition("/")[2]
@@ -73,7 +73,7 @@ def test_invalid_links_are_rejected(environment: PagesEnvironment) -> None:
 
 
 def test_secure_cookies_and_hsts_behind_tls(environment: PagesEnvironment, tmp_path: Path) -> None:
-    """Where the service is reached by https, browsers are told to use nothing else, and cookies go by it alone."""
+    """With https, cookies are Secure and HSTS is sent."""
     registry = environment.lost.registry(tmp_path)
     with run_service(tmp_path, registry, "--root", "https://recover.example.org", "--workers", "0") as service:
         for path in ("/recover", "/admin/login", "/about"):
@@ -83,7 +83,7 @@ def test_secure_cookies_and_hsts_behind_tls(environment: PagesEnvironment, tmp_p
 
 
 def test_language_negotiation(environment: PagesEnvironment) -> None:
-    """The browser's is taken, unless another was chosen, which is kept."""
+    """The browser's language is used unless another was selected, which is stored."""
     visitor = Visitor(environment.service)
     assert b"zur\xc3\xbcckholen" in visitor.get("/recover", Accept_Language="de-AT, en;q=0.5").body
     assert b'lang="en"' in visitor.get("/recover", Accept_Language="fr").body
@@ -95,7 +95,7 @@ def test_language_negotiation(environment: PagesEnvironment) -> None:
 
 
 def test_language_links_retain_the_query(environment: PagesEnvironment) -> None:
-    """What was looked for, or is about to be ordered, is the same in the other language."""
+    """The search or order is the same in the other language."""
     visitor = Visitor(environment.service)
     for path in ("/recover?url=a%26b", "/?uri=http://lost.example/&year=2011", "/about?format=html"):
         begin, _, query = path.partition("?")
@@ -105,7 +105,7 @@ def test_language_links_retain_the_query(environment: PagesEnvironment) -> None:
 
 
 def test_private_hosts_are_rejected(environment: PagesEnvironment) -> None:
-    """By the form, which says why, and by the API."""
+    """By the form, with an explanation, and by the API."""
     visitor = Visitor(environment.service)
     visitor.get("/recover")
     form = {"url": "http://192.168.0.1/", "mail": "me@example.org", "what": "site", "when": "newest"}
@@ -116,7 +116,7 @@ def test_private_hosts_are_rejected(environment: PagesEnvironment) -> None:
 
 
 def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -> None:
-    """The browser's, or the one that was chosen, also by the report's own address; what programs get has none."""
+    """The browser's or the selected one; packages have none."""
     service = environment.service
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": "report@example.org"}, is_admin=True).json["key"]
     assert service.wait_until_ended(key)["state"] == "complete"
@@ -140,7 +140,7 @@ def test_report_has_the_language_of_the_visitor(environment: PagesEnvironment) -
 
 
 def test_emails_in_german(environment: PagesEnvironment) -> None:
-    """Whoever orders on a German page gets German letters, whose link leads to German pages."""
+    """An order on a German page gives German emails with links to German pages."""
     visitor = Visitor(environment.service)
     visitor.get("/recover")
     visitor.get("/recover?lang=de")
@@ -155,7 +155,7 @@ def test_emails_in_german(environment: PagesEnvironment) -> None:
 
 
 def test_owner_key_does_not_confirm_an_order(environment: PagesEnvironment) -> None:
-    """An order that was cancelled before it was confirmed is not queued by trying it again, by page or by program."""
+    """An order that was cancelled before its confirmation cannot be retried, by page or API."""
     service = environment.service
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": "bypass@example.org"}).json["key"]
     visitor = Visitor(service)
@@ -168,7 +168,7 @@ def test_owner_key_does_not_confirm_an_order(environment: PagesEnvironment) -> N
 
 
 def test_owner_deletes_a_job(environment: PagesEnvironment) -> None:
-    """At once, whatever its state: files, name and mail address are gone, and the link opens nothing."""
+    """In any state, at once: files, name and email address are deleted, and the link is invalid."""
     service = environment.service
     job = service.request("POST", "/api/jobs", {**ORDER, "mail": "gone@example.org"}, is_admin=True).json
     assert service.wait_until_ended(job["key"])["state"] == "complete"

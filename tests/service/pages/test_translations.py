@@ -1,4 +1,4 @@
-"""All that pages and letters of the service say stands in its catalogue, and nowhere else."""
+"""All texts of pages and emails are translations."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ TEXT_BESIDE = re.compile(r">[^<>{}%]*[A-Za-z]{3,}[^<>{}%]*<")
 
 
 def test_all_referenced_texts_exist() -> None:
-    """Names that templates and code ask for are in the catalogue, also with a count."""
+    """Keys in templates and code exist, including plural forms."""
     texts = load_strings("en").texts
     wanted = {name for file in SOURCES for name in NAMED.findall(file.read_text())}
     assert len(wanted) > 150
@@ -22,7 +22,7 @@ def test_all_referenced_texts_exist() -> None:
 
 
 def test_templates_contain_no_text() -> None:
-    """What people read comes from the catalogue alone: but names of formats and of the program itself."""
+    """Except for names of formats and of the program."""
     allowed = {"unlost", "link", "JSON", "CDXJ"}
     part = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<code>.*?</code>|aria-[a-z]+=\"[^\"]*\"")
     found = {
@@ -34,7 +34,7 @@ def test_templates_contain_no_text() -> None:
 
 
 def test_values_are_not_interpreted_as_patterns() -> None:
-    """Whatever somebody typed is shown as it is."""
+    """User input is inserted verbatim."""
     said = load_strings("en")("problem.throttled", span="{span} {0} %s")
     assert said == "Too many attempts. Please wait {span} {0} %s."
     assert load_strings("xx").language == "en"

@@ -1,4 +1,4 @@
-"""That no archive has anything is said only if all archives were listed; otherwise, which could not be."""
+"""Archives that could not be completely listed are named."""
 
 from collections.abc import Iterator, Mapping
 
@@ -34,7 +34,7 @@ def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def finished(service: ServiceProcess, archives: Mapping[str, object]) -> str:
-    """Return the page of a job of which nothing came back, with these figures of archives."""
+    """Return the page of a job without recovered resources and with these figures of archives."""
     database = Database(file_url(service.folder / "jobs" / "jobs.sqlite"))
     jobs = JobStore(database)
     key = service.request("POST", "/api/jobs", {**ORDER, "url": "http://other.example/"}).json["key"]
@@ -47,7 +47,7 @@ def finished(service: ServiceProcess, archives: Mapping[str, object]) -> str:
 
 
 def test_unlisted_archives_from_figures() -> None:
-    """Listed is what was listed whole, or was queried for single URLs and answered."""
+    """An archive is listed if its listing is complete, or its queries for single URLs succeeded."""
     archives = {
         "whole": {"lists": {"done": 2}},
         "cut": {"lists": {"done": 1, "cut": 1}},
@@ -62,7 +62,7 @@ def test_unlisted_archives_from_figures() -> None:
 
 
 def test_job_without_recovered_resources(service: ServiceProcess) -> None:
-    """The page of the job names the archives that could not be listed, and why."""
+    """The page names the archives that could not be listed, with the reason."""
     known = finished(service, {"a": {"lists": {"done": 1}}})
     assert "No archive that we asked has anything of it." in known
     assert "could not be listed" not in known
@@ -73,7 +73,7 @@ def test_job_without_recovered_resources(service: ServiceProcess) -> None:
 
 
 def test_report_names_unlisted_archives(service: ServiceProcess) -> None:
-    """It lists every file, and links back to the order."""
+    """It lists every file and links back to the job."""
     key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
     assert service.wait_until_ended(key)["progress"]["recovered"] == FILES
     answer = service.request("GET", f"/jobs/{key}/report")
@@ -88,7 +88,7 @@ def test_report_names_unlisted_archives(service: ServiceProcess) -> None:
 
 
 def test_holdings_name_failed_archives() -> None:
-    """Before an order: archives that did not answer are named, and nothing is said of them."""
+    """Archives that did not respond are named before an order."""
     reports = (ArchiveReport("a", "routed", "miss"), ArchiveReport("b", "routed", "timeout", 0, 10.0, "late"))
     found = summarize_holdings(AggregateResult("http://x.example/", Mementos([]), reports, (), 0.0, 1.0))
     assert found.failed == ("b",)

@@ -1,4 +1,4 @@
-"""The link at the end of emails is honoured, and unconfirmed orders are deleted in bulk."""
+"""Unsubscribe links, and deletion of unconfirmed orders in bulk."""
 
 import re
 
@@ -8,13 +8,13 @@ from tests.service.pages.visitor import Visitor, log_in
 
 
 def stop_link(environment: PagesEnvironment, mail: str) -> str:
-    """Return the path of the link in the email to a mail address."""
+    """Return the path of the unsubscribe link in an email."""
     (found,) = re.findall(r"http://127\.0\.0\.1:\d+(/mail/stop/\S+)", environment.wait_for_mail(mail, "Confirm"))
     return str(found)
 
 
 def test_unsubscribe_and_resubscribe(environment: PagesEnvironment) -> None:
-    """GET changes nothing; the button and one click (RFC 8058) do: orders are refused, in the form, too."""
+    """GET changes nothing; the button and one click (RFC 8058) unsubscribe, and orders are rejected."""
     service, mail = environment.service, "stop@stopping.example"
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": mail}).json["key"]
     link = stop_link(environment, mail)
@@ -41,7 +41,7 @@ def test_unsubscribe_and_resubscribe(environment: PagesEnvironment) -> None:
 
 
 def test_invalid_codes_are_rejected(environment: PagesEnvironment) -> None:
-    """A code that is not of an email does nothing."""
+    """Codes that were not issued have no effect."""
     service, mail = environment.service, "go-on@stopping.example"
     key = service.request("POST", "/api/jobs", {**ORDER, "mail": mail}).json["key"]
     link = stop_link(environment, mail)
@@ -52,7 +52,7 @@ def test_invalid_codes_are_rejected(environment: PagesEnvironment) -> None:
 
 
 def test_bulk_deletion_of_unconfirmed_orders(environment: PagesEnvironment) -> None:
-    """By administrators alone: on the page of unconfirmed orders, and by the API."""
+    """By administrators only, on a page and by the API."""
     service = environment.service
     keys = [
         service.request("POST", "/api/jobs", {**ORDER, "mail": f"{n}@s{n}.flooding.example"}).json["key"]

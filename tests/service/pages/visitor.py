@@ -1,4 +1,4 @@
-"""Pages without a browser: cookies are kept, and forms sent with the token that their page had."""
+"""A browser without scripts: stores cookies and sends forms with the token of their page."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,18 +12,18 @@ _TOKEN = re.compile(r'name="token" value="([\w-]+)"')
 
 @dataclass
 class Visitor:
-    """Somebody with cookies."""
+    """A visitor with cookies."""
 
     service: ServiceProcess
     cookies: dict[str, str] = field(default_factory=dict)
     token: str = ""
 
     def get(self, path: str, **headers: str) -> HttpResponse:
-        """Look at a page, and keep its cookies and the token of its forms."""
+        """Request a page; store its cookies and the token of its forms."""
         return self._kept(self.service.request("GET", path, is_admin=False, Cookie=self._cookie(), **headers))
 
     def post(self, path: str, fields: dict[str, str] | list[tuple[str, str]] | bytes, **headers: str) -> HttpResponse:
-        """Send a form; the token is put in, unless it is bytes, or has one."""
+        """Send a form. The token is added unless the form is bytes or has one."""
         if not isinstance(fields, bytes):
             pairs = list(fields.items()) if isinstance(fields, dict) else fields
             if "token" not in dict(pairs):
@@ -44,7 +44,7 @@ class Visitor:
 
 
 def log_in(service: ServiceProcess, name: str, password: str) -> Visitor:
-    """Return an administrator who is logged in."""
+    """Log in an administrator."""
     visitor = Visitor(service)
     visitor.get("/admin/login")
     answer = visitor.post("/admin/login", {"name": name, "password": password})
