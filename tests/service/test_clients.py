@@ -91,7 +91,10 @@ def test_clients_find_all_mementos(environment: Environment) -> None:
     ("date", "year"), [("Sun, 01 Apr 2012 12:00:00 GMT", "2012"), ("Tue, 01 Jan 2030 00:00:00 GMT", "2014")]
 )
 def test_memento_client(environment: Environment, date: str, year: str) -> None:
-    """It follows the TimeGate to the closest memento; it reads first, last and previous once the TimeMap is cached."""
+    """It follows the TimeGate to the closest memento; it reads first, last and previous once the TimeMap is cached.
+
+    TimeGates of pywb link only the closest memento, so before that no other relation is known.
+    """
     python = NEIGHBOURS / "memento-client" / "bin" / "python"
     command: list[str | Path] = [python, "-c", CLIENT, f"{environment.service.base}/timegate/", environment.page, date]
     for is_cached in (False, True):

@@ -3,22 +3,22 @@
 import re
 from pathlib import Path
 
-import unlost.web
+import unlost.webui
 from unlost.webui.templating import load_strings
 
-SERVICE = Path(unlost.web.__file__).parent
-SOURCES = [*SERVICE.glob("templates/**/*.html"), *SERVICE.glob("templates/**/*.txt"), *SERVICE.glob("pages/*.py")]
-NAMED = re.compile(r"""(?:\bt|strings_for\(request\))\(\s*f?"([a-z_]+(?:\.[a-z_]+)+)["{]""")
-TEXT_BESIDE = re.compile(r">[^<>{}%]*[A-Za-z]{3,}[^<>{}%]*<")
+PACKAGE = Path(unlost.webui.__file__).parent
+SOURCES = [*PACKAGE.glob("templates/**/*.html"), *PACKAGE.glob("templates/**/*.txt"), *PACKAGE.glob("*.py")]
+NAMED = re.compile(r"""(?:\bt|strings_for_request\(request\))\(\s*f?"([a-z_]+(?:\.[a-z_]+)+)["{]""")
+TEXT_OUTSIDE_TAGS = re.compile(r">[^<>{}%]*[A-Za-z]{3,}[^<>{}%]*<")
 
 
 def test_all_referenced_texts_exist() -> None:
     """Keys in templates and code exist, including plural forms."""
     texts = load_strings("en").texts
-    wanted = {name for file in SOURCES for name in NAMED.findall(file.read_text())}
-    assert len(wanted) > 150
-    begun = {name for name in wanted if any(each.startswith(name) for each in texts)}
-    assert wanted - set(texts) - begun == set()
+    referenced = {name for file in SOURCES for name in NAMED.findall(file.read_text())}
+    assert len(referenced) > 150
+    prefixes = {name for name in referenced if any(each.startswith(name) for each in texts)}
+    assert referenced - set(texts) - prefixes == set()
 
 
 def test_templates_contain_no_text() -> None:
@@ -27,8 +27,8 @@ def test_templates_contain_no_text() -> None:
     part = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|<code>.*?</code>|aria-[a-z]+=\"[^\"]*\"")
     found = {
         (file.name, text.strip("<> \n"))
-        for file in SERVICE.glob("templates/**/*.html")
-        for text in TEXT_BESIDE.findall(part.sub("", file.read_text()))
+        for file in PACKAGE.glob("templates/**/*.html")
+        for text in TEXT_OUTSIDE_TAGS.findall(part.sub("", file.read_text()))
     }
     assert {(name, text) for name, text in found if text not in allowed} == set()
 
