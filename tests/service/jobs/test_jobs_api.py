@@ -370,9 +370,9 @@ def test_job_commands(service: ServiceProcess) -> None:
 
 @pytest.mark.parametrize("which", ["made up", "complete"])
 def test_schemathesis(service: ServiceProcess, tmp_path: Path, which: str) -> None:
-    """Whatever it makes up from the description of jobs, no answer is a fault, and every one is as described.
+    """No generated request causes an internal error, and every response matches the description.
 
-    Keys that it makes up open nothing, so the second time it has that of a job: then all that can be done is done.
+    Generated keys are invalid, so the second run has the key of a job and reaches all operations of its owner.
     """
     if which == "complete":
         key = service.request("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
