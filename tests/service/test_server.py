@@ -74,10 +74,10 @@ def ready():
 
 async def main():
     metrics, monitor = Metrics(), EventStream()
-    finds = run_fixed_service.Prepared(MetricsListener(metrics, monitor))
-    parts = ServiceContext(finds, run_fixed_service.PreparedCopies(), finds, SystemClock(), metrics, monitor)
+    finder = fixed_results.FixedResults(MetricsListener(metrics, monitor))
+    context = ServiceContext(finder, fixed_results.FixedCaptures(), finder, SystemClock(), metrics, monitor)
     with server.listen("127.0.0.1", 0) as listening:
-        async with ReloadableApplication(lambda _: nullcontext(parts), 5.0, print) as application:
+        async with ReloadableApplication(lambda _: nullcontext(context), 5.0, print) as application:
             await server.serve(application, listening, ready, 5.0)
 
 uvloop.run(main())
@@ -268,7 +268,7 @@ def test_page_urls_have_the_prefix(tmp_path: Path) -> None:
                     assert client.request(url).status == 200
         redirect = client.request("/find/admin")
         assert (redirect.status, redirect.headers["location"]) == (303, "/find/admin/login")
-        assert client.request("/finds").status == 404
+        assert client.request("/finder").status == 404
         assert client.request("/find", headers={"Accept": "text/html"}).text.startswith("<!doctype html>")
 
 
