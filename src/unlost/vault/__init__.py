@@ -14,6 +14,7 @@ Modules, in reading order:
 - `injector`: writing blocks into a static site.
 - `site_crawl`, `collector`: finding blocks in live pages, archives and recoveries.
 - `recovery`: decoding and unpacking.
+- `middleware`: inserting blocks into the responses of a running site.
 - `slow_decoder`: an independent decoder in pure Python, printed in the format's documentation.
 
 Must not import the command line or the web service.
