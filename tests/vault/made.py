@@ -55,7 +55,7 @@ def packed(
     """Pack a server for a site into the vault in a folder, which is made or updated."""
     chosen = VaultSettings(**{"limit": LIMIT, **settings})
     before = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
-    given = {"may_be_lost": None, "pages": read_site_folder(site), **(wish or {})}
+    given = {"loss_tolerance": None, "pages": read_site_folder(site), **(wish or {})}
     return pack_vault(
         before,
         PackOptions(select_files([server]).files, settings=chosen, encryption=seal or EncryptionOptions(), **given),

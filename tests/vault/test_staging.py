@@ -40,12 +40,12 @@ def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: i
     rng = random.Random(seed)  # noqa: S311  not for secrets
     server, site, archive = server_files(tmp_path), static_site(tmp_path, 80), tmp_path / "archive"
     vault = tmp_path / "v"
-    inject_blocks(packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}).vault, site)
+    inject_blocks(packed(vault, server, site, limit=limit, wish={"loss_tolerance": 0.6}).vault, site)
     refresh(archive, site, 0.9, rng)
     first = listing(server)
     shutil.rmtree(server)
     server = server_files(tmp_path, seed=99)
-    made = packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}, at="20260201000000")
+    made = packed(vault, server, site, limit=limit, wish={"loss_tolerance": 0.6}, at="20260201000000")
     assert len(made.vault.generations) == 2
     second = listing(server)
     inject_blocks(made.vault, site)
@@ -70,11 +70,11 @@ def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: i
 def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
     """The fault that stages prevent, planted: without them, half refreshed, neither version is whole."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
-    settings: dict[str, Any] = {"wish": {"may_be_lost": 0.2}}
+    settings: dict[str, Any] = {"wish": {"loss_tolerance": 0.2}}
     inject_blocks(packed(tmp_path / "v", server, site, **settings).vault, site)
     shutil.copytree(site, tmp_path / "archive")
     shutil.rmtree(server)
-    made = packed(tmp_path / "v", server_files(tmp_path, seed=99), site, wish={"may_be_lost": 0.2, "at_once": True})
+    made = packed(tmp_path / "v", server_files(tmp_path, seed=99), site, wish={"loss_tolerance": 0.2, "skips_staging": True})
     inject_blocks(made.vault, site)
     for page in list(iter_html_files(site))[::2]:
         shutil.copy(page, tmp_path / "archive" / page.relative_to(site))
@@ -102,7 +102,7 @@ def test_only_changed_segments_move(tmp_path: Path) -> None:
 def test_pages_that_are_full_take_turns_or_say_so(tmp_path: Path) -> None:
     """Where neither both blocks fit nor enough pages are left for one each, nobody is left without a warning."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
-    settings: dict[str, Any] = {"limit": 3 << 10, "wish": {"may_be_lost": 0.1, "block": 1600}}
+    settings: dict[str, Any] = {"limit": 3 << 10, "wish": {"loss_tolerance": 0.1, "block_size": 1600}}
     packed(tmp_path / "v", server, site, **settings)
     shutil.rmtree(server)
     state = (tmp_path / "v" / "vault.json").read_bytes()

@@ -87,7 +87,7 @@ def test_as_many_pages_may_be_lost_as_was_said(tmp_path: Path, seed: int) -> Non
 def test_any_pages_may_be_lost_with_several_segments(tmp_path: Path, segments: str, share: float | None) -> None:
     """As many as the plan says may be lost, even if all of them carry blocks of one segment."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    vault = packed(tmp_path / "v", server, site, segments=segments, wish={"may_be_lost": share}).vault
+    vault = packed(tmp_path / "v", server, site, segments=segments, wish={"loss_tolerance": share}).vault
     shapes = {each.id: each.shape for each in vault.newest.files}
     assert len(shapes) > 1
     sizes = {name: shape.size for name, shape in shapes.items()}
@@ -108,9 +108,9 @@ def test_a_share_that_segments_cannot_bear_is_refused(tmp_path: Path) -> None:
     """A page carries a block of one segment, so that two segments never bear the loss of any half of the pages."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     with pytest.raises(UsageError, match=r"segments, any \d+ of 41 pages may be lost .* not 50%: give --segments one"):
-        packed(tmp_path / "v", server, site, segments="directory", wish={"may_be_lost": 0.5})
+        packed(tmp_path / "v", server, site, segments="directory", wish={"loss_tolerance": 0.5})
     assert (
-        packed(tmp_path / "w", server, site, wish={"may_be_lost": 0.5}).vault.newest.files[0].shape.loss_tolerance
+        packed(tmp_path / "w", server, site, wish={"loss_tolerance": 0.5}).vault.newest.files[0].shape.loss_tolerance
         >= 0.5
     )
 
@@ -183,7 +183,7 @@ def test_extra_pages_carry_what_others_cannot(tmp_path: Path) -> None:
     """A site with too few pages is told how many it lacks, and with these it works."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     with pytest.raises(UsageError, match=r"--extra-pages [0-9]+"):
-        packed(tmp_path / "v", server, site, limit=8 << 10, wish={"block": 4096})
+        packed(tmp_path / "v", server, site, limit=8 << 10, wish={"block_size": 4096})
     made = packed(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
     inject_blocks(made.vault, site)
     assert is_complete(brought_back(site, tmp_path / "back"))

@@ -166,13 +166,8 @@ _Item = TypeVar("_Item")
 _Batch = tuple[int, list[Any], list[Any]]
 """Number of rows, and columns of texts and of numbers as the core reads them."""
 _BATCH_ROWS = 16 << 10  # about 4 MB of text
-_DICTIONARY_FIELDS = (
-    "last_modified",
-    "date",
-    "cache_control",
-    "expires",
-    "server",
-)  # headers that many answers have in common
+# Headers with values that many responses share.
+_DICTIONARY_FIELDS = ("last_modified", "date", "cache_control", "expires", "server")
 
 
 def add_parquet_log(
