@@ -8,6 +8,7 @@ import pytest
 from tests.crawl.site import Page as Answer
 from tests.crawl.site import html, living, text
 from tests.vault.made import packed, server_files, static_site
+from unlost.crawl.models import CrawlOutcome
 from unlost.errors import InputError, UsageError
 from unlost.vault.collector import BlockCollector
 from unlost.vault.injector import inject_blocks
@@ -106,3 +107,24 @@ def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
     for body in asyncio.run(run()):
         gathering.add_page(body.encode(), "")
     assert gathering.pages_with_blocks == len(vault.live) - 1
+
+
+def test_a_crawl_counts_its_own_responses_and_has_a_result(tmp_path: Path) -> None:
+    """A second crawl into the same folder fetches nothing; progress events are passed on."""
+    pages = {"/": Answer(b"<a href=a.html>a</a>"), "/a.html": Answer(b"<p>a</p>")}
+    events: list[str] = []
+
+    async def run() -> None:
+        async with living(pages) as server:
+            for expected in (2, 0):
+                site_crawl = SiteCrawl(
+                    tmp_path / "crawl", server.clock, 0.0, "me@example.org", lambda event, _: events.append(event)
+                )
+                assert site_crawl.result is None
+                assert len(await site_crawl.list_pages(f"{server.url}/")) == 2
+                assert site_crawl.visited_count == expected
+                assert site_crawl.result is not None
+                assert site_crawl.result.counts[CrawlOutcome.FETCHED] == 2
+
+    asyncio.run(run())
+    assert events.count("fetched") == 2

@@ -74,7 +74,9 @@ def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
     inject_blocks(packed(tmp_path / "v", server, site, **settings).vault, site)
     shutil.copytree(site, tmp_path / "archive")
     shutil.rmtree(server)
-    made = packed(tmp_path / "v", server_files(tmp_path, seed=99), site, wish={"loss_tolerance": 0.2, "skips_staging": True})
+    made = packed(
+        tmp_path / "v", server_files(tmp_path, seed=99), site, wish={"loss_tolerance": 0.2, "skips_staging": True}
+    )
     inject_blocks(made.vault, site)
     for page in list(iter_html_files(site))[::2]:
         shutil.copy(page, tmp_path / "archive" / page.relative_to(site))

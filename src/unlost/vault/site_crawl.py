@@ -80,12 +80,12 @@ class SiteCrawl:
 
     async def _crawl(self, config: CrawlConfig) -> None:
         # The user operates the site, so pages that say `noarchive` are stored, too.
-        await crawl(
+        self.result = await crawl(
             replace(config, keep_noarchive=True),
             self._folder,
             self._clock,
             contact=self._contact,
-            on_event=self._on_event,
+            on_event=self._count_event,
         )
 
     def _count_event(self, event: str, details: "Mapping[str, object]") -> None:
