@@ -11,6 +11,10 @@ DEFAULT_DELAY_SECONDS = 1.0
 MAX_SIMILAR_URLS = 5_000
 """URLs of one shape that no sitemap lists: an hour and a half of requests at one per second."""
 
+ADJUSTABLE_FIELDS = frozenset({"resources", "bytes_in_all", "bytes_each", "delay", "hosts_at_once", "alike"})
+"""Fields of `CrawlConfig` that may change from one run to the next. A change of any other field makes it another crawl.
+"""
+
 
 class ScopeType(StrEnum):
     """Which pages belong to the crawled site."""
@@ -69,10 +73,6 @@ class CrawlConfig:
     hosts_at_once: int = 4
     alike: int = MAX_SIMILAR_URLS
     keep_noarchive: bool = False
-
-
-ADJUSTABLE_FIELDS = frozenset({"resources", "bytes_in_all", "bytes_each", "delay", "hosts_at_once", "alike"})
-"""Fields that may change from one run of a crawl to the next. A change of any other field makes it another crawl."""
 
 
 class CrawlOutcome(Enum):

@@ -18,6 +18,9 @@ below this limit; avoiding it is up to the author of the expression.
 _SCHEME_AND_SLASHES = re.compile(r"[\0-\x20]*(?:(https?):[/\\]*|//)", re.IGNORECASE)
 _IP_ADDRESS = re.compile(r"(\d+\.){3}\d+|\[.*\]")
 
+OTHER_SITE = "elsewhere"
+"""Reason of exclusion for links to other sites."""
+
 
 @dataclass(frozen=True, slots=True)
 class UrlFilter:
@@ -101,10 +104,6 @@ def folder_url(uri: str) -> str:
     place, tail = split_url(uri)
     above, _, last = tail.partition("?")[0].rpartition("/")
     return f"{place}{above}/{last}/" if last.startswith(("~", "%7E", "%7e")) else f"{place}{above}/"
-
-
-OTHER_SITE = "elsewhere"
-"""Reason of exclusion for links to other sites."""
 
 
 @dataclass(frozen=True, slots=True)

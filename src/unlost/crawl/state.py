@@ -33,6 +33,67 @@ ROBOTS_TABLE = (
     "WITHOUT ROWID;\n"
 )
 
+CRAWL_STATE_VERSION = 1
+"""Version of the schema."""
+CRAWL_DESCRIPTION = "a crawl"
+CRAWL_APPLICATION_ID = 0x756E6C63
+"""SQLite application_id of crawl states: `unlc`. States of recoveries have the same file name and another id."""
+_SCHEMA = f"""
+{FACT_TABLE}CREATE TABLE address (
+    id INTEGER PRIMARY KEY, uri TEXT NOT NULL UNIQUE, name TEXT NOT NULL, key TEXT NOT NULL, host TEXT NOT NULL,
+    use TEXT NOT NULL, standing TEXT NOT NULL, far INTEGER NOT NULL, redirects INTEGER NOT NULL DEFAULT 0,
+    is_start INTEGER NOT NULL DEFAULT 0, is_guess INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0,
+    hops INTEGER, in_sitemap INTEGER NOT NULL DEFAULT 0, is_sitemap INTEGER NOT NULL DEFAULT 0,
+    status INTEGER, mime TEXT, length INTEGER, digest TEXT, seen TEXT, last_modified TEXT, redirect TEXT,
+    redirect_id INTEGER, noarchive INTEGER NOT NULL DEFAULT 0, cache_control TEXT, etag TEXT, reason TEXT,
+    truncated TEXT, file TEXT, offset INTEGER, size INTEGER
+);
+CREATE INDEX address_name ON address (name);
+CREATE INDEX address_turn ON address (host, far, id) WHERE standing = 'queued';
+CREATE INDEX address_standing ON address (standing);
+CREATE INDEX address_hops ON address (hops);
+CREATE INDEX address_file ON address (file, offset) WHERE file IS NOT NULL;
+CREATE INDEX address_redirect ON address (redirect_id) WHERE redirect_id IS NOT NULL;
+CREATE TABLE link (
+    source INTEGER NOT NULL, target INTEGER NOT NULL, use TEXT NOT NULL, PRIMARY KEY (source, target, use)
+) WITHOUT ROWID;
+CREATE INDEX link_target ON link (target, source);
+{ROBOTS_TABLE}CREATE TABLE left_out (reason TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_MAX_SQL_VARIABLES = 500
+QUEUED_STATUS = "queued"
+_INSERT_URL = """
+INSERT INTO address (
+    uri, name, key, host, use, standing, far, redirects, is_start, is_guess, in_sitemap, is_sitemap, reason, hops
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_QUEUED_COLUMNS = "id, uri, use, far, redirects, tries, is_sitemap, is_guess"
+# Page requisites and redirect targets have the distance of their source.
+_SAME_HOPS = """
+UPDATE address SET hops = :hops WHERE hops IS NULL AND (
+    id IN (SELECT redirect_id FROM address WHERE hops = :hops AND redirect_id IS NOT NULL) OR
+    id IN (
+        SELECT target FROM link JOIN address AS page ON page.id = source
+        WHERE page.hops = :hops AND link.use = 'requisite'
+    )
+)
+"""
+_NEXT_HOPS = """
+UPDATE address SET hops = :hops + 1 WHERE hops IS NULL AND
+    id IN (SELECT target FROM link JOIN address AS page ON page.id = source WHERE page.hops = :hops)
+"""
+_BUSY_SECONDS = 10.0  # the crawl holds its write lock only briefly
+_SELECT_RESOURCES = """
+SELECT uri, key, standing, status, mime, length, digest, seen, last_modified, redirect, hops,
+    (SELECT count(DISTINCT source) FROM link WHERE target = address.id), in_sitemap, noarchive, cache_control, etag,
+    reason, truncated, file, offset
+FROM address ORDER BY id
+"""
+_SELECT_LINKS = """
+SELECT source.uri, target.uri, link.use FROM link JOIN address AS source ON source.id = link.source
+JOIN address AS target ON target.id = link.target
+"""
+
 
 def prepare_state(
     connection: sqlite3.Connection, file: Path, description: str, application: int, version: int, schema: str
@@ -89,37 +150,6 @@ class FetchState(sqlite.StateFile):
         self._execute("DELETE FROM robots WHERE status IS NULL OR status >= 500 OR status = 429")
 
 
-CRAWL_STATE_VERSION = 1
-"""Version of the schema."""
-CRAWL_DESCRIPTION = "a crawl"
-CRAWL_APPLICATION_ID = 0x756E6C63
-"""SQLite application_id of crawl states: `unlc`. States of recoveries have the same file name and another id."""
-_SCHEMA = f"""
-{FACT_TABLE}CREATE TABLE address (
-    id INTEGER PRIMARY KEY, uri TEXT NOT NULL UNIQUE, name TEXT NOT NULL, key TEXT NOT NULL, host TEXT NOT NULL,
-    use TEXT NOT NULL, standing TEXT NOT NULL, far INTEGER NOT NULL, redirects INTEGER NOT NULL DEFAULT 0,
-    is_start INTEGER NOT NULL DEFAULT 0, is_guess INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0,
-    hops INTEGER, in_sitemap INTEGER NOT NULL DEFAULT 0, is_sitemap INTEGER NOT NULL DEFAULT 0,
-    status INTEGER, mime TEXT, length INTEGER, digest TEXT, seen TEXT, last_modified TEXT, redirect TEXT,
-    redirect_id INTEGER, noarchive INTEGER NOT NULL DEFAULT 0, cache_control TEXT, etag TEXT, reason TEXT,
-    truncated TEXT, file TEXT, offset INTEGER, size INTEGER
-);
-CREATE INDEX address_name ON address (name);
-CREATE INDEX address_turn ON address (host, far, id) WHERE standing = 'queued';
-CREATE INDEX address_standing ON address (standing);
-CREATE INDEX address_hops ON address (hops);
-CREATE INDEX address_file ON address (file, offset) WHERE file IS NOT NULL;
-CREATE INDEX address_redirect ON address (redirect_id) WHERE redirect_id IS NOT NULL;
-CREATE TABLE link (
-    source INTEGER NOT NULL, target INTEGER NOT NULL, use TEXT NOT NULL, PRIMARY KEY (source, target, use)
-) WITHOUT ROWID;
-CREATE INDEX link_target ON link (target, source);
-{ROBOTS_TABLE}CREATE TABLE left_out (reason TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
-"""
-_MAX_SQL_VARIABLES = 500
-QUEUED_STATUS = "queued"
-
-
 @dataclass(frozen=True, slots=True)
 class DiscoveredUrl:
     """A URL to enqueue. `distance` is the number of links from a seed as far as known; it orders the queue."""
@@ -149,14 +179,6 @@ class QueuedUrl:
     attempts: int
     is_sitemap: bool
     is_guess: bool
-
-
-_INSERT_URL = """
-INSERT INTO address (
-    uri, name, key, host, use, standing, far, redirects, is_start, is_guess, in_sitemap, is_sitemap, reason, hops
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_QUEUED_COLUMNS = "id, uri, use, far, redirects, tries, is_sitemap, is_guess"
 
 
 def prepare_crawl_state(connection: sqlite3.Connection, file: Path) -> None:
@@ -384,35 +406,6 @@ class CrawlState(FetchState):
             "WHERE file = ? AND offset + size > ?"
         )
         return self._execute(sql, (file, end)).rowcount
-
-
-# Page requisites and redirect targets have the distance of their source.
-_SAME_HOPS = """
-UPDATE address SET hops = :hops WHERE hops IS NULL AND (
-    id IN (SELECT redirect_id FROM address WHERE hops = :hops AND redirect_id IS NOT NULL) OR
-    id IN (
-        SELECT target FROM link JOIN address AS page ON page.id = source
-        WHERE page.hops = :hops AND link.use = 'requisite'
-    )
-)
-"""
-_NEXT_HOPS = """
-UPDATE address SET hops = :hops + 1 WHERE hops IS NULL AND
-    id IN (SELECT target FROM link JOIN address AS page ON page.id = source WHERE page.hops = :hops)
-"""
-
-
-_BUSY_SECONDS = 10.0  # the crawl holds its write lock only briefly
-_SELECT_RESOURCES = """
-SELECT uri, key, standing, status, mime, length, digest, seen, last_modified, redirect, hops,
-    (SELECT count(DISTINCT source) FROM link WHERE target = address.id), in_sitemap, noarchive, cache_control, etag,
-    reason, truncated, file, offset
-FROM address ORDER BY id
-"""
-_SELECT_LINKS = """
-SELECT source.uri, target.uri, link.use FROM link JOIN address AS source ON source.id = link.source
-JOIN address AS target ON target.id = link.target
-"""
 
 
 @dataclass(frozen=True, slots=True)

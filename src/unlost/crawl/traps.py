@@ -15,19 +15,6 @@ _DATE_IN_PATH = re.compile(
 )
 _YEAR_IN_QUERY = re.compile(r"[?&;](?:\w{0,20}(?:year|jahr|annee|ano|yr)|y|yyyy)=(\d{4})(?:[&;]|$)", re.IGNORECASE)
 
-
-def is_endless_calendar(name: str, this_year: int) -> bool:
-    """Return whether a page name has a date so far in the future that a calendar must have generated it.
-
-    >>> names = [f"example.com/{tail}" for tail in ("cal/2041/07", "news/1850/07", "?year=2041", "item/2099")]
-    >>> [is_endless_calendar(name, 2026) for name in names]
-    [True, False, True, False]
-    """
-    text = name[:_MAX_DATED_CHARS]
-    years = [int(match[1]) for pattern in (_DATE_IN_PATH, _YEAR_IN_QUERY) for match in pattern.finditer(text)]
-    return any(year > this_year + _MAX_YEARS_AHEAD for year in years)
-
-
 MAX_URL_CHARS = 2_000
 """Characters of a URL. Internet Explorer opened no URL of more than 2,083, so real pages have shorter ones."""
 MAX_PATH_SEGMENTS = 20
@@ -44,6 +31,18 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE
 _HEX = re.compile(r"[0-9A-Fa-f]{8,}")
 _DIGITS = re.compile(r"\d+")
 _VALUE = re.compile(r"=[^&]*")
+
+
+def is_endless_calendar(name: str, this_year: int) -> bool:
+    """Return whether a page name has a date so far in the future that a calendar must have generated it.
+
+    >>> names = [f"example.com/{tail}" for tail in ("cal/2041/07", "news/1850/07", "?year=2041", "item/2099")]
+    >>> [is_endless_calendar(name, 2026) for name in names]
+    [True, False, True, False]
+    """
+    text = name[:_MAX_DATED_CHARS]
+    years = [int(match[1]) for pattern in (_DATE_IN_PATH, _YEAR_IN_QUERY) for match in pattern.finditer(text)]
+    return any(year > this_year + _MAX_YEARS_AHEAD for year in years)
 
 
 class TrapDetector:

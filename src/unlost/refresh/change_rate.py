@@ -13,6 +13,8 @@ from math import expm1, inf, log1p
 _BISECTION_STEPS = 200  # more than the precision of a float requires
 _ADDED_VISITS = 0.5
 
+_HOST_WEIGHT = 2.0  # weight of the host's rate against that of a page, as a number of visits
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeRate:
@@ -78,9 +80,6 @@ def _term(rate: float, seconds: float) -> float:
         return inf
     exponent = rate * seconds
     return seconds / expm1(exponent) if exponent < 700 else 0.0  # avoid overflow
-
-
-_HOST_WEIGHT = 2.0  # weight of the host's rate against that of a page, as a number of visits
 
 
 def estimate_page_rate(own: Sequence[tuple[float, bool]], host_rate: float | None = None) -> float | None:

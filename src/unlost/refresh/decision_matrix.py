@@ -20,6 +20,30 @@ MATRIX_CELLS: Final = tuple(f"{date[0]}{tag[0]}" for date in INDICATOR_STATES fo
 """The nine cells: first letter of the date's state, then of the ETag's."""
 _COUNT_PAIR = re.compile(r"([\d,_]+)\s*/\s*([\d,_]+)", re.ASCII)
 
+CELL_STATES: Final = (
+    ("date", ("changed", "same", "missing", "now", "back", "half")),
+    ("tag", ("changed", "same", "missing", "weak", "alike", "half")),
+    ("length", ("changed", "same", "missing")),
+    ("digest", ("changed", "same", "missing")),
+    ("cache", ("silent", "fresh", "refused", "aged")),
+)
+"""The indicators and the states of each, in the order of the core's numbers. docs/refresh.md explains them."""
+INDICATORS: Final = ("tags", "dates", "length", "digest", "cache")
+"""Refinements beyond whether date and ETag changed, in the order of the core's bits: weak ETags and ETags that differ
+in notation only; dates equal to the time of the response or going back; `Content-Length`; `Repr-Digest`; caching by
+`Cache-Control`, `Expires` and `Age`.
+"""
+ALL_INDICATORS: Final = frozenset(INDICATORS)
+CELL_COUNT: Final = 6 * 6 * 3 * 3 * 4
+_GROUP_STATES: Final = (
+    ("changed", "same", "missing"),  # date
+    ("changed", "same", "missing"),  # tag; differences in notation are ignored
+    ("changed", "same", "missing"),  # digest
+    ("stale", "kept"),  # whether a cache may still use the previous response
+    ("sized", "resized"),  # whether the length changed
+)
+GROUP_COUNT: Final = 3 * 3 * 3 * 2 * 2
+
 
 @dataclass(frozen=True, slots=True)
 class DecisionMatrix:
@@ -125,31 +149,6 @@ def measure_indicator(matrix: DecisionMatrix, name: str) -> IndicatorQuality:
 def restrict_to_both_present(matrix: DecisionMatrix) -> DecisionMatrix:
     """Return the matrix of pairs with both Last-Modified and ETag."""
     return matrix.restrict_to([cell for cell in MATRIX_CELLS if "m" not in cell])
-
-
-CELL_STATES: Final = (
-    ("date", ("changed", "same", "missing", "now", "back", "half")),
-    ("tag", ("changed", "same", "missing", "weak", "alike", "half")),
-    ("length", ("changed", "same", "missing")),
-    ("digest", ("changed", "same", "missing")),
-    ("cache", ("silent", "fresh", "refused", "aged")),
-)
-"""The indicators and the states of each, in the order of the core's numbers. docs/refresh.md explains them."""
-INDICATORS: Final = ("tags", "dates", "length", "digest", "cache")
-"""Refinements beyond whether date and ETag changed, in the order of the core's bits: weak ETags and ETags that differ
-in notation only; dates equal to the time of the response or going back; `Content-Length`; `Repr-Digest`; caching by
-`Cache-Control`, `Expires` and `Age`.
-"""
-ALL_INDICATORS: Final = frozenset(INDICATORS)
-CELL_COUNT: Final = 6 * 6 * 3 * 3 * 4
-_GROUP_STATES: Final = (
-    ("changed", "same", "missing"),  # date
-    ("changed", "same", "missing"),  # tag; differences in notation are ignored
-    ("changed", "same", "missing"),  # digest
-    ("stale", "kept"),  # whether a cache may still use the previous response
-    ("sized", "resized"),  # whether the length changed
-)
-GROUP_COUNT: Final = 3 * 3 * 3 * 2 * 2
 
 
 def indicator_bits(indicators: frozenset[str]) -> int:

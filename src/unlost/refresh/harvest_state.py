@@ -22,6 +22,40 @@ MIN_SAMPLES = 3
 """
 _CONTRADICTION_WEIGHT = 20  # correct responses required per contradiction: at most 5 % may be wrong
 
+_HEADER_VALUE = re.compile(r"[\x20-\x7e\x80-\xff]{1,4096}")
+_RETAINED_FIELDS = ("etag", "last_modified", "repr_digest", "cache_control", "expires", "server", "content_length")
+"""Headers of the previous response that apply if a 304 response omits them (RFC 9111, section 4.3.4)."""
+STATE_VERSION = 1
+STATE_KIND = "harvests"
+APPLICATION_ID = 0x756E6C68
+"""SQLite application_id of harvest states: `unlh`. States of crawls and recoveries have the same file name."""
+MAX_INTERVALS = 32
+"""Intervals stored per page: enough for a rate, and older ones are less relevant."""
+_SCHEMA = f"""
+{FACT_TABLE}
+{ROBOTS_TABLE}
+CREATE TABLE page (
+    id INTEGER PRIMARY KEY, uri TEXT NOT NULL UNIQUE, key TEXT NOT NULL, host TEXT NOT NULL,
+    given INTEGER NOT NULL DEFAULT 0, listed INTEGER NOT NULL DEFAULT 0, round INTEGER NOT NULL DEFAULT 0,
+    pending INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, far INTEGER NOT NULL DEFAULT 0,
+    outcome TEXT, looked INTEGER, intervals TEXT NOT NULL DEFAULT '[]',
+    visit TEXT, final TEXT, size INTEGER, ours INTEGER NOT NULL DEFAULT 1, sketch BLOB,
+    copy TEXT, copy_file TEXT, copy_end INTEGER
+);
+CREATE INDEX page_key ON page (key);
+CREATE INDEX page_host ON page (host, id);
+CREATE INDEX page_turn ON page (host, far, id) WHERE pending;
+CREATE TABLE record (
+    file TEXT NOT NULL, offset INTEGER NOT NULL, size INTEGER NOT NULL, page INTEGER NOT NULL,
+    PRIMARY KEY (file, offset)
+) WITHOUT ROWID;
+CREATE TABLE host (name TEXT PRIMARY KEY, treatment TEXT NOT NULL DEFAULT '{{}}') WITHOUT ROWID;
+CREATE TABLE seen (
+    host TEXT NOT NULL, grouped INTEGER NOT NULL, changed INTEGER NOT NULL, PRIMARY KEY (host, grouped)
+) WITHOUT ROWID;
+"""
+_PAGE_COLUMNS = "id, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round"
+
 
 @dataclass(frozen=True, slots=True)
 class HostBehaviour:
@@ -97,9 +131,6 @@ class HostBehaviour:
         (True, False)
         """
         return self.head_unlike > 0
-
-
-_HEADER_VALUE = re.compile(r"[\x20-\x7e\x80-\xff]{1,4096}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,41 +209,6 @@ def merge_not_modified(previous: Visit, response: Visit) -> Visit:
     """
     fields = {name: getattr(previous, name) for name in _RETAINED_FIELDS if getattr(response, name) is None}
     return replace(response, **fields)
-
-
-_RETAINED_FIELDS = ("etag", "last_modified", "repr_digest", "cache_control", "expires", "server", "content_length")
-
-
-STATE_VERSION = 1
-STATE_KIND = "harvests"
-APPLICATION_ID = 0x756E6C68
-"""SQLite application_id of harvest states: `unlh`. States of crawls and recoveries have the same file name."""
-MAX_INTERVALS = 32
-"""Intervals stored per page: enough for a rate, and older ones are less relevant."""
-_SCHEMA = f"""
-{FACT_TABLE}
-{ROBOTS_TABLE}
-CREATE TABLE page (
-    id INTEGER PRIMARY KEY, uri TEXT NOT NULL UNIQUE, key TEXT NOT NULL, host TEXT NOT NULL,
-    given INTEGER NOT NULL DEFAULT 0, listed INTEGER NOT NULL DEFAULT 0, round INTEGER NOT NULL DEFAULT 0,
-    pending INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, far INTEGER NOT NULL DEFAULT 0,
-    outcome TEXT, looked INTEGER, intervals TEXT NOT NULL DEFAULT '[]',
-    visit TEXT, final TEXT, size INTEGER, ours INTEGER NOT NULL DEFAULT 1, sketch BLOB,
-    copy TEXT, copy_file TEXT, copy_end INTEGER
-);
-CREATE INDEX page_key ON page (key);
-CREATE INDEX page_host ON page (host, id);
-CREATE INDEX page_turn ON page (host, far, id) WHERE pending;
-CREATE TABLE record (
-    file TEXT NOT NULL, offset INTEGER NOT NULL, size INTEGER NOT NULL, page INTEGER NOT NULL,
-    PRIMARY KEY (file, offset)
-) WITHOUT ROWID;
-CREATE TABLE host (name TEXT PRIMARY KEY, treatment TEXT NOT NULL DEFAULT '{{}}') WITHOUT ROWID;
-CREATE TABLE seen (
-    host TEXT NOT NULL, grouped INTEGER NOT NULL, changed INTEGER NOT NULL, PRIMARY KEY (host, grouped)
-) WITHOUT ROWID;
-"""
-_PAGE_COLUMNS = "id, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round"
 
 
 def create_harvest_tables(connection: sqlite3.Connection, file: Path) -> None:

@@ -41,6 +41,12 @@ from unlost.uri.normalize import normalize_input_url
 _MAX_HOST_INTERVALS = 500  # intervals for the change rate of a host
 _BATCH_SIZE = 1000
 
+_MAX_ATTEMPTS = 2  # per page and round, after a timeout or a connection reset
+_RETRIED_ERRORS = frozenset({"timeout", "reset"})
+_UNREACHABLE_ERRORS = frozenset({"refused", "dns", "unreachable", "proxy"})
+_MAX_FAILURES = 5  # consecutive; then the host is suspended for the rest of the run
+_SUSPENSION_SECONDS = 3_600.0  # reported as the end of the suspension
+
 
 @dataclass(slots=True)
 class HarvestRound:
@@ -139,13 +145,6 @@ class _RoundSchedule:
             estimate = estimate_change_rate(self._state.host_intervals(host, _MAX_HOST_INTERVALS))
             self._host_rates[host] = estimate.per_second if estimate is not None and estimate.changes else None
         return self._host_rates[host]
-
-
-_MAX_ATTEMPTS = 2  # per page and round, after a timeout or a connection reset
-_RETRIED_ERRORS = frozenset({"timeout", "reset"})
-_UNREACHABLE_ERRORS = frozenset({"refused", "dns", "unreachable", "proxy"})
-_MAX_FAILURES = 5  # consecutive; then the host is suspended for the rest of the run
-_SUSPENSION_SECONDS = 3_600.0  # reported as the end of the suspension
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ _BATCH_SIZE = 4096
 _BOOTSTRAP_SAMPLES = 500  # the 2.5 % tails have 12 samples each
 MIN_HOSTS = 20  # fewer hosts are not representative of others
 
+_HONEST_PRIOR = 5.0  # visits of an honest host: 3 false claims of 3 are no habit yet (3/8), 15 of 15 are (15/20)
+_MIN_FALSE_RATE = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class HostHistory:
@@ -132,10 +135,6 @@ class ChangeHistory:
         """
         rows = [(server, (counts[0], counts[1], counts[2])) for server, counts in self.core.tags_by_server()]
         return sorted(rows, key=lambda row: (-sum(row[1]), row[0] or ""))
-
-
-_HONEST_PRIOR = 5.0  # visits of an honest host: 3 false claims of 3 are no habit yet (3/8), 15 of 15 are (15/20)
-_MIN_FALSE_RATE = 0.5
 
 
 @dataclass(frozen=True, slots=True)

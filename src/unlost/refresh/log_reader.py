@@ -39,6 +39,22 @@ _MAX_REDIRECT_SECONDS = 600  # allows for politeness delays between a redirect a
 _MAX_PENDING_REDIRECTS = 10_000  # redirects without a target so far
 _REDIRECT_STATUSES = range(300, 400)
 
+_Item = TypeVar("_Item")
+_Batch = tuple[int, list[Any], list[Any]]
+"""Number of rows, and columns of texts and of numbers as the core reads them."""
+_BATCH_ROWS = 16 << 10  # about 4 MB of text
+# Headers with values that many responses share.
+_DICTIONARY_FIELDS = ("last_modified", "date", "cache_control", "expires", "server")
+LOG_PROBLEMS = {
+    "bad-json": "expected a JSON object",
+    "bad-visit": "a value that the field cannot have",
+}
+"""Kinds of problems of a log in addition to those of lines. The line is ignored."""
+HARVEST_LOG_FIELDS = ("way", "outcome")
+"""Additional fields of harvest logs, which are not parts of a visit: fetch method and outcome."""
+_HEAD_BYTES = 64 << 10
+_BATCH_SIZE = 4096
+
 
 @dataclass(frozen=True, slots=True)
 class _PendingRedirect:
@@ -160,14 +176,6 @@ def _record_visit(
             sketch = sketch_page_text(source.read_undone(MAX_TEXT_BYTES)[0], record.mime, uri)
             text_digest = None if sketch is None else texts.digest(uri, sketch)
     return replace(visit, digest=body_digest, text_digest=text_digest), None
-
-
-_Item = TypeVar("_Item")
-_Batch = tuple[int, list[Any], list[Any]]
-"""Number of rows, and columns of texts and of numbers as the core reads them."""
-_BATCH_ROWS = 16 << 10  # about 4 MB of text
-# Headers with values that many responses share.
-_DICTIONARY_FIELDS = ("last_modified", "date", "cache_control", "expires", "server")
 
 
 def add_parquet_log(
@@ -366,17 +374,6 @@ def _plain_column(pa: Any, column: Any, kind: Any) -> Any:  # noqa: ANN401
 def _column_buffers(column: Any) -> Any:  # noqa: ANN401
     """Return the buffers of a column as bytes; the validity bitmap is None if there are no nulls."""
     return tuple(None if part is None else part.to_pybytes() for part in column.buffers())
-
-
-LOG_PROBLEMS = {
-    "bad-json": "expected a JSON object",
-    "bad-visit": "a value that the field cannot have",
-}
-"""Kinds of problems of a log in addition to those of lines. The line is ignored."""
-HARVEST_LOG_FIELDS = ("way", "outcome")
-"""Additional fields of harvest logs, which are not parts of a visit: fetch method and outcome."""
-_HEAD_BYTES = 64 << 10
-_BATCH_SIZE = 4096
 
 
 class VisitLogReader:

@@ -23,6 +23,12 @@ ABORT_COST_BYTES = 14_600
 DEFAULT_CHANGE_PROBABILITY = 0.116
 """Probability that an unknown page has changed: the fraction of changed pairs in the study's download history."""
 
+MAX_REDIRECTS = 5
+PageHeaders = tuple[tuple[str, str], ...]
+_NO_CACHE_HEADERS = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))  # after an unsolicited 304
+_HEAD_UNSUPPORTED = frozenset({400, 403, 404, 405, 406, 501})  # responses of servers that do not support HEAD
+_COMPARED_FIELDS = ("etag", "last_modified")
+
 
 class FetchMethod(Enum):
     """How a page is fetched."""
@@ -86,10 +92,6 @@ def _is_fresh(policy: Policy, host: str, last: Visit, now: int) -> bool:
 
 def _http_date(milliseconds: int) -> str:
     return to_http(from_epoch(str(milliseconds // 1000)))
-
-
-MAX_REDIRECTS = 5
-PageHeaders = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +199,6 @@ def visit_from_response(uri: str, response: FetchResponse) -> Visit:
     """Return a response as a visit without digests."""
     time = int(to_datetime(response.requested_at).timestamp()) * 1000
     return visit_from_headers(uri, time, response.status, lowercase_names(response.headers))
-
-
-_NO_CACHE_HEADERS = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))  # after an unsolicited 304
-_HEAD_UNSUPPORTED = frozenset({400, 403, 404, 405, 406, 501})  # responses of servers that do not support HEAD
-_COMPARED_FIELDS = ("etag", "last_modified")
 
 
 @dataclass(slots=True)

@@ -48,6 +48,16 @@ POLICY_VERSION = 1
 HostChanges = dict[int, tuple[int, int]]
 """Number of changed pages and of all pages of a host, by group of cells."""
 
+_FOLDS = 5
+_LOG_PARTS = 32  # parts of the log by time, each evaluated with the counts of the others
+_SHRINKAGE = 1.0  # weight of the wider class, in pairs
+_STRENGTH_BOUNDS = (0.2, 50.0)  # bounds of the prior strength in visits
+_UNKNOWN_STRENGTH = 5.0  # if no page changed, so that the variance between hosts is unknown
+_STEPS_PER_OCTAVE = 8  # resolution of probabilities in the core
+_UNKNOWN_EFFECT = 2.0  # assumed design effect: misses in pairs
+_MIN_HOSTS_WITH_MISSES = 5  # required to estimate the design effect
+_Replay = tuple[list[tuple[float, float, float, float, int]], float, float, float, int]
+
 
 @dataclass(frozen=True, slots=True)
 class RefreshDecision:
@@ -270,16 +280,6 @@ def _parse_counts(values: Sequence[object]) -> tuple[int, int]:
     return changed, pairs
 
 
-_FOLDS = 5
-_LOG_PARTS = 32  # parts of the log by time, each evaluated with the counts of the others
-_SHRINKAGE = 1.0  # weight of the wider class, in pairs
-_STRENGTH_BOUNDS = (0.2, 50.0)  # bounds of the prior strength in visits
-_UNKNOWN_STRENGTH = 5.0  # if no page changed, so that the variance between hosts is unknown
-_STEPS_PER_OCTAVE = 8  # resolution of probabilities in the core
-_UNKNOWN_EFFECT = 2.0  # assumed design effect: misses in pairs
-_MIN_HOSTS_WITH_MISSES = 5  # required to estimate the design effect
-
-
 @dataclass(frozen=True, slots=True)
 class LearningOptions:
     """Requirements of a policy.
@@ -398,9 +398,6 @@ def _prior_strengths(history: ChangeHistory, options: LearningOptions) -> list[f
             )
         )
     return strengths
-
-
-_Replay = tuple[list[tuple[float, float, float, float, int]], float, float, float, int]
 
 
 def _choose_threshold(replay: _Replay, target: float) -> tuple[int | None, PolicyEstimate | None]:

@@ -12,6 +12,15 @@ from unlost.refresh.decision_matrix import MATRIX_CELLS, DecisionMatrix
 DOWNLOAD_ALL = (1 << len(MATRIX_CELLS)) - 1
 """The scheme that downloads every page."""
 
+OBVIOUS_SCHEMES = ("Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4")
+"""Download if the date changed, the ETag changed, both changed, or either changed; if one is missing, by the other."""
+_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 760, 460, 80, 30, 150, 50
+_MAX_MISSED = 1.0  # fraction of missed changes at the top of the scale
+_SVG_ATTRIBUTES = (
+    'font-family="sans-serif" font-size="11" role="img" aria-label="Reliability against usefulness of all schemes"'
+)
+_TICKS = (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001)
+
 
 def make_scheme(cells: Iterable[str]) -> int:
     """Return the scheme that downloads these cells: a bit mask in the order of `MATRIX_CELLS`.
@@ -43,8 +52,6 @@ NAMED_SCHEMES = {
     "IgnoresMissing2": make_scheme(["cc", "cm", "sm"]),
 }
 """The schemes with names. Schemes that differ only in empty cells are equivalent."""
-OBVIOUS_SCHEMES = ("Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4")
-"""Download if the date changed, the ETag changed, both changed, or either changed; if one is missing, by the other."""
 
 
 @dataclass(frozen=True)
@@ -200,14 +207,6 @@ class PolicyEstimate:
     changed: int
     missed: int
     hosts: int
-
-
-_WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 760, 460, 80, 30, 150, 50
-_MAX_MISSED = 1.0  # fraction of missed changes at the top of the scale
-_SVG_ATTRIBUTES = (
-    'font-family="sans-serif" font-size="11" role="img" aria-label="Reliability against usefulness of all schemes"'
-)
-_TICKS = (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001)
 
 
 def render_schemes_plot(scores: Sequence[SchemeScore], used_cells: int, estimate: PolicyEstimate | None = None) -> str:

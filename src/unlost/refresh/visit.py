@@ -11,6 +11,22 @@ from unlost.errors import DateError, InputError
 VisitRow = tuple[str | int | None, ...]
 """The values of a visit in the order of `FIELDS`, as passed to the core."""
 
+HEADER_FIELDS = {
+    "etag": "etag",
+    "last-modified": "last_modified",
+    "date": "date",
+    "cache-control": "cache_control",
+    "expires": "expires",
+    "server": "server",
+    "repr-digest": "repr_digest",
+    "digest": "repr_digest",
+    "content-md5": "repr_digest",
+    "content-length": "content_length",
+    "age": "age",
+}
+"""The field of `Visit` for each header. If several headers have the same field, the first one in this order counts."""
+_MAX_NUMBER = 2**62  # leaves room for sums in the core's 64-bit numbers
+
 
 @dataclass(frozen=True, slots=True)
 class Visit:
@@ -60,23 +76,6 @@ FIELDS = tuple(each.name for each in fields(Visit))
 TEXT_FIELDS = FIELDS[:10]
 NUMBER_FIELDS = FIELDS[10:]
 _values = attrgetter(*FIELDS)
-
-HEADER_FIELDS = {
-    "etag": "etag",
-    "last-modified": "last_modified",
-    "date": "date",
-    "cache-control": "cache_control",
-    "expires": "expires",
-    "server": "server",
-    "repr-digest": "repr_digest",
-    "digest": "repr_digest",
-    "content-md5": "repr_digest",
-    "content-length": "content_length",
-    "age": "age",
-}
-"""The field of each header. If several headers have the same field, the first one in this order counts."""
-
-_MAX_NUMBER = 2**62  # leaves room for sums in the core's 64-bit numbers
 
 
 def visit_from_headers(uri: str, time: int, status: int, headers: Mapping[str, str]) -> Visit:

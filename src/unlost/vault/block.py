@@ -41,6 +41,16 @@ _HEADER_FIELDS = (
 _HEX = re.compile(r"[0-9a-f]+")
 _WRAPS = frozenset({"tar.gz", "tar.gz.age", "json.gz", "json.gz.age"})
 
+SCRIPT_TYPE = "application/x-unlost-vault"
+"""Type of `script` elements that carry blocks: browsers do not run scripts of unknown types."""
+MAX_CARRIER_BYTES = 60
+"""Maximum number of bytes that a carrier adds."""
+_UTF16_MARKERS = {
+    "utf-16-le": BEGIN_MARKER.decode().encode("utf-16-le"),
+    "utf-16-be": BEGIN_MARKER.decode().encode("utf-16-be"),
+}
+_MAX_BLOCK_TEXT = 2 * MAX_BLOCK_BYTES
+
 
 class InvalidBlockError(Exception):
     """Text between the markers that is no valid block. `kind` is an error code used for counting."""
@@ -221,10 +231,6 @@ def _has_valid_signature(header: BlockHeader, signature: str) -> bool:
     )
 
 
-SCRIPT_TYPE = "application/x-unlost-vault"
-"""Type of `script` elements that carry blocks: browsers do not run scripts of unknown types."""
-
-
 class Carrier(StrEnum):
     """How a page carries a block. Minifiers strip comments; few change templates, fewer scripts of unknown types."""
 
@@ -238,8 +244,6 @@ _DELIMITERS = {
     Carrier.TEMPLATE: (b"<template>", b"</template>\n"),
     Carrier.SCRIPT: (f'<script type="{SCRIPT_TYPE}">'.encode(), b"</script>\n"),
 }
-MAX_CARRIER_BYTES = 60
-"""Maximum number of bytes that a carrier adds."""
 
 
 def wrap_in_carrier(text: bytes, carrier: Carrier) -> bytes:
@@ -250,13 +254,6 @@ def wrap_in_carrier(text: bytes, carrier: Carrier) -> bytes:
     """
     before, after = _DELIMITERS[carrier]
     return before + text + after
-
-
-_UTF16_MARKERS = {
-    "utf-16-le": BEGIN_MARKER.decode().encode("utf-16-le"),
-    "utf-16-be": BEGIN_MARKER.decode().encode("utf-16-be"),
-}
-_MAX_BLOCK_TEXT = 2 * MAX_BLOCK_BYTES
 
 
 def find_blocks(body: bytes, problems: Counter[str]) -> Iterator[VaultBlock]:

@@ -18,6 +18,13 @@ MAX_BLOCKS = MAX_VAULT_BLOCKS
 BLOCK_UNIT = 64
 """Bytes. Block sizes are multiples of it, the unit that the SIMD code processes."""
 
+STRIPE_BYTES = 32 << 20
+"""Size of one stripe over all blocks in a block file. With larger stripes, memory is allocated for each stripe, which
+takes as long as coding it.
+"""
+_DECODE_STRIPE_BYTES = 200 << 20
+"""Size of one stripe over all blocks during decoding. With smaller stripes, small writes dominate."""
+
 
 def count_needed_blocks(size: int, limit: int) -> int:
     """Return how many blocks of at most `limit` bytes hold `size` bytes: equation 26 of the dissertation.
@@ -60,14 +67,6 @@ def smallest_shape(size: int, needed: int, count: int) -> CodeShape:
     """
     block = max(1, -(-size // (needed * BLOCK_UNIT))) * BLOCK_UNIT
     return CodeShape(size, block, count_needed_blocks(size, block), count)
-
-
-STRIPE_BYTES = 32 << 20
-"""Size of one stripe over all blocks in a block file. With larger stripes, memory is allocated for each stripe, which
-takes as long as coding it.
-"""
-_DECODE_STRIPE_BYTES = 200 << 20
-"""Size of one stripe over all blocks during decoding. With smaller stripes, small writes dominate."""
 
 
 def stripe_width(shape: CodeShape) -> int:

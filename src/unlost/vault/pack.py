@@ -51,6 +51,8 @@ from unlost.vault.tar_archive import write_tar_gz
 
 LiveBlocks = dict[str, tuple[LiveBlock, ...]]
 
+_MANIFEST_PAGES = 32  # maximum number of pages per needed block of the manifest; each pack changes all of them
+
 
 def live_blocks(generation: Generation) -> LiveBlocks:
     """Return the blocks that each page carries of one generation alone."""
@@ -160,9 +162,6 @@ def segment_holdings(
         SegmentHoldings(segment.name, segment.version, len(set(indices.get(segment.group, ()))), segment.shape.needed)
         for segment in generation.files
     ]
-
-
-_MANIFEST_PAGES = 32  # maximum number of pages per needed block of the manifest; each pack changes all of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,14 @@ _BODY_END = re.compile(rb"</body\s*>", re.IGNORECASE)
 # A byte order mark, or the `<` of the first tag.
 _UTF16_STARTS = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
 
+INDEX_PATH = f"{VAULT_PATH}index.html"
+HTML_NAMES = (".html", ".htm", ".xhtml")
+ASSUMED_PAGE_BYTES = 40 << 10
+"""Assumed size of a page if it is unknown: the dissertation's upper average."""
+_BASE_URL = "http://site.invalid/"
+_MAX_PAGE_BYTES = 64 << 20
+_SAFE_CHARACTERS = "/:@!$&'()*+,;=~"  # not escaped in paths (RFC 3986, section 3.3)
+
 
 def strip_blocks(body: bytes) -> bytes:
     """Return a page without blocks and notices, byte for byte as before the insertion."""
@@ -94,9 +102,6 @@ def render_notice(date: str) -> bytes:
     return f'<p class="{NOTICE_CLASS}">This page was modified on {date}.</p>\n'.encode("ascii")
 
 
-INDEX_PATH = f"{VAULT_PATH}index.html"
-
-
 def make_extra_pages(count: int) -> list[CarrierPage]:
     """Return `count` pages that exist only to carry blocks.
 
@@ -134,14 +139,6 @@ def _render_page(title: str, text: str) -> bytes:
         f'<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title></head>\n'
         f"<body>\n<h1>{title}</h1>\n<p>{text}</p>\n</body>\n</html>\n"
     ).encode("ascii")
-
-
-HTML_NAMES = (".html", ".htm", ".xhtml")
-ASSUMED_PAGE_BYTES = 40 << 10
-"""Assumed size of a page if it is unknown: the dissertation's upper average."""
-_BASE_URL = "http://site.invalid/"
-_MAX_PAGE_BYTES = 64 << 20
-_SAFE_CHARACTERS = "/:@!$&'()*+,;=~"  # not escaped in paths (RFC 3986, section 3.3)
 
 
 def iter_html_files(folder: Path) -> Iterator[Path]:

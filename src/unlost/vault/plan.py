@@ -20,6 +20,9 @@ DEFAULT_LOSS_TOLERANCE = 0.5
 _MIN_SPARE_BLOCKS = 6  # if each page is lost with probability 1/2, all six are lost with probability 1/64
 _BLOCK_SIZE_STEP = 1.04  # ratio of block sizes tried; the chosen one is at most 4 % larger than necessary
 
+BlockLocation = tuple[str, int]
+"""Id of a segment, and index of a block in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class CarrierPage:
@@ -210,10 +213,6 @@ def _tolerance(needs: Mapping[str, int], pages: int, loss_tolerance: float | Non
     if loss_tolerance is not None:
         return min(counts[name] - needs[name] for name in needs) / pages
     return min(1 - needs[name] / counts[name] for name in needs)
-
-
-BlockLocation = tuple[str, int]
-"""Id of a segment, and index of a block in it."""
 
 
 def sort_pages_by_hash(keys: Iterable[str]) -> list[str]:

@@ -20,6 +20,9 @@ from unlost.vault.tar_archive import Unpacker, UnpackResult, atomic_new_folder
 
 _MAX_ATTEMPTS = 400  # selections of blocks to decode if some are forged
 
+SegmentVersion = tuple[str, str, str]
+"""Kind, segment id and hash of a version."""
+
 
 @dataclass(frozen=True, slots=True)
 class IncompleteSegment:
@@ -124,10 +127,6 @@ def _unpack_segment(file: Path, segment: CompleteSegment, keys: DecryptionKeys, 
             return
         content = decrypt(packed.read(), keys)
     unpacker.add(io.BytesIO(content), len(content))
-
-
-SegmentVersion = tuple[str, str, str]
-"""Kind, segment id and hash of a version."""
 
 
 class _DecodedSegments:

@@ -11,6 +11,23 @@ from pathlib import Path
 from unlost.errors import InputError, UsageError
 from unlost.report.format import parse_byte_size
 
+CRAWLABLE = frozenset(
+    {".avif", ".bmp", ".css", ".eot", ".flac", ".gif", ".htm", ".html", ".ico", ".jpeg", ".jpg", ".m4a", ".m4v", ".map",
+     ".mp3", ".mp4", ".ogg", ".otf", ".pdf", ".png", ".svg", ".tif", ".tiff", ".ttf", ".wav", ".webm", ".webp", ".woff",
+     ".woff2", ".xhtml"}
+)  # fmt: skip
+"""Extensions of files that archives preserve unchanged. The optimistic selection leaves them to archives."""
+INSTALLABLE = frozenset({"node_modules", "vendor", "venv", ".venv", "site-packages", "bower_components"})
+"""Folders of third-party packages. The optimistic selection leaves them to their publishers."""
+GENERATED = frozenset({"__pycache__", ".git", ".hg", ".svn", ".cache", ".pytest_cache", ".mypy_cache", ".DS_Store"})
+"""Caches and version control folders; never selected."""
+DUMP_FOLDER = "dump"
+_DAY = 86_400 * 10**9
+# Relative to the newest file, so that the division does not depend on the current date.
+_AGE_CLASSES = (("changes-often", 14 * _DAY), ("changes-sometimes", 180 * _DAY))
+_OLDEST_CLASS = "changes-rarely"
+WHOLE_SEGMENT = "all"
+
 
 @dataclass(frozen=True, slots=True)
 class ServerFile:
@@ -33,19 +50,6 @@ class ServerFile:
     mtime: int
     size: int
     link_target: str = ""
-
-
-CRAWLABLE = frozenset(
-    {".avif", ".bmp", ".css", ".eot", ".flac", ".gif", ".htm", ".html", ".ico", ".jpeg", ".jpg", ".m4a", ".m4v", ".map",
-     ".mp3", ".mp4", ".ogg", ".otf", ".pdf", ".png", ".svg", ".tif", ".tiff", ".ttf", ".wav", ".webm", ".webp", ".woff",
-     ".woff2", ".xhtml"}
-)  # fmt: skip
-"""Extensions of files that archives preserve unchanged. The optimistic selection leaves them to archives."""
-INSTALLABLE = frozenset({"node_modules", "vendor", "venv", ".venv", "site-packages", "bower_components"})
-"""Folders of third-party packages. The optimistic selection leaves them to their publishers."""
-GENERATED = frozenset({"__pycache__", ".git", ".hg", ".svn", ".cache", ".pytest_cache", ".mypy_cache", ".DS_Store"})
-"""Caches and version control folders; never selected."""
-DUMP_FOLDER = "dump"
 
 
 @dataclass(slots=True)
@@ -146,13 +150,6 @@ def run_dump_commands(commands: Sequence[str], folder: Path) -> list[ServerFile]
             raise InputError(f"--dump {name}: the command printed nothing: a dump goes to its standard output")
         files.append(ServerFile(f"{DUMP_FOLDER}/{name}", file, "file", 0o600, 0, file.stat().st_size))
     return files
-
-
-_DAY = 86_400 * 10**9
-# Relative to the newest file, so that the division does not depend on the current date.
-_AGE_CLASSES = (("changes-often", 14 * _DAY), ("changes-sometimes", 180 * _DAY))
-_OLDEST_CLASS = "changes-rarely"
-WHOLE_SEGMENT = "all"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,22 @@ from unlost.vault.plan import CarrierPage
 ManifestEntry = tuple[str, str, int, int, int]
 """A file in a manifest: name, kind, size in bytes, mode, modification time in nanoseconds."""
 
+BlockPlacement = Mapping[str, tuple[tuple[str, int], ...]]
+"""The blocks that each page carries: pairs of segment id and block index, by page key."""
+MANIFEST_FORMAT = "unlost-vault-manifest-1"
+MANIFEST_NAME = "manifest"
+_MAX_MANIFEST_BYTES = 64 << 20
+"""Limit of a manifest's text: half a million files, more than pages can carry."""
+_MAX_MANIFEST_EXPANSION = 100
+"""Limit of the ratio of a manifest's text to its compressed size; names and hashes compress to a tenth at best."""
+STATE_NAME = "vault.json"
+BLOCKS_FOLDER = "blocks"
+SIGNING_KEY_NAME = "signing.key"
+STATE_FORMAT = "unlost-vault-state-1"
+_WORK_FOLDER = "at-work"
+LiveBlock = tuple[str, int, int]
+"""A block that a page carries: segment id, generation number, block index."""
+
 
 @dataclass(frozen=True, slots=True)
 class VaultSegment:
@@ -69,10 +85,6 @@ class VaultSegment:
     def group(self) -> tuple[str, str, str, int, int, int]:
         """The fields that its blocks share, as in `BlockHeader.group`."""
         return self.block_header(0, "").group
-
-
-BlockPlacement = Mapping[str, tuple[tuple[str, int], ...]]
-"""The blocks that each page carries: pairs of segment id and block index, by page key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +147,6 @@ def generation_from_json(value: Mapping[str, Any]) -> Generation:
     return Generation(int(value["number"]), tuple(segment_from_json(each) for each in value["segments"]), placement)
 
 
-MANIFEST_FORMAT = "unlost-vault-manifest-1"
-MANIFEST_NAME = "manifest"
-_MAX_MANIFEST_BYTES = 64 << 20
-"""Limit of a manifest's text: half a million files, more than pages can carry."""
-_MAX_MANIFEST_EXPANSION = 100
-"""Limit of the ratio of a manifest's text to its compressed size; names and hashes compress to a tenth at best."""
-
-
 @dataclass(frozen=True, slots=True)
 class VaultManifest:
     """A parsed manifest: generation number, segments, and the page of each block by segment id and block index."""
@@ -191,15 +195,6 @@ def parse_manifest(compressed: bytes) -> VaultManifest:
 def _check_manifest_format(found: object) -> None:
     if found != MANIFEST_FORMAT:
         raise ValueError(found)
-
-
-STATE_NAME = "vault.json"
-BLOCKS_FOLDER = "blocks"
-SIGNING_KEY_NAME = "signing.key"
-STATE_FORMAT = "unlost-vault-state-1"
-_WORK_FOLDER = "at-work"
-LiveBlock = tuple[str, int, int]
-"""A block that a page carries: segment id, generation number, block index."""
 
 
 @dataclass(frozen=True, slots=True)

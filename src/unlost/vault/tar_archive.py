@@ -21,9 +21,18 @@ from unlost.vault.server_files import ServerFile
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-
 _COMPRESSION_LEVEL = 6  # level 9 takes three times as long and saves one percent
 _MEMBER_TYPES = {"file": tarfile.REGTYPE, "folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
+
+MAX_EXPANSION = 200
+"""Default limit of the ratio of unpacked to packed size. Text compresses to a tenth, repetitive dumps to a fiftieth,
+decompression bombs to a thousandth.
+"""
+MIN_EXPANSION_LIMIT = 1 << 30
+"""Bytes to which any segment may unpack, however small it is."""
+_MAX_HEADER = 1 << 20  # bytes of an extended header, which tarfile reads into memory
+_MAX_MEMBERS = 2_000_000
+_CHUNK_BYTES = 1 << 18
 
 
 def write_tar_gz(files: Sequence[ServerFile], target: BinaryIO) -> str:
@@ -86,17 +95,6 @@ class _HashingWriter(io.RawIOBase):
         self._target.write(view)
         self._position += len(view)
         return len(view)
-
-
-MAX_EXPANSION = 200
-"""Default limit of the ratio of unpacked to packed size. Text compresses to a tenth, repetitive dumps to a fiftieth,
-decompression bombs to a thousandth.
-"""
-MIN_EXPANSION_LIMIT = 1 << 30
-"""Bytes to which any segment may unpack, however small it is."""
-_MAX_HEADER = 1 << 20  # bytes of an extended header, which tarfile reads into memory
-_MAX_MEMBERS = 2_000_000
-_CHUNK_BYTES = 1 << 18
 
 
 @dataclass(slots=True)

@@ -27,6 +27,23 @@ _RELOAD_CHECK_SECONDS = 2.0  # interval of checks whether the vault was packed a
 _VAULT_ERRORS = (OSError, UnlostError, KeyError, StopIteration)
 _LOG = logging.getLogger(__name__)
 
+HeaderSequence = Sequence[tuple[bytes, bytes]]
+_HTML = (b"text/html", b"application/xhtml+xml")
+# Valid only for the original bytes.
+_DIGEST_HEADERS = frozenset(
+    {b"content-md5", b"digest", b"content-digest", b"repr-digest", b"accept-ranges", b"signature", b"signature-input"}
+)
+# Bodies with these prefixes are not HTML despite their Content-Type, or are UTF-16.
+_BINARY_SIGNATURES = (
+    b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<", b"\x89PNG", b"%PDF", b"PK\x03\x04", b"GIF8",
+    b"\xff\xd8\xff", b"BZh",
+)  # fmt: skip
+_REWRITTEN_HEADERS = frozenset({b"content-length", b"etag", b"last-modified", *_DIGEST_HEADERS})
+_INSPECTED_HEADERS = frozenset(
+    {b"content-type", b"content-length", b"content-encoding", b"etag", b"last-modified", b"cache-control",
+     b"content-disposition", b"content-range"}
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class PageBlocks:
@@ -158,24 +175,6 @@ def _page_blocks(text: bytes, changed_at: str, limit: int, *, is_planned: bool) 
     tag = b"-v" + sha256(text).hexdigest()[:12].encode()
     seconds = int(dates.to_datetime(changed_at).timestamp())
     return PageBlocks(text, tag, seconds, formatdate(seconds, usegmt=True).encode(), is_planned, limit)
-
-
-HeaderSequence = Sequence[tuple[bytes, bytes]]
-_HTML = (b"text/html", b"application/xhtml+xml")
-# Valid only for the original bytes.
-_DIGEST_HEADERS = frozenset(
-    {b"content-md5", b"digest", b"content-digest", b"repr-digest", b"accept-ranges", b"signature", b"signature-input"}
-)
-# Bodies with these prefixes are not HTML despite their Content-Type, or are UTF-16.
-_BINARY_SIGNATURES = (
-    b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<", b"\x89PNG", b"%PDF", b"PK\x03\x04", b"GIF8",
-    b"\xff\xd8\xff", b"BZh",
-)  # fmt: skip
-_REWRITTEN_HEADERS = frozenset({b"content-length", b"etag", b"last-modified", *_DIGEST_HEADERS})
-_INSPECTED_HEADERS = frozenset(
-    {b"content-type", b"content-length", b"content-encoding", b"etag", b"last-modified", b"cache-control",
-     b"content-disposition", b"content-range"}
-)  # fmt: skip
 
 
 def headers_with_blocks(blocks: PageBlocks, status: int, headers: HeaderSequence) -> list[tuple[bytes, bytes]] | None:
