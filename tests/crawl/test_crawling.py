@@ -14,7 +14,7 @@ from unlost.crawl.state import read_links, read_resources
 from unlost.html.links import LinkKind
 
 
-def test_a_small_site_is_known_whole(tmp_path: Path) -> None:
+def test_small_site_is_crawled_completely(tmp_path: Path) -> None:
     """Every page and part is fetched once; what is said of each is what the server said."""
     result, resources, site = visited(SMALL, tmp_path / "crawl")
     found = by_path(resources, site)
@@ -32,7 +32,7 @@ def test_a_small_site_is_known_whole(tmp_path: Path) -> None:
     assert (found["/a"].linked_from, found["/"].linked_from, found["/deep/est"].linked_from) == (2, 1, 1)
 
 
-def test_who_links_to_what_can_be_read(tmp_path: Path) -> None:
+def test_links_are_stored(tmp_path: Path) -> None:
     """Links between addresses of the site are there, for all or for one of them."""
     _, _, site = visited(SMALL, tmp_path / "crawl")
     links = {
@@ -47,7 +47,7 @@ def test_who_links_to_what_can_be_read(tmp_path: Path) -> None:
     ]
 
 
-def test_without_warcs_the_same_is_known(tmp_path: Path) -> None:
+def test_crawl_without_warcs_has_the_same_state(tmp_path: Path) -> None:
     """Digests, lengths and links do not depend on bodies being kept."""
     _, kept, one = visited(SMALL, tmp_path / "kept")
     _, unkept, other = visited(SMALL, tmp_path / "unkept", write_warcs=False)
@@ -62,7 +62,7 @@ def test_without_warcs_the_same_is_known(tmp_path: Path) -> None:
     assert all(each.file is None for each in unkept)
 
 
-def test_all_of_it_forbidden(tmp_path: Path) -> None:
+def test_disallowed_site_is_not_fetched(tmp_path: Path) -> None:
     """Where robots.txt wants nobody, nothing but robots.txt is asked for."""
     pages = {**SMALL, "/robots.txt": text("User-agent: *\nDisallow: /")}
     result, resources, site = visited(pages, tmp_path / "crawl")
@@ -72,7 +72,7 @@ def test_all_of_it_forbidden(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
-def test_without_robots_txt_everything_is_forbidden_for_now(status: int, tmp_path: Path) -> None:
+def test_unreachable_robots_txt_forbids_everything_temporarily(status: int, tmp_path: Path) -> None:
     """A fault of the server forbids all; once robots.txt is there again, the same crawl goes on."""
     answers = {**SMALL, "/robots.txt": Page(b"", status)}
 
@@ -91,7 +91,7 @@ def test_without_robots_txt_everything_is_forbidden_for_now(status: int, tmp_pat
     asyncio.run(run())
 
 
-def test_a_calendar_without_end_ends(tmp_path: Path) -> None:
+def test_endless_calendar_is_stopped(tmp_path: Path) -> None:
     """A page for each month that links to the next: those of years to come are not visited."""
 
     def page(path: str) -> Page | None:
@@ -107,7 +107,7 @@ def test_a_calendar_without_end_ends(tmp_path: Path) -> None:
     assert result.is_done
 
 
-def test_sites_that_make_up_addresses_end(tmp_path: Path) -> None:
+def test_generated_urls_are_stopped(tmp_path: Path) -> None:
     """Numbers that count on, paths that repeat, and sessions that change are bounded, each in its way."""
 
     def page(path: str) -> Page | None:
@@ -124,7 +124,7 @@ def test_sites_that_make_up_addresses_end(tmp_path: Path) -> None:
     assert {each.reason for each in resources if each.outcome is CrawlOutcome.EXCLUDED} == {"trap"}
 
 
-def test_limits_end_a_crawl_and_more_goes_on(tmp_path: Path) -> None:
+def test_crawl_stops_at_limits_and_resumes_with_higher_ones(tmp_path: Path) -> None:
     """Of resources and of bytes; what is left is said to be left; with a higher limit it is visited."""
 
     async def run() -> None:
@@ -142,7 +142,7 @@ def test_limits_end_a_crawl_and_more_goes_on(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_body_that_is_too_long_is_cut_and_said_to_be(tmp_path: Path) -> None:
+def test_long_body_is_truncated_and_marked(tmp_path: Path) -> None:
     """Its beginning is kept and its links are read."""
     pages = {"/": Page(b'<a href="/a">' + b"x" * 5_000, 200, {"content-type": "text/html"}), "/a": html()}
     _, resources, site = visited(pages, tmp_path / "crawl", bytes_each=1_000)
@@ -151,7 +151,7 @@ def test_a_body_that_is_too_long_is_cut_and_said_to_be(tmp_path: Path) -> None:
     assert found["/a"].truncated is None
 
 
-def test_hops_depth_and_expressions_bound_it(tmp_path: Path) -> None:
+def test_hops_depth_and_expressions_bound_the_crawl(tmp_path: Path) -> None:
     """What is too far, too deep or excluded is left out, with the reason."""
     pages = {"/": html("/1", "/a/b/c", "/no.html"), "/1": html("/2"), "/2": html("/3")}
     _, resources, site = visited(pages, tmp_path / "crawl", hops=2, depth=1, exclude=("no[.]",))
@@ -161,7 +161,7 @@ def test_hops_depth_and_expressions_bound_it(tmp_path: Path) -> None:
     assert reasons == {"/a/b/c": "too-deep", "/no.html": "excluded", "/3": "too-far"}
 
 
-def test_links_and_parts_may_be_switched_off(tmp_path: Path) -> None:
+def test_links_and_requisites_can_be_disabled(tmp_path: Path) -> None:
     """One page with its parts, or pages without, or one address alone."""
     _, _, site = visited(SMALL, tmp_path / "1", links=False, sitemaps=False)
     assert site.server.paths == ["/robots.txt", "/", "/i.png"]
@@ -171,7 +171,7 @@ def test_links_and_parts_may_be_switched_off(tmp_path: Path) -> None:
     assert site.server.paths == ["/robots.txt", "/"]
 
 
-def test_extra_addresses_are_visited_and_widen_nothing(tmp_path: Path) -> None:
+def test_extra_urls_are_fetched_without_widening_the_scope(tmp_path: Path) -> None:
     """An address outside of the folder is fetched, its neighbours are not."""
     pages = {"/in/": html(), "/out/a": html("/out/b", "/in/c")}
 
@@ -183,7 +183,7 @@ def test_extra_addresses_are_visited_and_widen_nothing(tmp_path: Path) -> None:
     assert asyncio.run(run()) == ["/in/", "/in/c", "/out/a"]
 
 
-def test_what_asks_not_to_be_kept_is_not(tmp_path: Path) -> None:
+def test_noarchive_pages_are_not_stored(tmp_path: Path) -> None:
     """By a header or in the page: it is visited, its links are followed, no body is kept; unless one's own."""
     pages = {
         "/": html("/tag", "/header", "/free"),
@@ -203,7 +203,7 @@ def test_what_asks_not_to_be_kept_is_not(tmp_path: Path) -> None:
     assert all(each.file for each in resources)
 
 
-def test_a_page_does_not_lead_inside_a_network(tmp_path: Path) -> None:
+def test_links_into_private_networks_are_not_followed(tmp_path: Path) -> None:
     """Names that are inside, and addresses that are, are refused on other hosts than the one that was named."""
     pages = {
         "/": html(more='<img src="http://inside.example/i.png"><img src="http://169.254.169.254/i"><img src="/r">'),
@@ -225,7 +225,7 @@ def test_a_page_does_not_lead_inside_a_network(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_port_of_ones_own_is_no_leave_for_another(tmp_path: Path) -> None:
+def test_allowed_port_does_not_allow_other_ports(tmp_path: Path) -> None:
     """A page on one port of this machine cannot lead to another."""
 
     async def run() -> None:
@@ -236,7 +236,7 @@ def test_a_port_of_ones_own_is_no_leave_for_another(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_host_that_is_gone_is_left_alone(tmp_path: Path) -> None:
+def test_unreachable_host_is_suspended(tmp_path: Path) -> None:
     """A refused connection is not tried again and again; the crawl says that it is not done."""
 
     async def run() -> None:
@@ -250,7 +250,7 @@ def test_a_host_that_is_gone_is_left_alone(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_hosts_below_belong_to_a_domain(tmp_path: Path) -> None:
+def test_subdomains_belong_to_domain_scope(tmp_path: Path) -> None:
     """With the reach of a domain its subdomains are visited, each with its own robots.txt; other hosts are not."""
 
     async def run() -> None:

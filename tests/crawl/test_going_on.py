@@ -10,7 +10,7 @@ from unlost.crawl.state import read_resources
 from unlost.errors import InputError, UriError, UsageError
 
 
-def test_somebody_may_stop_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
+def test_stopped_crawl_is_resumed_by_the_same_call(tmp_path: Path) -> None:
     """In order between two visits, or by cancelling: at most what was on its way is asked for again."""
 
     async def run() -> None:
@@ -30,7 +30,7 @@ def test_somebody_may_stop_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_finished_crawl_is_not_begun_again(tmp_path: Path) -> None:
+def test_finished_crawl_fetches_nothing_again(tmp_path: Path) -> None:
     """The same call asks for nothing, and says the same."""
 
     async def run() -> None:
@@ -43,7 +43,7 @@ def test_a_finished_crawl_is_not_begun_again(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_another_plan_is_refused(tmp_path: Path) -> None:
+def test_changed_configuration_is_rejected(tmp_path: Path) -> None:
     """A folder has one crawl; a plan or an address that is none is refused before anything is asked for."""
 
     async def run() -> None:
@@ -60,7 +60,7 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_the_state_of_something_else_is_refused(tmp_path: Path) -> None:
+def test_foreign_state_is_rejected(tmp_path: Path) -> None:
     """A recovery's file of the same name, or a folder without any, is no crawl."""
     from unlost.recover.state.store import RecoveryState
 

@@ -97,7 +97,7 @@ def fetched(folder: Path) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_killed_at_any_point_it_goes_on(
+def test_run_resumes_after_a_kill_at_any_point(
     round_: int, site: Living, starting: Crawls, killing: Killing, undisturbed: tuple[Known, int], tmp_path: Path
 ) -> None:
     """The outcome is the undisturbed one; at most what was on its way is asked for again; no WARC is broken."""

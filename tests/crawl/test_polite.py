@@ -27,7 +27,7 @@ MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html
         ("User-agent: *\nCrawl-delay: 86400", 3.0, "me@example.org", MAX_DELAY_SECONDS),
     ],
 )
-def test_pauses_are_kept(said: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
+def test_delays_are_respected(said: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
     """The plan's, or a longer one that robots.txt asks for, up to a bound, which is told; twice without a contact."""
     pages = {**MANY, "/robots.txt": text(said)}
 
@@ -51,9 +51,7 @@ def test_pauses_are_kept(said: str, delay: float, contact: str | None, expected:
     ("status", "header", "waited"),
     [(429, {"retry-after": "120"}, 120), (503, {"retry-after": "120"}, 120), (429, {}, 30), (503, {}, 30)],
 )
-def test_a_host_that_wants_us_to_wait_is_obeyed(
-    status: int, header: dict[str, str], waited: int, tmp_path: Path
-) -> None:
+def test_retry_after_is_respected(status: int, header: dict[str, str], waited: int, tmp_path: Path) -> None:
     """For as long as it says, or a while; then the same page is asked for again, and nothing else meanwhile."""
     asked: list[str] = []
 
@@ -73,7 +71,7 @@ def test_a_host_that_wants_us_to_wait_is_obeyed(
     asyncio.run(run())
 
 
-def test_a_host_that_is_always_busy_is_believed_after_some_tries(tmp_path: Path) -> None:
+def test_repeated_429_becomes_the_response(tmp_path: Path) -> None:
     """A page that is 503 whenever it is asked for is one of that status."""
     pages = {**MANY, "/5": Page(b"", 503)}
 
@@ -86,7 +84,7 @@ def test_a_host_that_is_always_busy_is_believed_after_some_tries(tmp_path: Path)
     asyncio.run(run())
 
 
-def test_a_host_that_wants_us_to_wait_for_long_is_left_for_another_run(tmp_path: Path) -> None:
+def test_long_retry_after_suspends_the_host(tmp_path: Path) -> None:
     """Nothing more is asked for; the next run, a day later, goes on."""
     pages = {**MANY, "/3": Page(b"", 429, {"retry-after": "80000"})}
 
@@ -104,7 +102,7 @@ def test_a_host_that_wants_us_to_wait_for_long_is_left_for_another_run(tmp_path:
     asyncio.run(run())
 
 
-def test_hosts_are_visited_at_once_each_by_one_request(tmp_path: Path) -> None:
+def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> None:
     """Two hosts have a request each on its way; the pauses of one do not hold the other up."""
 
     async def run() -> None:
@@ -137,7 +135,7 @@ def test_hosts_are_visited_at_once_each_by_one_request(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_one_page_can_be_visited_alone() -> None:
+def test_polite_fetcher_works_without_a_crawl() -> None:
     """Whoever harvests uses the polite visitor by itself: with conditions, and robots.txt is obeyed."""
 
     async def run() -> None:

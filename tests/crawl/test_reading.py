@@ -17,7 +17,7 @@ from unlost.errors import InputError
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_example_of_the_page_runs(
+def test_documentation_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """docs/crawl.md shows a crawl that works, of a site on this machine."""
@@ -31,7 +31,7 @@ def test_the_example_of_the_page_runs(
         ]  # fmt: skip
 
 
-def test_it_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
+def test_state_can_be_read_during_a_crawl(tmp_path: Path) -> None:
     """Whoever looks sees what was fetched up to then, and keeps nobody from going on."""
     seen: list[int] = []
 
@@ -49,7 +49,7 @@ def test_it_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
     assert seen == [1, 2, 3]
 
 
-def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
+def test_undecodable_headers_are_preserved(tmp_path: Path) -> None:
     """Bytes that are no UTF-8 in what a server says do not end a crawl."""
     strange = Page(b"x", 200, {"content-type": "te\udcffxt/html", "etag": '"\udcff"', "cache-control": "é" * 9_000})
 
@@ -74,7 +74,7 @@ def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
     assert len(found.cache_control) <= 4_096
 
 
-def test_a_state_that_somebody_changed_is_refused(tmp_path: Path) -> None:
+def test_modified_state_is_rejected(tmp_path: Path) -> None:
     """An outcome that nobody knows, and a file that is none, are said to be."""
     visited({"/": html()}, tmp_path / "crawl")
     file = tmp_path / "crawl" / "state.sqlite"

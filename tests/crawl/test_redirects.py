@@ -28,7 +28,7 @@ def test_redirects_are_recorded_and_followed(status: int, tmp_path: Path) -> Non
     assert "http://elsewhere.example/" not in found
 
 
-def test_a_spelling_that_redirects_to_another_is_asked_for(tmp_path: Path) -> None:
+def test_redirect_to_another_spelling_of_the_page_is_followed(tmp_path: Path) -> None:
     """A folder without its slash, and the page with it, are one page by name and two addresses."""
     pages = {"/": html("/a"), "/a": moved("/a/"), "/a/": html("/a/b", "/a")}
     _, resources, site = visited(pages, tmp_path / "crawl")
@@ -36,7 +36,7 @@ def test_a_spelling_that_redirects_to_another_is_asked_for(tmp_path: Path) -> No
     assert by_path(resources, site)["/a/"].status == 200
 
 
-def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
+def test_redirect_loop_ends(tmp_path: Path) -> None:
     """Each address of the circle is asked for once, and one says that it is one; so does what leads to itself."""
     pages = {"/": html("/1", "/self"), "/1": moved("/2"), "/2": moved("/3"), "/3": moved("/1"), "/self": moved("/self")}
     _, resources, site = visited(pages, tmp_path / "crawl")
@@ -45,7 +45,7 @@ def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
     assert (found["/3"].reason, found["/self"].reason, found["/1"].reason) == ("circle", "circle", None)
 
 
-def test_redirects_that_lead_on_and_on_end(tmp_path: Path) -> None:
+def test_endless_redirect_chain_ends(tmp_path: Path) -> None:
     """After some, the next address is left out."""
 
     def page(path: str) -> Page | None:

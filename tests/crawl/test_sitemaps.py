@@ -12,7 +12,7 @@ from unlost.crawl.models import CrawlOutcome, LiveResource
 from unlost.crawl.state import read_resources
 
 
-def test_sitemaps_are_read(tmp_path: Path) -> None:
+def test_sitemap_entries_are_fetched(tmp_path: Path) -> None:
     """Those of robots.txt, the usual one, indexes, and gzipped ones; what they name is visited and said to be named."""
     pages = {
         "/": html("/linked"),
@@ -55,7 +55,7 @@ def replace_base(resource: LiveResource, url: str) -> LiveResource:
     return replace(resource, uri=resource.uri.removeprefix(url))
 
 
-def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
+def test_missing_guessed_sitemap_is_not_a_resource(tmp_path: Path) -> None:
     """Nobody said that there is one: it is looked for, and forgotten."""
     _, resources, site = visited({"/": html()}, tmp_path / "crawl")
     assert "/sitemap.xml" in site.server.paths
@@ -66,7 +66,7 @@ def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.long)])
-def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_sitemaps_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index of sitemaps with 50,000 entries each, up to a million: so many are remembered, the rest is counted."""
     monkeypatch.setattr(frontier, "MAX_SITEMAP_URLS", 3_000)
     lists = [f"/s{number}.xml" for number in range(count)]

@@ -29,13 +29,13 @@ NOT_ASKING = [
 
 
 @pytest.mark.parametrize("body", ASKING)
-def test_pages_that_ask(body: bytes) -> None:
+def test_page_with_noarchive_is_detected(body: bytes) -> None:
     """In any letter case, order and quotes, with our name or for all."""
     assert page_forbids_archiving(body)
 
 
 @pytest.mark.parametrize("body", NOT_ASKING)
-def test_pages_that_do_not(body: bytes) -> None:
+def test_page_without_noarchive_is_not_detected(body: bytes) -> None:
     """For others, about other things, or where browsers see no tag."""
     assert not page_forbids_archiving(body)
 
@@ -56,7 +56,7 @@ def test_pages_that_do_not(body: bytes) -> None:
         (["noarchive2"], False),
     ],
 )
-def test_headers(values: list[str], forbids: bool) -> None:
+def test_x_robots_tag_noarchive(values: list[str], forbids: bool) -> None:
     """With the name of a program it is for that one alone."""
     assert header_forbids_archiving(values) is forbids
 
@@ -72,7 +72,7 @@ def test_headers(values: list[str], forbids: bool) -> None:
         b"<meta " + b'a="' * 1_000,
     ],
 )
-def test_hostile_pages_take_no_time(body: bytes) -> None:
+def test_hostile_pages_are_parsed_quickly(body: bytes) -> None:
     """What is looked at is bounded, and looked at a few times."""
     begun = time.process_time()
     assert not page_forbids_archiving(body * max(1, 500_000 // len(body)))

@@ -32,13 +32,13 @@ CAUGHT = [
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_what_sites_have_is_let_through(name: str) -> None:
+def test_names_of_real_sites_are_accepted(name: str) -> None:
     """No rule for traps hits an ordinary address."""
     assert TrapDetector().check(name) is None
 
 
 @pytest.mark.parametrize(("name", "word"), CAUGHT)
-def test_an_address_can_tell_that_it_is_a_trap(name: str, word: str) -> None:
+def test_trap_is_detected_by_a_single_name(name: str, word: str) -> None:
     """Too long, too deep, going round in circles: one look is enough, and the reason is said."""
     assert word in (TrapDetector().check(name) or "")
 
@@ -56,7 +56,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("kind", ENDLESS)
-def test_what_has_no_end_is_ended(kind: str) -> None:
+def test_endless_url_spaces_are_stopped(kind: str) -> None:
     """Whatever a site makes up, it is refused at last, and stays refused."""
     traps = TrapDetector(max_similar=100, max_in_folder=300, max_shapes=1_000)
     reasons = [traps.check(ENDLESS[kind](i)) for i in range(2_000)]
@@ -65,7 +65,7 @@ def test_what_has_no_end_is_ended(kind: str) -> None:
     assert all(reasons[len(let_through) :])
 
 
-def test_a_trap_does_not_spoil_the_rest() -> None:
+def test_trap_does_not_exclude_other_pages() -> None:
     """When a calendar is used up, other pages of the site are still looked for."""
     traps = TrapDetector(max_similar=10)
     for i in range(20):
@@ -75,14 +75,14 @@ def test_a_trap_does_not_spoil_the_rest() -> None:
     assert traps.check("example.com/a.html") is None
 
 
-def test_a_large_site_is_not_a_trap() -> None:
+def test_large_site_is_not_a_trap() -> None:
     """As many numbered pages as the largest sites of the dissertation had are all let through, and one more is not."""
     traps = TrapDetector()
     assert all(traps.check(f"example.com/viewtopic.php?t={i}") is None for i in range(MAX_SIMILAR_NAMES))
     assert traps.check("example.com/viewtopic.php?t=x") is not None
 
 
-def test_memory_has_a_bound() -> None:
+def test_trap_detector_memory_is_bounded() -> None:
     """However many kinds of names come, no more are counted than was said."""
     traps = TrapDetector(max_shapes=500)
     for i in range(5_000):
@@ -99,7 +99,7 @@ names = st.builds(
 
 
 @given(st.lists(names, unique=True, max_size=60), st.randoms(use_true_random=False))
-def test_feeding_the_same_names_again_restores_the_count(seen: list[str], random: object) -> None:
+def test_checking_the_same_names_again_restores_the_counts(seen: list[str], random: object) -> None:
     """In whatever order names that were let through come again, the next verdicts are the same."""
     first = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
     let_through = [name for name in seen if first.check(name) is None]
@@ -111,14 +111,14 @@ def test_feeding_the_same_names_again_restores_the_count(seen: list[str], random
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
-def test_any_text_is_judged(path: str, query: str) -> None:
+def test_trap_detector_accepts_any_text(path: str, query: str) -> None:
     """Nothing that stands in a name breaks the rules, and shapes have shapes of their own."""
     verdict = TrapDetector().check(f"example.com/{path}?{query}")
     assert verdict is None or verdict
     assert url_shape(url_shape(path)) == url_shape(path) or any(char.isdigit() for char in path)
 
 
-def test_kinds_of_changing_parts_have_one_shape() -> None:
+def test_changing_parts_have_one_shape() -> None:
     """Numbers and random tokens do not make a name another one; words do."""
     for one, other in itertools.pairwise(["a/1/p2.html", "a/12/p345.html", "a/2024/p0.html"]):
         assert url_shape(one) == url_shape(other)

@@ -41,7 +41,7 @@ def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> Fetch
     return visit(answering, FetchRequest("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
 
 
-def test_an_answer_is_had_whole() -> None:
+def test_response_is_complete() -> None:
     """Status, headers in order, body without codings, and what was sent, with who we are."""
 
     async def answering(talk: Talk) -> None:
@@ -54,7 +54,7 @@ def test_an_answer_is_had_whole() -> None:
     assert b"(+me@example.org)\r\n" in answer.request
 
 
-def test_conditions_are_sent_and_a_304_is_an_answer() -> None:
+def test_conditional_request_returns_304() -> None:
     """Headers of the request are added, or replace ours; secrets are sent and not recorded."""
     seen: list[dict[str, str]] = []
 
@@ -74,7 +74,7 @@ def test_conditions_are_sent_and_a_304_is_an_answer() -> None:
     assert server.connections == 1
 
 
-def test_head_asks_for_headers_alone() -> None:
+def test_head_returns_headers_only() -> None:
     """The length that is told is not waited for, and the connection serves for the next request, of either kind."""
 
     async def answering(talk: Talk) -> None:
@@ -94,7 +94,7 @@ def test_head_asks_for_headers_alone() -> None:
     assert server.connections == 1
 
 
-def test_after_the_headers_a_body_may_be_refused() -> None:
+def test_body_can_be_declined_after_the_headers() -> None:
     """The connection is closed while the server still sends."""
     ended: list[bool] = []
 
@@ -161,7 +161,7 @@ async def _damaged(talk: Talk) -> None:
         (_damaged, "unspecified"),
     ],
 )
-def test_bodies_that_do_not_end_well_are_cut(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
+def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
     """What came is kept, never more than is wanted, and it is said why there is no more."""
     begun = time.monotonic()
     answer = one(answering)
@@ -193,14 +193,14 @@ async def _reset(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("answering", "kind"), [(_flood, "malformed"), (_rubbish, "malformed"), (_hang, "timeout"), (_reset, "reset")]
 )
-def test_what_is_no_answer_is_an_error_with_a_word(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
+def test_failed_request_raises_with_its_kind(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
     """Floods of headers, rubbish, silence and broken connections."""
     with pytest.raises(SiteError) as raised:
         one(answering)
     assert raised.value.kind == kind
 
 
-def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
+def test_stale_connection_is_replaced() -> None:
     """Servers close what was idle: the request is sent again, once and at once."""
 
     async def answering(talk: Talk) -> None:
@@ -226,7 +226,7 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
         "no address",
     ],
 )
-def test_what_nobody_named_is_visited_only_if_it_is_public(uri: str) -> None:
+def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
     """Neither an address nor a name leads inside, whatever its name server says later."""
 
     async def run() -> None:
@@ -242,7 +242,7 @@ def test_what_nobody_named_is_visited_only_if_it_is_public(uri: str) -> None:
 @pytest.mark.parametrize(
     "fields", [{"method": "POST"}, {"headers": (("A b", "c"),)}, {"headers": (("A", "b\r\nC: d"),)}]
 )
-def test_what_cannot_be_sent_is_refused(fields: dict[str, object]) -> None:
+def test_invalid_request_is_rejected(fields: dict[str, object]) -> None:
     """Other methods, and headers that would be several."""
 
     async def answering(talk: Talk) -> None:

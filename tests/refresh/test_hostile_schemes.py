@@ -46,7 +46,7 @@ def see(path: Path) -> None:
 
 
 @given(data=st.data())
-def test_whatever_it_says_it_is_a_scheme_or_refused(
+def test_mutated_scheme_file_is_valid_or_rejected(
     head: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     """Any value in the place of any other, and any line behind."""
@@ -62,7 +62,7 @@ def test_whatever_it_says_it_is_a_scheme_or_refused(
 @given(st.binary(max_size=200))
 @example(b'{"format": ' + b"[" * 100_000)
 @example(b'{"format": 1e999, "version": 1}')
-def test_any_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, text: bytes) -> None:
+def test_arbitrary_bytes_are_rejected_as_scheme_file(tmp_path_factory: pytest.TempPathFactory, text: bytes) -> None:
     """What is no scheme file is said to be none."""
     path = tmp_path_factory.getbasetemp() / "no-scheme"
     path.write_bytes(text)

@@ -20,7 +20,7 @@ def named(count: int) -> list[str]:
     return ["".join(chr(97 + int(digit)) for digit in str(number)) + "word" for number in range(count)]
 
 
-def test_a_word_more_on_a_long_page_is_no_change_of_text() -> None:
+def test_one_more_word_on_a_long_page_is_no_text_change() -> None:
     """On a short one it is; and so is a paragraph on any."""
     long, short = named(1_000), named(40)
     assert text(*long).is_similar(text(*long, "advertisement"))
@@ -30,7 +30,7 @@ def test_a_word_more_on_a_long_page_is_no_change_of_text() -> None:
     assert not text().is_similar(text("something"))
 
 
-def test_session_ids_and_counters_are_no_text() -> None:
+def test_session_ids_and_counters_are_ignored() -> None:
     """Neither in links, nor where they are shown."""
     pages = [f"<p>Visitor {n}, session a{n}f <a href='/?sid={n}'>on</a>".encode() for n in (1, 2)]
     one, other = (sketch_page_text(page, "text/html", URI) for page in pages)
@@ -38,7 +38,7 @@ def test_session_ids_and_counters_are_no_text() -> None:
     assert sketch_page_text(b"\x89PNG", "image/png", URI) is None
 
 
-def test_many_small_changes_are_one_at_last() -> None:
+def test_small_changes_add_up_to_a_text_change() -> None:
     """Each is compared with what the text was first, not with the last one."""
     known, words = TextDigestCache(), named(1_000)
     first = known.digest(URI, text(*words))
@@ -50,7 +50,7 @@ def test_many_small_changes_are_one_at_last() -> None:
     assert digests[-1] != first
 
 
-def test_only_so_many_texts_are_kept() -> None:
+def test_text_cache_is_bounded() -> None:
     """Of the others only equal ones are known to be."""
     known = TextDigestCache(max_pages=2)
     for number in range(9):
@@ -62,7 +62,7 @@ def test_only_so_many_texts_are_kept() -> None:
     st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=30),
     st.lists(st.sampled_from(["a", "b", "c"]), max_size=30),
 )
-def test_likeness_goes_both_ways(first: list[str], second: list[str]) -> None:
+def test_similarity_is_symmetric(first: list[str], second: list[str]) -> None:
     """And every text is like itself."""
     one, other = text(*first), text(*second)
     assert one.is_similar(one)

@@ -33,7 +33,7 @@ _visits = st.builds(
 
 
 @given(st.lists(_visits, max_size=30))
-def test_the_core_agrees_with_the_model(visits: list[Visit]) -> None:
+def test_core_pairing_matches_the_reference_model(visits: list[Visit]) -> None:
     """Cells, changes and what became of the visits are those of the model."""
     history = ChangeHistory.from_visits(visits)
     found, tally = pairs(visits)
@@ -50,13 +50,13 @@ def test_the_core_agrees_with_the_model(visits: list[Visit]) -> None:
 
 
 @given(_visits, _visits)
-def test_two_visits_fall_into_the_cell_of_the_model(last: Visit, this: Visit) -> None:
+def test_cell_of_two_visits_matches_the_reference_model(last: Visit, this: Visit) -> None:
     """What a harvest decides by is what was learned."""
     assert format_cell(compute_cell(last, this)) == cell(last, this)
 
 
 @given(st.lists(_visits, max_size=30))
-def test_what_goes_to_the_disk_comes_back(visits: list[Visit]) -> None:
+def test_spilled_visits_are_read_back(visits: list[Visit]) -> None:
     """With no room in memory the history is the same."""
     pairing = VisitPairing(0)
     pairing.add_rows([visit.row for visit in visits])
@@ -66,7 +66,7 @@ def test_what_goes_to_the_disk_comes_back(visits: list[Visit]) -> None:
     assert list(spilled.hosts()) == list(kept.hosts())
 
 
-def test_the_last_successful_visit_is_compared() -> None:
+def test_visits_are_compared_with_the_last_successful_one() -> None:
     """A visit that failed in between does not make a pair, nor does it break one."""
     visits = [
         Visit("http://a.example/", "x", etag='"1"', time=0),
@@ -76,7 +76,7 @@ def test_the_last_successful_visit_is_compared() -> None:
     assert ChangeHistory.from_visits(visits).matrix().changed[7] == 1  # date missing, tag same: a lie
 
 
-def test_text_and_bytes_are_told_apart() -> None:
+def test_changes_of_text_and_bytes_are_counted_separately() -> None:
     """A new session id is a change of bytes, and not one of text."""
     visits = [Visit("http://a.example/", f"body {time}", "words", time=time * 1000) for time in range(4)]
     history = ChangeHistory.from_visits(visits)

@@ -25,7 +25,7 @@ def learned(*names: str) -> tuple[ChangeHistory, Problems]:
 
 
 @pytest.mark.real_data
-def test_two_crawls_of_a_site_are_one_history() -> None:
+def test_two_crawls_of_a_site_form_one_history() -> None:
     """Pairs and changes are those that warcio's records say, revisits by digest among them."""
     names = ("iana-2020.warc.gz", "iana-2021.warc.gz")
     visits: dict[str, set[tuple[str, str]]] = defaultdict(set)
@@ -51,7 +51,7 @@ def test_two_crawls_of_a_site_are_one_history() -> None:
 
 @pytest.mark.real_data
 @pytest.mark.parametrize("path", sorted(WARCS.rglob("*.warc*")), ids=lambda path: path.name)
-def test_whatever_a_file_is_every_visit_is_counted(path: object) -> None:
+def test_every_visit_of_every_file_is_counted(path: object) -> None:
     """Odd and broken files give what they have, and say what they have not."""
     history, _ = learned(str(path))
     tally = history.tally

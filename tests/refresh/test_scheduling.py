@@ -18,7 +18,7 @@ def test_equal_intervals_give_the_bias_reduced_estimate(seen: int, visits: int) 
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.7, 1.5])
-def test_unseen_changes_are_made_up_for(rate: float) -> None:
+def test_estimate_accounts_for_undetected_changes(rate: float) -> None:
     """On average the estimate is the truth, where counting changes by visits falls short."""
     random = Random(4)  # noqa: S311  a simulation
     found, counted = [], []

@@ -34,7 +34,7 @@ FRONT = [
 ]
 
 
-def test_the_front_is_that_of_the_study() -> None:
+def test_pareto_front_matches_the_study() -> None:
     """64 schemes are good, 28 of them undominated, at seven points, with these figures."""
     good = filter_scores(score_all_schemes(STUDY), 0.99, 0.5)
     best = pareto_front(good)
@@ -53,7 +53,7 @@ def test_the_front_is_that_of_the_study() -> None:
     assert rounded == FRONT
 
 
-def test_without_bounds_the_front_is_longer() -> None:
+def test_unfiltered_front_is_longer() -> None:
     """112 schemes at 28 points; above 65 % usefulness, a quarter of all changes is missed."""
     judged = score_all_schemes(STUDY)
     assert len(judged) == 512
@@ -61,7 +61,7 @@ def test_without_bounds_the_front_is_longer() -> None:
     assert round(100 * max(one.reliability for one in judged if one.usefulness > 0.65), 2) == 72.06
 
 
-def test_no_scheme_of_the_front_is_dominated_and_every_other_is() -> None:
+def test_front_contains_exactly_the_undominated_schemes() -> None:
     """The front is what its name says."""
     judged = score_all_schemes(STUDY)
     best = {one.scheme for one in pareto_front(judged)}
@@ -82,7 +82,7 @@ def test_two_obvious_schemes_are_dominated() -> None:
     assert (four.missed, four.unnecessary) == (1_706, 2_132_044)
 
 
-def test_the_choice_is_the_most_useful_that_is_sure() -> None:
+def test_chosen_scheme_is_the_most_useful_with_sufficient_reliability() -> None:
     """Sure is what the lower end of the interval says; of nothing that is sure, nothing is chosen."""
     judged = score_all_schemes(STUDY)
     assert scheme_name(getattr(choose_scheme(judged, 0.999), "scheme", -1), STUDY.used_cells) == "Scheme 1 variant"
@@ -93,7 +93,7 @@ def test_the_choice_is_the_most_useful_that_is_sure() -> None:
     assert choose_scheme(judged, 0.999, low) is None
 
 
-def test_intervals_are_wilsons() -> None:
+def test_intervals_are_wilson_intervals() -> None:
     """As published for 348 missed of 599,143; all of 0 to 1 of nothing."""
     found = score_scheme(STUDY, NAMED_SCHEMES["Scheme 1 variant"]).reliability_interval
     assert (round(100 * found.low, 4), round(100 * found.high, 4)) == (99.9355, 99.9477)
@@ -101,7 +101,7 @@ def test_intervals_are_wilsons() -> None:
     assert wilson_interval(10, 10).high == 1
 
 
-def test_the_other_tables_are_those_of_the_study() -> None:
+def test_other_tables_match_the_study() -> None:
     """Presence and errors of each indicator, and what schemes do where both are there."""
     date, tag = measure_indicator(STUDY, "date"), measure_indicator(STUDY, "tag")
     assert (date.present, date.missed, date.unnecessary) == (5_178_421, 1_780, 1_659_866)
@@ -114,7 +114,7 @@ def test_the_other_tables_are_those_of_the_study() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1/2", "1/2 " * 10, "a/b " * 9])
-def test_what_is_no_matrix_is_refused(text: str) -> None:
+def test_invalid_matrix_is_rejected(text: str) -> None:
     """With a message that says what a matrix is."""
     with pytest.raises(UsageError, match="nine pairs"):
         DecisionMatrix.parse(text)

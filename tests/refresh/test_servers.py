@@ -47,7 +47,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("kind", EXPECTED)
-def test_servers_do_what_the_table_says(kind: str, folder: Path, tmp_path: Path) -> None:
+def test_servers_behave_as_documented(kind: str, folder: Path, tmp_path: Path) -> None:
     """Each server treats tags and dates in its own way, and the table has it right."""
     with serving(kind, folder, tmp_path) as port:
         _, plain = asked(port, "/page.html")
@@ -69,7 +69,7 @@ def test_servers_do_what_the_table_says(kind: str, folder: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("kind", "claim"), [("nginx", "alike"), ("Apache", "alike"), ("Caddy", "same")])
-def test_tags_of_codings_are_one_page(kind: str, claim: str, folder: Path, tmp_path: Path) -> None:
+def test_etags_of_content_codings_belong_to_one_page(kind: str, claim: str, folder: Path, tmp_path: Path) -> None:
     """A page that came plain and then in gzip has not changed, whatever its server did to the tag."""
     with serving(kind, folder, tmp_path) as port:
         plain, coded = asked(port, "/page.html")[1], asked(port, "/page.html", Accept_Encoding="gzip")[1]

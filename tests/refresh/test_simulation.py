@@ -28,7 +28,7 @@ def scored(trait: str, name: str) -> SimulationScore:
     return way.score
 
 
-def test_the_same_web_is_made_again() -> None:
+def test_simulated_web_is_reproducible() -> None:
     """By name, size and seed; another seed makes another."""
     assert web_of("flapping") == web_of("flapping")
     one, other = (list(simulate_visits(MIXTURES["study"], 5, 4, seed)) for seed in (1, 2))
@@ -45,7 +45,7 @@ def test_mixtures_have_every_trait() -> None:
 
 @pytest.mark.parametrize("trait", ["honest", "date-only", "tag-only", "weak-tags", "clock-skew", "head-differs",
     "never-304", "malformed-dates"])  # fmt: skip
-def test_who_is_honest_is_never_missed(trait: str) -> None:
+def test_reliable_hosts_are_never_missed(trait: str) -> None:
     """Whatever else is odd, where headers are right, Scheme 3 misses nothing."""
     assert scored(trait, "Scheme 3").missed == 0
     assert scored(trait, "Scheme 3").changed > 0
@@ -53,19 +53,19 @@ def test_who_is_honest_is_never_missed(trait: str) -> None:
 
 @pytest.mark.parametrize("trait", ["date-frozen", "tag-frozen", "session-id", "counter", "variants", "same-second",
     "length-only"])  # fmt: skip
-def test_who_lies_is_missed(trait: str) -> None:
+def test_unreliable_hosts_are_missed(trait: str) -> None:
     """A change behind the same headers is one that Scheme 3 misses."""
     assert scored(trait, "Scheme 3").missed > 0
 
 
 @pytest.mark.parametrize(("trait", "name"), [("inode-tags", "Scheme 2"), ("date-now", "Scheme 1"),
     ("gzip-tags", "Scheme 2"), ("flapping", "Scheme 4"), ("head-differs", "Scheme 2")])  # fmt: skip
-def test_who_cries_wolf_is_downloaded_in_vain(trait: str, name: str) -> None:
+def test_hosts_with_needless_changes_are_downloaded_unnecessarily(trait: str, name: str) -> None:
     """Headers that change without need cost more than a third of what could be saved."""
     assert scored(trait, name).usefulness < 0.67
 
 
-def test_conditional_requests_are_answered_as_servers_do() -> None:
+def test_simulated_conditional_requests_follow_server_behaviour() -> None:
     """Always 304 misses every change, never 304 saves nothing, an honest server neither."""
     found = {}
     for trait in ("honest", "always-304", "never-304"):
@@ -82,7 +82,7 @@ def test_unsolicited_304_is_a_visit_without_a_body() -> None:
     assert tally["successful"] + tally["not_modified"] == sum(12 for pages in web_of("unsolicited-304") for _ in pages)
 
 
-def test_stale_copies_have_their_age_and_texts_their_digest() -> None:
+def test_stale_responses_have_age_and_texts_have_digests() -> None:
     """What the added indicators need is there."""
     assert any(seen.visit.age for pages in web_of("stale-node") for page in pages for seen in page)
     history = build_history(web_of("session-id"), 12)
@@ -90,7 +90,7 @@ def test_stale_copies_have_their_age_and_texts_their_digest() -> None:
     assert any(seen.visit.digest == "sorry" for pages in web_of("soft-404") for page in pages for seen in page)
 
 
-def test_the_learner_keeps_its_promise_where_schemes_cannot() -> None:
+def test_learned_policy_reaches_the_target_where_schemes_fail() -> None:
     """With liars about, it misses few changes where the best obvious scheme misses many, and saves at least half."""
     done = run_trial(MIXTURES["liars"], 700, 12, 11, LearningOptions(0.99), 6)
     scores = {score.name: score for score in done.scores}

@@ -51,7 +51,7 @@ def asker(vault: Vault) -> Callable[[str], bytes]:
     return ask
 
 
-def test_an_update_shows_at_the_next_look(vault: Vault) -> None:
+def test_vault_update_appears_after_the_reload_check(vault: Vault) -> None:
     """A page carries both versions, and after `advance` the new one."""
     ask = asker(vault)
     assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 2
@@ -59,7 +59,7 @@ def test_an_update_shows_at_the_next_look(vault: Vault) -> None:
     assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 1
 
 
-def test_blocks_that_went_since_the_last_look_are_no_error(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_deleted_since_the_last_check_are_reloaded(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two looks the old blocks may go: the page is made of what is there now."""
     monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", 1e9)
     ask = asker(vault)
@@ -68,7 +68,7 @@ def test_blocks_that_went_since_the_last_look_are_no_error(vault: Vault, monkeyp
 
 
 @pytest.mark.parametrize("harm", ["no blocks", "no state", "no sense", "nothing"])
-def test_a_broken_vault_breaks_no_page(vault: Vault, harm: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_damaged_vault_leaves_pages_unchanged(vault: Vault, harm: str, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever is gone or damaged, pages are sent, and the log says why they carry nothing."""
     ask = asker(vault)
     if harm == "no blocks":

@@ -102,7 +102,7 @@ def test_nothing_is_written_outside_the_target(tmp_path: Path) -> None:
     assert not (tmp_path / "u" / "near").is_symlink(), "a link never takes the place of a folder that was written to"
 
 
-def test_what_is_no_tar_leaves_nothing(tmp_path: Path) -> None:
+def test_invalid_tar_leaves_no_files(tmp_path: Path) -> None:
     """A version that is whole and no packed tar is an error, and no folder is left behind."""
     for content in (b"no gzip at all", gzip.compress(b"no tar" * 200), tar_of(member("a"))[:600]):
         with pytest.raises(InputError):
@@ -110,7 +110,7 @@ def test_what_is_no_tar_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_forged_blocks_are_left_out_as_far_as_others_suffice(tmp_path: Path) -> None:
+def test_forged_blocks_are_ignored_if_enough_valid_ones_exist(tmp_path: Path) -> None:
     """A block with other bytes and a hash that fits them spoils nothing while there are enough true ones."""
     content = tar_of(member("good"))
     blocks = blocks_of(content, needed=3, count=6)
@@ -126,7 +126,7 @@ def test_forged_blocks_are_left_out_as_far_as_others_suffice(tmp_path: Path) -> 
     assert not (tmp_path / "no").exists()
 
 
-def test_signed_blocks_alone_are_taken_if_that_is_wanted() -> None:
+def test_only_signed_blocks_are_accepted_with_trusted_keys() -> None:
     """What somebody else signed, or nobody, is passed over; a signature that does not fit is a forgery."""
     block = blocks_of(tar_of(member("a")))[0]
     ours, theirs = bytes(range(32)), bytes(range(1, 33))
@@ -147,7 +147,7 @@ def test_versions_are_never_mixed(tmp_path: Path) -> None:
     assert sorted(short.missing for short in done.incomplete) == [1, 1]
 
 
-def test_pages_that_were_changed_on_their_way(tmp_path: Path) -> None:
+def test_blocks_survive_changes_of_the_page(tmp_path: Path) -> None:
     """Line ends collapsed, pages in UTF-16 or cut, letters changed: what is whole is used, the rest counted."""
     block = blocks_of(tar_of(member("a")))[0]
     page = b"<p>x</p>" + wrap_in_carrier(serialize_block(block), Carrier.COMMENT)
@@ -165,7 +165,7 @@ def test_pages_that_were_changed_on_their_way(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
-def test_any_bytes_are_read_without_harm(noise: bytes, start: int, length: int) -> None:
+def test_arbitrary_bytes_do_not_break_the_block_parser(noise: bytes, start: int, length: int) -> None:
     """Whatever is put into the text of a block, it is a block, or counted, or nothing."""
     text = serialize_block(blocks_of(b"abc")[0])
     problems: Counter[str] = Counter()
@@ -173,7 +173,7 @@ def test_any_bytes_are_read_without_harm(noise: bytes, start: int, length: int) 
         assert hashlib.sha256(block.data).hexdigest() == block.header.sha256
 
 
-def test_the_slow_decoder_reads_pages_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_slow_decoder_works_without_unlost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Alone, with nothing of unlost imported, it gives the packed files that were coded."""
     assert "unlost" not in Path(slow_decoder.__file__).read_text().split('"""', 2)[2].replace("unlost-vault-1", "")
     server, site = server_files(tmp_path), static_site(tmp_path)
@@ -192,7 +192,7 @@ def test_the_slow_decoder_reads_pages_by_itself(tmp_path: Path, capsys: pytest.C
     assert "tar.gz" in capsys.readouterr().out
 
 
-def test_a_forged_manifest_does_not_matter(tmp_path: Path) -> None:
+def test_forged_manifest_is_ignored(tmp_path: Path) -> None:
     """A manifest that is none is passed over: the files need none."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site).vault, site)
@@ -215,7 +215,7 @@ def manifest_page(value: object, date: str = "20990101000000") -> BlockCollector
     return found
 
 
-def test_a_manifest_that_lies_keeps_nothing_back(tmp_path: Path) -> None:
+def test_false_manifest_does_not_prevent_recovery(tmp_path: Path) -> None:
     """One that names no files, or files that nobody has, is not believed although it is the last one."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site).vault, site)
@@ -233,7 +233,7 @@ def test_a_manifest_that_lies_keeps_nothing_back(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"back-0", "back-1", "srv", "v", "www"}
 
 
-def test_what_was_made_to_fill_memory_or_disk_is_refused(tmp_path: Path) -> None:
+def test_decompression_bombs_are_rejected(tmp_path: Path) -> None:
     """Zeros without end, a header as long as memory, a sparse file of a terabyte: all are short when packed."""
     zeros = gzip.compress(bytes(40 << 20), 9)
     with pytest.raises(InputError, match="a manifest"):
@@ -259,7 +259,7 @@ def test_what_was_made_to_fill_memory_or_disk_is_refused(tmp_path: Path) -> None
     assert not (tmp_path / "no").exists()
 
 
-def test_links_that_lead_out_by_way_of_others_are_refused(tmp_path: Path) -> None:
+def test_links_escaping_through_other_links_are_removed(tmp_path: Path) -> None:
     """Each link alone stays inside; followed one after the other they would not."""
     content = tar_of(
         member("d/e", tarfile.SYMTYPE, ".."), member("x", tarfile.SYMTYPE, "d/e/../.."), member("d/good"),
@@ -270,7 +270,7 @@ def test_links_that_lead_out_by_way_of_others_are_refused(tmp_path: Path) -> Non
     assert not (tmp_path / "t" / "back" / "y").is_symlink()
 
 
-def test_pages_full_of_beginnings_are_read_in_one_go() -> None:
+def test_pages_full_of_begin_markers_are_parsed_in_linear_time() -> None:
     """A page of a hundred thousand blocks that never end takes no longer than any of its length."""
     problems: Counter[str] = Counter()
     body = BEGIN_MARKER * 200_000
@@ -281,7 +281,7 @@ def test_pages_full_of_beginnings_are_read_in_one_go() -> None:
     assert problems == Counter(cut=200_000)
 
 
-def test_numbers_beyond_the_code_are_no_blocks() -> None:
+def test_block_numbers_out_of_range_are_rejected() -> None:
     """More blocks than there can be, more needed than made, blocks too long, sizes that do not fit: none is read."""
     text = serialize_block(blocks_of(tar_of(member("a")), needed=2, count=4)[0])
     for old, new in (
@@ -304,7 +304,7 @@ def test_numbers_beyond_the_code_are_no_blocks() -> None:
 
 
 @pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-16", "shift_jis", "iso-2022-jp", "gb18030"])
-def test_pages_in_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None:
+def test_pages_of_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None:
     """Readers of the page see its text as before, finders the block; taken out, the page is what it was."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     before = f"<html><head></head><body><p>日本 {charset}</p></body></html>".encode(charset)
@@ -318,7 +318,7 @@ def test_pages_in_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None
     assert strip_blocks(body) == before
 
 
-def test_the_format_page_shows_the_decoder_that_is_shipped() -> None:
+def test_format_documentation_prints_the_shipped_decoder() -> None:
     """The program in docs/vault-format.md is the one in the package."""
     page = Path(__file__).parents[2] / "docs" / "vault-format.md"
     assert page.read_text().endswith(f"```python\n{Path(slow_decoder.__file__).read_text()}```\n")

@@ -40,7 +40,7 @@ def fresh(source: Path, target: Path) -> Path:
 
 
 @ENDS
-def test_injecting_can_be_ended_or_undone(tmp_path: Path, how: int) -> None:
+def test_interrupted_injection_can_be_completed_or_removed(tmp_path: Path, how: int) -> None:
     """Pages are with their blocks or as they were; injecting again ends it, removing undoes it; nothing is left."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     vault = packed(tmp_path / "v", server, site, extra_pages=2, raw=True).vault
@@ -61,7 +61,7 @@ def test_injecting_can_be_ended_or_undone(tmp_path: Path, how: int) -> None:
 
 
 @ENDS
-def test_removing_can_be_ended(tmp_path: Path, how: int) -> None:
+def test_interrupted_removal_can_be_completed(tmp_path: Path, how: int) -> None:
     """Whatever was taken out already, doing it again gives back the site that was there before."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     bare, work = contents(site), tmp_path / "work"
@@ -75,7 +75,7 @@ def test_removing_can_be_ended(tmp_path: Path, how: int) -> None:
 
 
 @ENDS
-def test_a_copy_is_there_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
+def test_copied_site_is_complete_or_absent(tmp_path: Path, how: int) -> None:
     """`inject --to` makes no half site under the name that was given."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 6), tmp_path / "to"
     vault = packed(tmp_path / "v", server, site).vault
@@ -92,7 +92,7 @@ def test_a_copy_is_there_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
 
 
 @ENDS
-def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -> None:
+def test_interrupted_packing_leaves_the_old_or_the_new_vault(tmp_path: Path, how: int) -> None:
     """Every page can be made of what is there, of one version or the other; packing again ends what was begun."""
     server, site, work = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "work"
     packed(tmp_path / "old", server, site, segments="directory", signed=True)
@@ -116,7 +116,7 @@ def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -
 
 
 @ENDS
-def test_files_are_recovered_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
+def test_interrupted_recovery_leaves_all_files_or_none(tmp_path: Path, how: int) -> None:
     """The target is not there, or has all files with their modes; the next time it is made."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "back"
     inject_blocks(packed(tmp_path / "v", server, site).vault, site)
@@ -141,7 +141,7 @@ def test_files_are_recovered_whole_or_not_at_all(tmp_path: Path, how: int) -> No
         assert listing(target / "srv") == listing(server)
 
 
-def test_two_do_not_pack_at_once(tmp_path: Path) -> None:
+def test_concurrent_packing_is_rejected(tmp_path: Path) -> None:
     """Whoever comes second is told so, and changes nothing."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     packed(tmp_path / "v", server, site)

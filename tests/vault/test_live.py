@@ -47,14 +47,14 @@ def pages(site: dict[str, Answer], folder: Path, start: str = "/") -> list[Carri
     return asyncio.run(run())
 
 
-def test_pages_that_archives_may_keep_are_found(tmp_path: Path) -> None:
+def test_list_pages_finds_archivable_pages(tmp_path: Path) -> None:
     """Links and sitemaps are followed; what robots.txt or the page keeps from archives carries nothing, nor do own."""
     found = pages(SITE, tmp_path / "crawl")
     assert {page.key: page.hops for page in found} == {"/": 0, "/a": 1, "/b c.html?d=1": 1, "/unlinked": None}
     assert found[0] == CarrierPage("/", len(SITE["/"].body), 0)
 
 
-def test_pages_are_measured_without_their_blocks(tmp_path: Path) -> None:
+def test_page_sizes_exclude_existing_blocks(tmp_path: Path) -> None:
     """A site that carries blocks already is planned as it is without them."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     bare = (site / "index.html").read_bytes()
@@ -72,19 +72,19 @@ def test_pages_are_measured_without_their_blocks(tmp_path: Path) -> None:
         ({}, "no page of HTML"),
     ],
 )
-def test_a_site_without_pages_says_why(tmp_path: Path, site: dict[str, Answer], message: str) -> None:
+def test_site_without_pages_raises_with_the_reason(tmp_path: Path, site: dict[str, Answer], message: str) -> None:
     """Nobody is left to guess why there are none."""
     with pytest.raises(InputError, match=message):
         pages(site, tmp_path / "crawl")
 
 
-def test_what_is_no_address_is_said(tmp_path: Path) -> None:
+def test_url_without_http_is_rejected(tmp_path: Path) -> None:
     """Only the web is visited."""
     with pytest.raises(UsageError, match="http://"):
         asyncio.run(SiteCrawl(tmp_path, None, 0.0).list_pages("file:///etc"))  # type: ignore[arg-type]
 
 
-def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
+def test_visit_pages_fetches_only_pages_of_the_vault(tmp_path: Path) -> None:
     """Names with spaces are asked for as addresses have them; what is gone is not counted, links are not followed."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     (site / "sub" / "p0.html").rename(site / "sub" / "p 0 ä.html")
@@ -109,7 +109,7 @@ def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
     assert gathering.pages_with_blocks == len(vault.live) - 1
 
 
-def test_a_crawl_counts_its_own_responses_and_has_a_result(tmp_path: Path) -> None:
+def test_site_crawl_counts_new_responses_and_stores_the_result(tmp_path: Path) -> None:
     """A second crawl into the same folder fetches nothing; progress events are passed on."""
     pages = {"/": Answer(b"<a href=a.html>a</a>"), "/a.html": Answer(b"<p>a</p>")}
     events: list[str] = []

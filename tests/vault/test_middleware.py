@@ -69,7 +69,7 @@ def carries(body: bytes) -> bool:
     return BlockCollector().add_page(body, "") > 0
 
 
-def test_pages_bring_the_files_back(port: int, vault: Path, tmp_path: Path) -> None:
+def test_served_pages_restore_the_files(port: int, vault: Path, tmp_path: Path) -> None:
     """Two thirds of the pages, fetched by a client, bring all server files back."""
     found = BlockCollector()
     for number in range(10, 30):
@@ -90,7 +90,7 @@ def test_all_clients_get_the_same_bytes(port: int) -> None:
     assert len({ask(port, "/page/3", user_agent=agent)[2] for agent in agents}) == 1
 
 
-def test_streams_carry_a_block_at_their_end(port: int) -> None:
+def test_streamed_page_ends_with_a_block(port: int) -> None:
     """A page that comes in pieces, of a length that nobody told, has its block behind the last of them."""
     _, headers, body = ask(port, "/stream")
     assert "content-length" not in headers
@@ -100,7 +100,7 @@ def test_streams_carry_a_block_at_their_end(port: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/data.json", "/packed", "/range", "/attached", "/fixed", "/not-html", "/missing"])
-def test_what_is_no_plain_page_is_left_as_it_is(port: int, path: str) -> None:
+def test_responses_other_than_plain_html_are_unchanged(port: int, path: str) -> None:
     """JSON, compressed answers, ranges, downloads, no-transform, pictures called HTML and errors are not touched."""
     status, headers, body = ask(port, path)
     assert b"FILE_RECOVERY" not in body
@@ -110,13 +110,13 @@ def test_what_is_no_plain_page_is_left_as_it_is(port: int, path: str) -> None:
         assert gzip.decompress(body) == b"<p>packed</p>"
 
 
-def test_head_is_left_as_it_is(port: int) -> None:
+def test_head_response_is_unchanged(port: int) -> None:
     """An answer to HEAD has no body, and says of the page what the application says."""
     status, headers, body = ask(port, "/tagged", "HEAD")
     assert (status, body, headers["etag"]) == (200, b"", '"one"')
 
 
-def test_tags_tell_blocks_and_still_match(port: int) -> None:
+def test_etag_includes_blocks_and_still_matches(port: int) -> None:
     """A page's tag changes with its block; whoever has that one gets 304; one from before the vault, a page."""
     status, headers, body = ask(port, "/page/1")
     assert status == 200
@@ -132,7 +132,7 @@ def test_tags_tell_blocks_and_still_match(port: int) -> None:
     assert ask(port, "/page/1", if_modified_since="Wed, 31 Dec 2025 00:00:00 GMT")[0] == 200
 
 
-def test_pages_that_nobody_planned_carry_what_their_name_says(port: int) -> None:
+def test_unplanned_page_carries_the_block_of_its_path(port: int) -> None:
     """A page that came later carries a block, too, and always the same."""
     first, second = ask(port, "/page/99")[2], ask(port, "/page/99")[2]
     assert first == second

@@ -194,7 +194,7 @@ def proof(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Proof(tmp_path_factory.mktemp("proof"), request.param).run()
 
 
-def test_all_server_files_come_back_from_the_second_week_on(proof: Proof) -> None:
+def test_all_server_files_are_recoverable_from_the_second_week(proof: Proof) -> None:
     """Each week, 100 % of the files of one version, also when everything changes and after the site is gone."""
     assert [week for week, is_whole in proof.whole.items() if is_whole and proof.back[week] is None] == []
     assert [week for week, is_whole in proof.whole.items() if not is_whole] == []
@@ -204,7 +204,7 @@ def test_all_server_files_come_back_from_the_second_week_on(proof: Proof) -> Non
     assert all(proof.back[week] == last for week in proof.weeks if week >= GONE)
 
 
-def test_archives_did_what_archives_do(proof: Proof) -> None:
+def test_simulated_archives_truncate_minify_and_forget(proof: Proof) -> None:
     """The plan held although one cut pages inside their blocks, one minified and one kept dates; that was not idle."""
     deep, cutting, minifying = proof.keepers
     assert cutting.truncated > 0
@@ -216,7 +216,7 @@ def test_archives_did_what_archives_do(proof: Proof) -> None:
     assert any(blocks)
 
 
-def test_the_recovered_site_runs(proof: Proof) -> None:
+def test_recovered_site_runs(proof: Proof) -> None:
     """The library that came back, served again, answers every address as the lost one did."""
     with serving(proof.folder / "back" / "library", proof.folder / "again") as site:
         assert {path: fetched(site + path) for path in proof.lost} == proof.lost

@@ -35,7 +35,7 @@ def gathered(place: Path) -> BlockCollector:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("limit", [214 << 10, 6 << 10])
-def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: int) -> None:
+def test_staged_update_always_leaves_one_version_recoverable(tmp_path: Path, seed: int, limit: int) -> None:
     """All files change; an archive that forgets old copies sees a fifth of the pages at a time: it always has one."""
     rng = random.Random(seed)  # noqa: S311  not for secrets
     server, site, archive = server_files(tmp_path), static_site(tmp_path, 80), tmp_path / "archive"
@@ -67,7 +67,7 @@ def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: i
     assert listing(tmp_path / "end" / "srv") == second
 
 
-def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
+def test_unstaged_update_loses_both_versions_temporarily(tmp_path: Path) -> None:
     """The fault that stages prevent, planted: without them, half refreshed, neither version is whole."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     settings: dict[str, Any] = {"wish": {"loss_tolerance": 0.2}}
@@ -83,7 +83,7 @@ def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
     assert recover_files(gathered(tmp_path / "archive"), tmp_path / "no", DecryptionKeys()).complete == {}
 
 
-def test_only_changed_segments_move(tmp_path: Path) -> None:
+def test_only_changed_segments_get_new_pages(tmp_path: Path) -> None:
     """A change in one folder changes the pages of its segment and those of the manifest, and no others."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site, segments="directory").vault, site)
@@ -101,7 +101,7 @@ def test_only_changed_segments_move(tmp_path: Path) -> None:
     assert len(changed) < len(before)
 
 
-def test_pages_that_are_full_take_turns_or_say_so(tmp_path: Path) -> None:
+def test_pages_without_room_for_both_versions_carry_one_or_fail(tmp_path: Path) -> None:
     """Where neither both blocks fit nor enough pages are left for one each, nobody is left without a warning."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     settings: dict[str, Any] = {"limit": 3 << 10, "wish": {"loss_tolerance": 0.1, "block_size": 1600}}
@@ -113,7 +113,7 @@ def test_pages_that_are_full_take_turns_or_say_so(tmp_path: Path) -> None:
     assert (tmp_path / "v" / "vault.json").read_bytes() == state
 
 
-def test_fewer_pages_leave_what_others_carry(tmp_path: Path) -> None:
+def test_removed_pages_do_not_move_other_blocks(tmp_path: Path) -> None:
     """A site that lost pages gets fewer blocks of the same files; those that it carried before can still be had."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     before = packed(tmp_path / "v", server, site).vault.newest

@@ -31,7 +31,7 @@ def brought_back(pages: Path, target: Path, keys: DecryptionKeys | None = None) 
 
 @pytest.mark.parametrize("segments", ["one", "directory", "size:10KB", "changed"])
 @pytest.mark.parametrize("carrier", list(Carrier))
-def test_files_come_back_as_they_were(tmp_path: Path, segments: str, carrier: Carrier) -> None:
+def test_recovered_files_equal_the_originals(tmp_path: Path, segments: str, carrier: Carrier) -> None:
     """Bytes, modes, times, links and empty folders are the same, however files are divided and hidden."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site, segments=segments, carrier=carrier)
@@ -42,7 +42,7 @@ def test_files_come_back_as_they_were(tmp_path: Path, segments: str, carrier: Ca
 
 
 @pytest.mark.parametrize("way", ["recipient", "passphrase"])
-def test_sealed_files_come_back_with_the_key_alone(tmp_path: Path, way: str) -> None:
+def test_encrypted_files_need_the_key(tmp_path: Path, way: str) -> None:
     """What is sealed is opened by its key, and by nothing else; names are in no page."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),)) if way == "recipient" else EncryptionOptions(passphrase=PHRASE)
@@ -62,7 +62,7 @@ def test_sealed_files_come_back_with_the_key_alone(tmp_path: Path, way: str) -> 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_as_many_pages_may_be_lost_as_was_said(tmp_path: Path, seed: int) -> None:
+def test_recovery_tolerates_the_promised_loss_of_pages(tmp_path: Path, seed: int) -> None:
     """Any pages at all may be lost, as many as the plan says; one more, and it says how many more are needed."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site)
@@ -84,7 +84,7 @@ def test_as_many_pages_may_be_lost_as_was_said(tmp_path: Path, seed: int) -> Non
 
 @pytest.mark.parametrize("share", [None, 0.1, 0.2])
 @pytest.mark.parametrize("segments", ["directory", "size:10KB"])
-def test_any_pages_may_be_lost_with_several_segments(tmp_path: Path, segments: str, share: float | None) -> None:
+def test_several_segments_tolerate_the_loss_of_any_pages(tmp_path: Path, segments: str, share: float | None) -> None:
     """As many as the plan says may be lost, even if all of them carry blocks of one segment."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     vault = packed(tmp_path / "v", server, site, segments=segments, wish={"loss_tolerance": share}).vault
@@ -104,7 +104,7 @@ def test_any_pages_may_be_lost_with_several_segments(tmp_path: Path, segments: s
         assert is_complete(brought_back(lossy, tmp_path / f"back-{number}"))
 
 
-def test_a_share_that_segments_cannot_bear_is_refused(tmp_path: Path) -> None:
+def test_unreachable_loss_tolerance_is_rejected(tmp_path: Path) -> None:
     """A page carries a block of one segment, so that two segments never bear the loss of any half of the pages."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     with pytest.raises(UsageError, match=r"segments, any \d+ of 41 pages may be lost .* not 50%: give --segments one"):
@@ -115,7 +115,7 @@ def test_a_share_that_segments_cannot_bear_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
+def test_removing_blocks_restores_the_site(tmp_path: Path) -> None:
     """Injecting twice is injecting once, and removing gives every byte back, in any charset."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     (site / "wide.html").write_bytes("<html><body>käfer</body></html>".encode("utf-16"))
@@ -143,7 +143,7 @@ def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
     )
 
 
-def test_raw_files_alone_suffice(tmp_path: Path) -> None:
+def test_plain_segment_files_suffice_for_recovery(tmp_path: Path) -> None:
     """What is served as it is brings everything back although no page was kept."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
@@ -155,7 +155,7 @@ def test_raw_files_alone_suffice(tmp_path: Path) -> None:
     assert listing(tmp_path / "back" / "srv") == listing(server)
 
 
-def test_packing_again_changes_nothing(tmp_path: Path) -> None:
+def test_packing_unchanged_files_changes_nothing(tmp_path: Path) -> None:
     """The same files are the same version, also if they are sealed, which makes other bytes each time."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),))
@@ -169,7 +169,7 @@ def test_packing_again_changes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "v" / "vault.json").read_bytes() == state
 
 
-def test_pages_of_the_vault_itself_are_no_pages_of_the_site(tmp_path: Path) -> None:
+def test_generated_pages_are_not_pages_of_the_site(tmp_path: Path) -> None:
     """A site that has extra pages in its folder is packed again as if they were not there: nothing changes."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     made = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
@@ -179,7 +179,7 @@ def test_pages_of_the_vault_itself_are_no_pages_of_the_site(tmp_path: Path) -> N
     assert again.vault.newest == made.vault.newest
 
 
-def test_extra_pages_carry_what_others_cannot(tmp_path: Path) -> None:
+def test_extra_pages_carry_blocks_that_do_not_fit(tmp_path: Path) -> None:
     """A site with too few pages is told how many it lacks, and with these it works."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     with pytest.raises(UsageError, match=r"--extra-pages [0-9]+"):

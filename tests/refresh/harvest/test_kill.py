@@ -45,7 +45,7 @@ def starting() -> Iterator[Commands]:
 
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
-def test_killed_at_any_point_it_goes_on(
+def test_run_resumes_after_a_kill_at_any_point(
     round_: int, site: Living, starting: Commands, killing: Killing, tmp_path: Path
 ) -> None:
     """Each page is kept once and logged once in a round; what is the same in the next is a revisit of it."""
