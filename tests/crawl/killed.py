@@ -1,6 +1,6 @@
-"""Crawls in processes that are ready at once, so that they can be killed often: all of them are forks of one.
+"""Crawls in forked processes that start at once, so that they can be killed often.
 
-Run as a module it reads one crawl a line, as JSON, and for each writes the number of the process, then how it ended.
+Run as a module, it reads one crawl per line as JSON, and writes the process id and then the exit code.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from unlost.crawl.models import CrawlConfig
 
 
 class Crawls(Commands):
-    """What starts crawls, one after the other."""
+    """Starts crawls one after the other."""
 
     def begin(self, folder: Path, url: str) -> int:
-        """Start a crawl; return the number of its process."""
+        """Start a crawl; return its process id."""
         return self.start(folder, [url])
 
 
 @contextmanager
 def crawls() -> Iterator[Crawls]:
-    """Be ready to start crawls."""
+    """Run the process that forks crawls."""
     command = [sys.executable, "-m", "tests.crawl.killed"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Crawls(process)
@@ -36,7 +36,7 @@ def crawls() -> Iterator[Crawls]:
 
 
 def main() -> None:
-    """Start what standard input says."""
+    """Start the crawls given on standard input."""
     for line in sys.stdin:
         folder, [url] = json.loads(line)
         process = os.fork()

@@ -1,4 +1,4 @@
-"""Calendars without end."""
+"""Endless calendars."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from unlost.crawl.traps import is_endless_calendar
     "tail", ["cal/2031/07/", "cal/2031-07-01", "?month=7&year=2090", "?date=20990101", "c?d=2050-01", "kalender;y=2077"]
 )
 def test_far_future_dates_are_endless_calendars(tail: str) -> None:
-    """Years to come, however they are written."""
+    """Future years in several notations."""
     assert is_endless_calendar(f"example.com/{tail}", 2026)
 
 
@@ -32,5 +32,5 @@ def test_far_future_dates_are_endless_calendars(tail: str) -> None:
     ],
 )
 def test_plausible_dates_are_not_endless_calendars(tail: str) -> None:
-    """News, plans for next year, old newspapers, and numbers that are no years."""
+    """News, next year's plans, old newspapers, and numbers that are not years."""
     assert not is_endless_calendar(f"example.com/{tail}", 2026)

@@ -1,4 +1,4 @@
-"""Crawls that were stopped, are done, or are others: what the same call does."""
+"""Resuming stopped, finished and foreign crawls."""
 
 import asyncio
 from pathlib import Path
@@ -11,7 +11,7 @@ from unlost.errors import InputError, UriError, UsageError
 
 
 def test_stopped_crawl_is_resumed_by_the_same_call(tmp_path: Path) -> None:
-    """In order between two visits, or by cancelling: at most what was on its way is asked for again."""
+    """After `should_stop` or cancellation, at most the request in flight is repeated."""
 
     async def run() -> None:
         async with living(SMALL) as site:
@@ -31,7 +31,7 @@ def test_stopped_crawl_is_resumed_by_the_same_call(tmp_path: Path) -> None:
 
 
 def test_finished_crawl_fetches_nothing_again(tmp_path: Path) -> None:
-    """The same call asks for nothing, and says the same."""
+    """The same call sends no request and returns the same result."""
 
     async def run() -> None:
         async with living(SMALL) as site:
@@ -44,7 +44,7 @@ def test_finished_crawl_fetches_nothing_again(tmp_path: Path) -> None:
 
 
 def test_changed_configuration_is_rejected(tmp_path: Path) -> None:
-    """A folder has one crawl; a plan or an address that is none is refused before anything is asked for."""
+    """Another configuration or an invalid URL is rejected before the first request."""
 
     async def run() -> None:
         async with living(SMALL) as site:
@@ -61,7 +61,7 @@ def test_changed_configuration_is_rejected(tmp_path: Path) -> None:
 
 
 def test_foreign_state_is_rejected(tmp_path: Path) -> None:
-    """A recovery's file of the same name, or a folder without any, is no crawl."""
+    """A recovery's state and a folder without state are not crawls."""
     from unlost.recover.state.store import RecoveryState
 
     with RecoveryState(tmp_path) as state:

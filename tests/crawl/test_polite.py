@@ -1,4 +1,4 @@
-"""Pauses between requests, and what hosts say about them; on a clock on which waiting takes no time."""
+"""Delays between requests and Retry-After, with a virtual clock."""
 
 import asyncio
 from itertools import pairwise
@@ -28,7 +28,7 @@ MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html
     ],
 )
 def test_delays_are_respected(said: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
-    """The plan's, or a longer one that robots.txt asks for, up to a bound, which is told; twice without a contact."""
+    """The configured delay, or a longer Crawl-delay up to the cap; doubled without contact."""
     pages = {**MANY, "/robots.txt": text(said)}
 
     async def run() -> None:
@@ -52,7 +52,7 @@ def test_delays_are_respected(said: str, delay: float, contact: str | None, expe
     [(429, {"retry-after": "120"}, 120), (503, {"retry-after": "120"}, 120), (429, {}, 30), (503, {}, 30)],
 )
 def test_retry_after_is_respected(status: int, header: dict[str, str], waited: int, tmp_path: Path) -> None:
-    """For as long as it says, or a while; then the same page is asked for again, and nothing else meanwhile."""
+    """The request is repeated after Retry-After or the default, with nothing else in between."""
     asked: list[str] = []
 
     def page(path: str) -> Page | None:
@@ -72,7 +72,7 @@ def test_retry_after_is_respected(status: int, header: dict[str, str], waited: i
 
 
 def test_repeated_429_becomes_the_response(tmp_path: Path) -> None:
-    """A page that is 503 whenever it is asked for is one of that status."""
+    """After the last attempt 429 or 503 is stored as the status."""
     pages = {**MANY, "/5": Page(b"", 503)}
 
     async def run() -> None:
@@ -85,7 +85,7 @@ def test_repeated_429_becomes_the_response(tmp_path: Path) -> None:
 
 
 def test_long_retry_after_suspends_the_host(tmp_path: Path) -> None:
-    """Nothing more is asked for; the next run, a day later, goes on."""
+    """No further request is sent; a run a day later resumes."""
     pages = {**MANY, "/3": Page(b"", 429, {"retry-after": "80000"})}
 
     async def run() -> None:
@@ -103,7 +103,7 @@ def test_long_retry_after_suspends_the_host(tmp_path: Path) -> None:
 
 
 def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> None:
-    """Two hosts have a request each on its way; the pauses of one do not hold the other up."""
+    """The delay of one host does not block another."""
 
     async def run() -> None:
         both = asyncio.Event()
@@ -136,7 +136,7 @@ def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> 
 
 
 def test_polite_fetcher_works_without_a_crawl() -> None:
-    """Whoever harvests uses the polite visitor by itself: with conditions, and robots.txt is obeyed."""
+    """Conditional requests are sent, and robots.txt is respected."""
 
     async def run() -> None:
         pages = {"/": html(), "/robots.txt": text("User-agent: *\nDisallow: /no")}

@@ -1,4 +1,4 @@
-"""Sitemaps: which are read, and how much of them."""
+"""Sitemaps: discovery and limits."""
 
 import asyncio
 import gzip
@@ -13,7 +13,7 @@ from unlost.crawl.state import read_resources
 
 
 def test_sitemap_entries_are_fetched(tmp_path: Path) -> None:
-    """Those of robots.txt, the usual one, indexes, and gzipped ones; what they name is visited and said to be named."""
+    """Sitemaps of robots.txt, the default one, indexes and gzipped ones; entries are marked."""
     pages = {
         "/": html("/linked"),
         "/robots.txt": text("Sitemap: {base}/index.xml\nSitemap: relative.xml"),
@@ -56,7 +56,7 @@ def replace_base(resource: LiveResource, url: str) -> LiveResource:
 
 
 def test_missing_guessed_sitemap_is_not_a_resource(tmp_path: Path) -> None:
-    """Nobody said that there is one: it is looked for, and forgotten."""
+    """`/sitemap.xml` is deleted from the state if it does not exist."""
     _, resources, site = visited({"/": html()}, tmp_path / "crawl")
     assert "/sitemap.xml" in site.server.paths
     assert [each.uri for each in resources] == [f"{site.url}/"]
@@ -67,7 +67,7 @@ def test_missing_guessed_sitemap_is_not_a_resource(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_huge_sitemaps_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index of sitemaps with 50,000 entries each, up to a million: so many are remembered, the rest is counted."""
+    """Entries beyond the limit are only counted."""
     monkeypatch.setattr(frontier, "MAX_SITEMAP_URLS", 3_000)
     lists = [f"/s{number}.xml" for number in range(count)]
 

@@ -1,4 +1,4 @@
-"""Pages that ask not to be kept."""
+"""Detection of `noarchive`."""
 
 import time
 
@@ -30,13 +30,13 @@ NOT_ASKING = [
 
 @pytest.mark.parametrize("body", ASKING)
 def test_page_with_noarchive_is_detected(body: bytes) -> None:
-    """In any letter case, order and quotes, with our name or for all."""
+    """Any letter case, order and quotes, for all robots or for our product token."""
     assert page_forbids_archiving(body)
 
 
 @pytest.mark.parametrize("body", NOT_ASKING)
 def test_page_without_noarchive_is_not_detected(body: bytes) -> None:
-    """For others, about other things, or where browsers see no tag."""
+    """Tags for other robots, other directives, or inside comments and scripts."""
     assert not page_forbids_archiving(body)
 
 
@@ -57,7 +57,7 @@ def test_page_without_noarchive_is_not_detected(body: bytes) -> None:
     ],
 )
 def test_x_robots_tag_noarchive(values: list[str], forbids: bool) -> None:
-    """With the name of a program it is for that one alone."""
+    """A directive after a user agent applies to it alone."""
     assert header_forbids_archiving(values) is forbids
 
 
@@ -73,7 +73,7 @@ def test_x_robots_tag_noarchive(values: list[str], forbids: bool) -> None:
     ],
 )
 def test_hostile_pages_are_parsed_quickly(body: bytes) -> None:
-    """What is looked at is bounded, and looked at a few times."""
+    """The amount of parsed text is bounded."""
     begun = time.process_time()
     assert not page_forbids_archiving(body * max(1, 500_000 // len(body)))
     assert time.process_time() - begun < 5

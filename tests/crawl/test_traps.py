@@ -1,4 +1,4 @@
-"""Sites without end come to one; sites with an end are not cut."""
+"""Endless sites are stopped; finite ones are crawled completely."""
 
 import itertools
 import sys
@@ -33,13 +33,13 @@ CAUGHT = [
 
 @pytest.mark.parametrize("name", FREE)
 def test_names_of_real_sites_are_accepted(name: str) -> None:
-    """No rule for traps hits an ordinary address."""
+    """No trap rule matches ordinary names."""
     assert TrapDetector().check(name) is None
 
 
 @pytest.mark.parametrize(("name", "word"), CAUGHT)
 def test_trap_is_detected_by_a_single_name(name: str, word: str) -> None:
-    """Too long, too deep, going round in circles: one look is enough, and the reason is said."""
+    """Too long, too deep, repeating: detected at once, with the reason."""
     assert word in (TrapDetector().check(name) or "")
 
 
@@ -57,7 +57,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize("kind", ENDLESS)
 def test_endless_url_spaces_are_stopped(kind: str) -> None:
-    """Whatever a site makes up, it is refused at last, and stays refused."""
+    """Generated names are rejected eventually, and stay rejected."""
     traps = TrapDetector(max_similar=100, max_in_folder=300, max_shapes=1_000)
     reasons = [traps.check(ENDLESS[kind](i)) for i in range(2_000)]
     let_through = [reason for reason in reasons if reason is None]
@@ -66,7 +66,7 @@ def test_endless_url_spaces_are_stopped(kind: str) -> None:
 
 
 def test_trap_does_not_exclude_other_pages() -> None:
-    """When a calendar is used up, other pages of the site are still looked for."""
+    """Other pages are still accepted after a calendar reached its limit."""
     traps = TrapDetector(max_similar=10)
     for i in range(20):
         traps.check(f"example.com/cal/{i}")
@@ -76,14 +76,14 @@ def test_trap_does_not_exclude_other_pages() -> None:
 
 
 def test_large_site_is_not_a_trap() -> None:
-    """As many numbered pages as the largest sites of the dissertation had are all let through, and one more is not."""
+    """As many numbered pages as the dissertation's largest sites had are accepted, and one more is not."""
     traps = TrapDetector()
     assert all(traps.check(f"example.com/viewtopic.php?t={i}") is None for i in range(MAX_SIMILAR_NAMES))
     assert traps.check("example.com/viewtopic.php?t=x") is not None
 
 
 def test_trap_detector_memory_is_bounded() -> None:
-    """However many kinds of names come, no more are counted than was said."""
+    """The number of counted shapes never exceeds the limit."""
     traps = TrapDetector(max_shapes=500)
     for i in range(5_000):
         traps.check(ENDLESS["folders made up"](i))
@@ -100,7 +100,7 @@ names = st.builds(
 
 @given(st.lists(names, unique=True, max_size=60), st.randoms(use_true_random=False))
 def test_checking_the_same_names_again_restores_the_counts(seen: list[str], random: object) -> None:
-    """In whatever order names that were let through come again, the next verdicts are the same."""
+    """Accepted names in any order give the same later results."""
     first = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
     let_through = [name for name in seen if first.check(name) is None]
     again = TrapDetector(max_similar=3, max_in_folder=5, max_shapes=40)
@@ -112,14 +112,14 @@ def test_checking_the_same_names_again_restores_the_counts(seen: list[str], rand
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_trap_detector_accepts_any_text(path: str, query: str) -> None:
-    """Nothing that stands in a name breaks the rules, and shapes have shapes of their own."""
+    """No name raises an exception, and shapes are idempotent."""
     verdict = TrapDetector().check(f"example.com/{path}?{query}")
     assert verdict is None or verdict
     assert url_shape(url_shape(path)) == url_shape(path) or any(char.isdigit() for char in path)
 
 
 def test_changing_parts_have_one_shape() -> None:
-    """Numbers and random tokens do not make a name another one; words do."""
+    """Numbers and random tokens do not change the shape; words do."""
     for one, other in itertools.pairwise(["a/1/p2.html", "a/12/p345.html", "a/2024/p0.html"]):
         assert url_shape(one) == url_shape(other)
     assert url_shape("a/3f2504e0-4f89-11d3-9a0c-0305e82c3301") == url_shape("a/deadbeef01")

@@ -1,4 +1,4 @@
-"""One request and its answer, from servers that do everything wrong."""
+"""Single requests and responses, including servers with every kind of failure."""
 
 import asyncio
 import gzip
@@ -42,7 +42,7 @@ def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> Fetch
 
 
 def test_response_is_complete() -> None:
-    """Status, headers in order, body without codings, and what was sent, with who we are."""
+    """Status, ordered headers, decoded body, and the sent request with User-Agent."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, gzip.compress(b"hello"), content_encoding="gzip", x_a="b")
@@ -55,7 +55,7 @@ def test_response_is_complete() -> None:
 
 
 def test_conditional_request_returns_304() -> None:
-    """Headers of the request are added, or replace ours; secrets are sent and not recorded."""
+    """Request headers are added or replace defaults; secrets are sent but not recorded."""
     seen: list[dict[str, str]] = []
 
     async def answering(talk: Talk) -> None:
@@ -75,7 +75,7 @@ def test_conditional_request_returns_304() -> None:
 
 
 def test_head_returns_headers_only() -> None:
-    """The length that is told is not waited for, and the connection serves for the next request, of either kind."""
+    """Content-Length is not awaited, and the connection is reused."""
 
     async def answering(talk: Talk) -> None:
         body = b"" if talk.number in (0, 1, 3) else b"body!"
@@ -95,7 +95,7 @@ def test_head_returns_headers_only() -> None:
 
 
 def test_body_can_be_declined_after_the_headers() -> None:
-    """The connection is closed while the server still sends."""
+    """The connection is closed while the server is still sending."""
     ended: list[bool] = []
 
     async def answering(talk: Talk) -> None:
@@ -162,7 +162,7 @@ async def _damaged(talk: Talk) -> None:
     ],
 )
 def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
-    """What came is kept, never more than is wanted, and it is said why there is no more."""
+    """The received part is returned up to the limit, with the reason."""
     begun = time.monotonic()
     answer = one(answering)
     assert answer.truncated == reason
@@ -194,14 +194,14 @@ async def _reset(talk: Talk) -> None:
     ("answering", "kind"), [(_flood, "malformed"), (_rubbish, "malformed"), (_hang, "timeout"), (_reset, "reset")]
 )
 def test_failed_request_raises_with_its_kind(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
-    """Floods of headers, rubbish, silence and broken connections."""
+    """Huge headers, invalid responses, silence and connection resets."""
     with pytest.raises(SiteError) as raised:
         one(answering)
     assert raised.value.kind == kind
 
 
 def test_stale_connection_is_replaced() -> None:
-    """Servers close what was idle: the request is sent again, once and at once."""
+    """A request on a connection closed by the server is repeated at once."""
 
     async def answering(talk: Talk) -> None:
         if talk.number == 1:
@@ -227,7 +227,7 @@ def test_stale_connection_is_replaced() -> None:
     ],
 )
 def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
-    """Neither an address nor a name leads inside, whatever its name server says later."""
+    """Neither an IP address nor a DNS name gives access, even if DNS changes later."""
 
     async def run() -> None:
         resolver = Names("127.0.0.1")
@@ -243,7 +243,7 @@ def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
     "fields", [{"method": "POST"}, {"headers": (("A b", "c"),)}, {"headers": (("A", "b\r\nC: d"),)}]
 )
 def test_invalid_request_is_rejected(fields: dict[str, object]) -> None:
-    """Other methods, and headers that would be several."""
+    """Other methods, and header injection."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer()

@@ -1,4 +1,4 @@
-"""Learning: promises that are kept, liars that are found, files that are read back."""
+"""Learning policies: reliable estimates, detection of unreliable hosts, scheme files."""
 
 import math
 from pathlib import Path
@@ -24,7 +24,7 @@ def frozen(host: str, visits: int, *, lies: bool) -> list[Visit]:
 
 
 def test_habitual_false_claims_are_distinguished_from_accidental_ones() -> None:
-    """Fifteen lies of fifteen are a habit, three of three are not yet."""
+    """15 false claims of 15 are a habit, 3 of 3 are not yet."""
     visits = frozen("liar.example", 16, lies=True) + frozen("new.example", 4, lies=True)
     found = find_unreliable_hosts(ChangeHistory.from_visits(visits + frozen("good.example", 16, lies=False)))
     assert [(one.host, one.indicator, one.false_claims, one.claims) for one in found] == [
@@ -47,7 +47,7 @@ def learned() -> Policy:
 
 
 def test_unreliable_hosts_are_downloaded_and_others_skipped(learned: Policy) -> None:
-    """The same headers from a host that lied and from one that did not are two things."""
+    """Equal headers give different decisions for hosts with different histories."""
     history = build_history(simulate_visits(MIXTURES["liars"], 700, 12, 7), 12)
     liars = {one.host for one in find_unreliable_hosts(history) if one.indicator == "tag"}
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
@@ -71,7 +71,7 @@ def test_unknown_cells_are_downloaded(learned: Policy) -> None:
 
 
 def test_skips_are_audited_at_the_requested_rate(learned: Policy) -> None:
-    """One of a hundred, the same ones whoever asks."""
+    """One in a hundred, selected deterministically."""
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
     host = next(host for host, seen in learned.host_changes.items() if not learned.decide(host, old, old).download)
     pages = [Visit(f"http://x.example/{at}", etag=old.etag, last_modified=old.last_modified) for at in range(5000)]
@@ -82,7 +82,7 @@ def test_skips_are_audited_at_the_requested_rate(learned: Policy) -> None:
 
 
 def test_scheme_file_round_trip(learned: Policy, tmp_path: Path) -> None:
-    """With everything that decides; and the same policy makes the same bytes."""
+    """All fields are restored, and serialization is deterministic."""
     write_policy(tmp_path / "a", learned)
     again = read_policy(tmp_path / "a")
     assert again == learned
@@ -92,7 +92,7 @@ def test_scheme_file_round_trip(learned: Policy, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"null", b'{"format": "unlost-refresh-scheme", "version": 9}'])
 def test_invalid_scheme_file_is_rejected(tmp_path: Path, text: bytes) -> None:
-    """Also one of a later version."""
+    """Including later versions."""
     (tmp_path / "a").write_bytes(text)
     with pytest.raises(InputError, match="scheme file"):
         read_policy(tmp_path / "a")
@@ -107,7 +107,7 @@ def test_too_few_visits_give_no_estimate() -> None:
 
 
 def test_disabled_indicators_are_not_used() -> None:
-    """Without them, cells differ in date and tag alone."""
+    """Cells then differ only in date and ETag."""
     history = build_history(simulate_visits(MIXTURES["everything"], 200, 8, 3), 8)
     names = {
         format_cell(cell)
@@ -120,7 +120,7 @@ def test_disabled_indicators_are_not_used() -> None:
 
 
 def test_clustered_pairs_count_less() -> None:
-    """Misses that all come from one host leave more doubt than as many from all over."""
+    """Misses of one host widen the interval compared with misses of many hosts."""
     spread = ClusteredShare(50, 10_000, 50, 50 * 10, 1000 * 100, 1000)
     together = ClusteredShare(50, 10_000, 50 * 50, 50 * 60, 1000 * 100, 1000)
     assert together.wilson_interval().width > 2 * spread.wilson_interval().width
@@ -128,7 +128,7 @@ def test_clustered_pairs_count_less() -> None:
 
 
 def test_few_hosts_with_all_misses_widen_the_interval() -> None:
-    """Student's interval is wider for fewer and for more unequal hosts, and becomes the usual one for many."""
+    """Student's interval is wider for fewer and more unequal hosts, and approaches the normal one for many."""
     many = ClusteredShare(1000, 10_000, 1000, 10_000, 100_000, 1000).student_interval()
     assert many.low < 0.1 < many.high
     assert many.width == pytest.approx(wilson_interval(1000, 10_000).width, rel=0.02)
@@ -139,7 +139,7 @@ def test_few_hosts_with_all_misses_widen_the_interval() -> None:
 
 
 def test_without_misses_each_host_is_one_case() -> None:
-    """Two hundred hosts without a miss are no proof of more than two hundred cases, however many pages they have."""
+    """200 hosts without a miss count as 200 cases, whatever their number of pages."""
     honest = ClusteredShare(0, 200 * 50, 0, 0, 200 * 50 * 50, 200)
     assert honest.bootstrap_interval((0.0, 0.0)) == wilson_interval(0, 200)
     visits = [visit for number in range(200) for visit in moving(f"h{number}.example", 4)]
@@ -149,7 +149,7 @@ def test_without_misses_each_host_is_one_case() -> None:
 
 
 def test_misses_of_hosts_add_up_to_their_matrices() -> None:
-    """Missed and changed, their squares and products; the same seed makes the same draws."""
+    """Sums, squares and products; equal seeds give equal samples."""
     history = build_history(simulate_visits(MIXTURES["everything"], 60, 8, 5), 8)
     scheme = NAMED_SCHEMES["Scheme 1 variant"]
     of_hosts = [(score_scheme(host.matrix, scheme).missed, host.matrix.all_changed) for host in history.hosts()]
@@ -169,20 +169,20 @@ def test_misses_of_hosts_add_up_to_their_matrices() -> None:
 
 
 def test_parts_of_a_log_have_equal_numbers_of_pairs() -> None:
-    """Ten times, cut in five: two in each."""
+    """Ten visit times in five parts: two each."""
     history = ChangeHistory.from_visits([Visit("http://a.example/", "x", time=time * 1000) for time in range(11)])
     assert history.core.splits(5) == [3, 5, 7, 9]
     assert ChangeHistory.from_visits([]).core.splits(3) == [0, 0]
 
 
 def test_few_hosts_give_the_interval_of_independent_pages() -> None:
-    """With fewer than 20 hosts, pages count as if they were independent."""
+    """Below 20 hosts, pages count as independent."""
     [by_host] = ChangeHistory.from_visits(moving("a.example", 40)).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
     assert by_host.low == pytest.approx(1 - wilson_interval(0, 39).high)
 
 
 def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None:
-    """Of forty logs of 150 hosts, a tenth of which lies, each with one page or many, at most four are wrong."""
+    """Of 40 logs with 150 hosts, a tenth of them unreliable, at most four intervals miss the truth."""
     random = Random(11)  # noqa: S311  a test
     wrong = 0
     for run in range(40):
@@ -198,7 +198,7 @@ def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None
 
 
 def test_false_claims_of_other_parts_are_used_in_evaluation() -> None:
-    """A host that lied in one half is known in the other, and in the rest of its own half."""
+    """False claims in one half count in the other half, and in the rest of the same half."""
     honest = [visit for number in range(60) for visit in moving(f"h{number}.example", 31)]
     honest += [visit for number in range(60) for visit in frozen(f"still{number}.example", 31, lies=False)]
     stated = learn_policy(
@@ -210,6 +210,6 @@ def test_false_claims_of_other_parts_are_used_in_evaluation() -> None:
 
 
 def test_host_names_match_those_of_histories() -> None:
-    """With their port, without a user, in lower case."""
+    """With port, without user, in lower case."""
     for uri in ("http://A.example/x", "https://u:p@b.example:8080?q", "http://c.example#f"):
         assert [host.name for host in ChangeHistory.from_visits([Visit(uri, "x", time=1)]).hosts()] == [url_host(uri)]

@@ -1,4 +1,4 @@
-"""Pairing: the core agrees with the slow model, nothing is lost, and memory does not matter."""
+"""Pairing of visits: the core matches the Python model, loses nothing, and has bounded memory."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,7 +34,7 @@ _visits = st.builds(
 
 @given(st.lists(_visits, max_size=30))
 def test_core_pairing_matches_the_reference_model(visits: list[Visit]) -> None:
-    """Cells, changes and what became of the visits are those of the model."""
+    """Cells, changes and counts of visits equal those of the Python model."""
     history = ChangeHistory.from_visits(visits)
     found, tally = pairs(visits)
     counted = {
@@ -51,13 +51,13 @@ def test_core_pairing_matches_the_reference_model(visits: list[Visit]) -> None:
 
 @given(_visits, _visits)
 def test_cell_of_two_visits_matches_the_reference_model(last: Visit, this: Visit) -> None:
-    """What a harvest decides by is what was learned."""
+    """Harvests decide by the same cells that were learned."""
     assert format_cell(compute_cell(last, this)) == cell(last, this)
 
 
 @given(st.lists(_visits, max_size=30))
 def test_spilled_visits_are_read_back(visits: list[Visit]) -> None:
-    """With no room in memory the history is the same."""
+    """The history is the same without memory for visits."""
     pairing = VisitPairing(0)
     pairing.add_rows([visit.row for visit in visits])
     spilled, kept = ChangeHistory(pairing.finish()), ChangeHistory.from_visits(visits)
@@ -67,7 +67,7 @@ def test_spilled_visits_are_read_back(visits: list[Visit]) -> None:
 
 
 def test_visits_are_compared_with_the_last_successful_one() -> None:
-    """A visit that failed in between does not make a pair, nor does it break one."""
+    """A failed visit neither forms nor breaks a pair."""
     visits = [
         Visit("http://a.example/", "x", etag='"1"', time=0),
         Visit("http://a.example/", time=1000, status=503),
@@ -77,7 +77,7 @@ def test_visits_are_compared_with_the_last_successful_one() -> None:
 
 
 def test_changes_of_text_and_bytes_are_counted_separately() -> None:
-    """A new session id is a change of bytes, and not one of text."""
+    """A new session id changes the bytes but not the text."""
     visits = [Visit("http://a.example/", f"body {time}", "words", time=time * 1000) for time in range(4)]
     history = ChangeHistory.from_visits(visits)
     assert history.core.bytes_and_text() == [0, 3, 0, 0]

@@ -1,4 +1,4 @@
-"""Logs and archive files into a history: what is bad is counted, and nothing else is lost."""
+"""Reading logs and WARC files into a history, with damaged input counted."""
 
 import gzip
 import json
@@ -38,7 +38,7 @@ def write_parquet(path: Path, visits: list[Visit], **row_group: int) -> None:
 
 
 def test_plain_and_compressed_logs_are_read(tmp_path: Path) -> None:
-    """A log is one history, however it is cut into files and compressed."""
+    """Several files, compressed or not, form one history."""
     (tmp_path / "a.ndjson").write_bytes(b"".join(serialize_visit(visit) for visit in GOOD[:3]))
     (tmp_path / "b.ndjson.gz").write_bytes(gzip.compress(b"".join(serialize_visit(visit) for visit in GOOD[3:])))
     history, reading = read(tmp_path / "b.ndjson.gz", tmp_path / "a.ndjson")
@@ -48,7 +48,7 @@ def test_plain_and_compressed_logs_are_read(tmp_path: Path) -> None:
 
 
 def test_bad_lines_are_counted_and_skipped(tmp_path: Path) -> None:
-    """Broken JSON, values that a field cannot have, fields that nobody knows."""
+    """Invalid JSON, invalid values, unknown fields."""
     lines = [serialize_visit(visit) for visit in GOOD]
     lines[3:3] = [b"{\n", b"[]\n", b'{"uri": 7, "time": 1}\n', b'{"uri": "http://a.example/", "time": "noon"}\n']
     lines.append(json.dumps({"uri": "http://b.example/", "time": 1, "status": "200", "mood": "good"}).encode())
@@ -64,7 +64,7 @@ def test_bad_lines_are_counted_and_skipped(tmp_path: Path) -> None:
 def test_parquet_and_json_lines_give_the_same_history(
     tmp_path_factory: pytest.TempPathFactory, visits: list[Visit]
 ) -> None:
-    """Columns and rows make the same history."""
+    """Rows and columns give equal histories."""
     path = tmp_path_factory.mktemp("log") / "log.parquet"
     write_parquet(path, visits, row_group_size=3)
     history, reading = read(path)
@@ -75,7 +75,7 @@ def test_parquet_and_json_lines_give_the_same_history(
 
 
 def test_parquet_with_unknown_or_mistyped_columns(tmp_path: Path) -> None:
-    """Times as timestamps, texts as dictionaries, a column of a wrong type, one that nobody knows, most not there."""
+    """Timestamps, dictionaries, a mistyped, an unknown, and missing columns."""
     path = tmp_path / "log.parquet"
     table = pa.table({
         "uri": pa.array(["http://a.example/"] * 3).dictionary_encode(),
@@ -94,7 +94,7 @@ def test_parquet_with_unknown_or_mistyped_columns(tmp_path: Path) -> None:
 
 
 def test_sliced_columns_start_at_their_offset(tmp_path: Path) -> None:
-    """Batches that begin in the middle of a row group are read from there."""
+    """Batches can start inside a row group."""
     path = tmp_path / "log.parquet"
     visits = [Visit(f"http://h{number % 9}.example/", str(number // 300), time=number) for number in range(40_000)]
     write_parquet(path, visits)
@@ -102,7 +102,7 @@ def test_sliced_columns_start_at_their_offset(tmp_path: Path) -> None:
 
 
 def test_damaged_parquet_is_reported(tmp_path: Path) -> None:
-    """Half a file is none; a file whose middle is damaged gives everything else, and says so."""
+    """A truncated file is rejected; a file damaged in the middle gives its other rows."""
     path = tmp_path / "log.parquet"
     write_parquet(path, GOOD * 2000, row_group_size=1000)
     data = path.read_bytes()
@@ -127,7 +127,7 @@ def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
 
 
 def test_warc_visits_revisits_and_redirects_are_read(tmp_path: Path) -> None:
-    """A redirect counts as what it led to, a revisit as what it repeats, a 304 as no body."""
+    """A redirect counts as its target, a revisit as its original, a 304 has no body."""
     dates = [f"2014-02-{day:02d}T00:00:01Z" for day in range(10, 16)]
     page = "http://a.example/p"
     same = b"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n"
@@ -155,7 +155,7 @@ def test_warc_visits_revisits_and_redirects_are_read(tmp_path: Path) -> None:
 
 
 def test_truncated_warc_is_read_to_its_end(tmp_path: Path) -> None:
-    """What was cut is a visit that failed, never a body that changed."""
+    """A truncated record is a failed visit, never a change."""
     whole = [record(answer(b"<p>same" * 50), uri="http://a.example/", date=f"2014-02-1{day}T00:00:01Z")
         for day in range(3)]  # fmt: skip
     path = tmp_path / "a.warc"

@@ -1,11 +1,11 @@
-"""When to look again, on a web whose changes are known."""
+"""Scheduling of visits on a simulated web with known changes."""
 
 from unlost.research.refresh_simulation import simulate_schedules
 from unlost.research.simulated_web import MIXTURES, simulate_visits
 
 
 def test_schedule_detects_more_changes_with_equal_visits() -> None:
-    """Than going round by turns; and none of them makes more visits than it may."""
+    """More than round robin, and never with more visits than allowed."""
     scores = {
         score.name: score for score in simulate_schedules(simulate_visits(MIXTURES["honest"], 80, 20, 7), 12, 1 / 3)
     }
@@ -17,6 +17,6 @@ def test_schedule_detects_more_changes_with_equal_visits() -> None:
 
 
 def test_schedules_with_all_visits_detect_every_change() -> None:
-    """There is nothing to choose."""
+    """All schedules are equivalent without a limit."""
     for score in simulate_schedules(simulate_visits(MIXTURES["honest"], 10, 9, 7), 6, 1.0):
         assert score.freshness == 1.0

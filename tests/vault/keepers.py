@@ -1,4 +1,4 @@
-"""Archives that crawl a living site in simulated weeks, each with habits of its own, and serve it by pywb."""
+"""Simulated archives that crawl a live site weekly, each with its own profile, and serve it by pywb."""
 
 import asyncio
 import random
@@ -23,17 +23,20 @@ WEEK = 7 * 86_400.0
 
 
 def time_of(week: int) -> float:
-    """Return when a week is, in seconds since 1970."""
+    """Return the start of a week in seconds since 1970."""
     return FIRST + week * WEEK
 
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What an archive does.
+    """Behaviour of an archive.
 
-    share: of the pages that it visits in a week. is_deep: whether it keeps all captures, with their dates, as they were
-    crawled; or only the last of each page. most: bytes of a page that it keeps. minifies: whether it takes comments and
-    needless space out of pages. forgets: the share of pages that it loses in a week.
+    Attributes:
+        share: Fraction of pages crawled per week.
+        is_deep: Whether it stores all captures; otherwise only the latest one of each page.
+        most: Maximum bytes stored of a page.
+        minifies: Whether it removes comments and white space.
+        forgets: Fraction of pages that it loses per week.
     """
 
     name: str
@@ -46,7 +49,7 @@ class Habits:
 
 @dataclass
 class Keeper:
-    """An archive with such habits. truncated: how many pages it has cut."""
+    """An archive with a profile. `truncated` is the number of truncated pages."""
 
     habits: Habits
     folder: Path
@@ -55,13 +58,17 @@ class Keeper:
     truncated: int = 0
 
     def __post_init__(self) -> None:
-        """Make an archive that holds nothing."""
+        """Create an empty archive."""
         self.warcs, self.index = self.folder / "warcs", self.folder / "index.cdxj"
         self.warcs.mkdir(parents=True)
         self.index.touch()
 
     def visit(self, site: str, paths: list[str], week: int) -> None:
-        """Crawl a site for a week, and keep what was seen of it as this archive does. paths: those that it may skip."""
+        """Crawl a site in a week, and store captures according to the profile.
+
+        Args:
+            paths: Pages that may be skipped.
+        """
         skipped = "|".join(re.escape(path) for path in paths if self.rng.random() >= self.habits.share)
         plan = CrawlConfig(
             (f"{site}/",), exclude=(f"({skipped})$",), sitemaps=False, delay=0.0, bytes_each=self.habits.most
@@ -90,7 +97,7 @@ class Keeper:
         write(self.warcs / "last.warc.gz", *records)
 
     def _tell(self, files: list[Path]) -> None:
-        """Put all that is held into the index that pywb reads at every question."""
+        """Update the index that pywb reads for each request."""
         aside = self.folder / "index.new"
         done = unlost("index", "build", *map(str, files), "-o", str(aside))
         assert done.returncode == 0, done.stderr.decode()
@@ -98,12 +105,12 @@ class Keeper:
 
 
 def minified(body: bytes) -> bytes:
-    """Return a page without comments and needless space."""
+    """Return a page without comments and unnecessary white space."""
     return re.sub(rb"\s+", b" ", re.sub(rb"<!--.*?-->", b"", body, flags=re.DOTALL))
 
 
 def serve(keepers: list[Keeper], servers: ExitStack) -> list[Pywb]:
-    """Serve each archive by a pywb of its own, until the stack is left."""
+    """Serve each archive by a pywb process."""
     return [servers.enter_context(serving(each.index, each.warcs, each.folder)) for each in keepers]
 
 
@@ -113,7 +120,7 @@ def registry(keepers: list[Keeper], servers: list[Pywb]) -> str:
 
 
 def entry(name: str, server: Pywb) -> str:
-    """Return the entry of an archive in a registry, which may be asked as often as one likes."""
+    """Return the registry entry of an archive without effective rate limits."""
     base = f"http://127.0.0.1:{server.port}/t/"
     return (
         f'[[archive]]\nid = "{name}"\nname = "{name}"\nkind = "pywb"\n'

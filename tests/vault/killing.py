@@ -1,4 +1,4 @@
-"""Ends a piece of work at a step of its own choosing: at the n-th thing that it does to files."""
+"""Runs a function in a fork that is killed or interrupted at the n-th file operation."""
 
 import os
 import signal
@@ -13,10 +13,7 @@ KILLED, INTERRUPTED, DONE = -signal.SIGKILL, 130, 0
 
 
 def ended(work: Callable[[], object], step: int, *, how: int) -> int:
-    """Do something in another process, which at a step is killed, or interrupted as by Ctrl-C; return how it ended.
-
-    The process is a fork: it is there at once, and what it does to this one's memory is nothing.
-    """
+    """Run a function in a fork that is killed or interrupted (Ctrl-C) at a step; return the exit code."""
     process = os.fork()
     if process == 0:
         code = 1
@@ -33,7 +30,7 @@ def ended(work: Callable[[], object], step: int, *, how: int) -> int:
 
 
 def steps_of(work: Callable[[], object]) -> int:
-    """Return how many steps something has, which is done once for that, in another process."""
+    """Return the number of file operations of a function, by running it in a fork."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:

@@ -1,4 +1,4 @@
-"""Middleware while its vault changes or breaks: the site goes on."""
+"""Middleware while its vault changes or is damaged: the site stays available."""
 
 import shutil
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def asker(vault: Vault) -> Callable[[str], bytes]:
 
 
 def test_vault_update_appears_after_the_reload_check(vault: Vault) -> None:
-    """A page carries both versions, and after `advance` the new one."""
+    """During a staged update pages carry both versions, after `advance` the new one."""
     ask = asker(vault)
     assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 2
     finish_update(vault, "20260301000000")
@@ -60,7 +60,7 @@ def test_vault_update_appears_after_the_reload_check(vault: Vault) -> None:
 
 
 def test_blocks_deleted_since_the_last_check_are_reloaded(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two looks the old blocks may go: the page is made of what is there now."""
+    """If old blocks are deleted between two checks, pages get the current ones."""
     monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", 1e9)
     ask = asker(vault)
     finish_update(vault, "20260301000000")
@@ -69,7 +69,7 @@ def test_blocks_deleted_since_the_last_check_are_reloaded(vault: Vault, monkeypa
 
 @pytest.mark.parametrize("harm", ["no blocks", "no state", "no sense", "nothing"])
 def test_damaged_vault_leaves_pages_unchanged(vault: Vault, harm: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever is gone or damaged, pages are sent, and the log says why they carry nothing."""
+    """Pages are served although files of the vault are missing or damaged; the log gives the reason."""
     ask = asker(vault)
     if harm == "no blocks":
         shutil.rmtree(vault.folder / BLOCKS_FOLDER)

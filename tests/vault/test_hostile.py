@@ -1,4 +1,4 @@
-"""Pages and blocks that lie: nothing is written outside the target, nothing wrong is given out."""
+"""Hostile pages and blocks: no writes outside the target, no false content."""
 
 import gzip
 import hashlib
@@ -103,7 +103,7 @@ def test_nothing_is_written_outside_the_target(tmp_path: Path) -> None:
 
 
 def test_invalid_tar_leaves_no_files(tmp_path: Path) -> None:
-    """A version that is whole and no packed tar is an error, and no folder is left behind."""
+    """A complete version that is not a tar archive raises an error and leaves no folder."""
     for content in (b"no gzip at all", gzip.compress(b"no tar" * 200), tar_of(member("a"))[:600]):
         with pytest.raises(InputError):
             recover_files(gathered(serialize_block(blocks_of(content)[0])), tmp_path / "back", DecryptionKeys())
@@ -111,7 +111,7 @@ def test_invalid_tar_leaves_no_files(tmp_path: Path) -> None:
 
 
 def test_forged_blocks_are_ignored_if_enough_valid_ones_exist(tmp_path: Path) -> None:
-    """A block with other bytes and a hash that fits them spoils nothing while there are enough true ones."""
+    """A forged block with a valid hash does no harm while there are spare blocks."""
     content = tar_of(member("good"))
     blocks = blocks_of(content, needed=3, count=6)
     other = bytes(len(blocks[0].data))
@@ -127,7 +127,7 @@ def test_forged_blocks_are_ignored_if_enough_valid_ones_exist(tmp_path: Path) ->
 
 
 def test_only_signed_blocks_are_accepted_with_trusted_keys() -> None:
-    """What somebody else signed, or nobody, is passed over; a signature that does not fit is a forgery."""
+    """Blocks with another or no signature are ignored; an invalid signature counts as forged."""
     block = blocks_of(tar_of(member("a")))[0]
     ours, theirs = bytes(range(32)), bytes(range(1, 33))
     key = frozenset({signing_public_key(ours).hex()})
@@ -148,7 +148,7 @@ def test_versions_are_never_mixed(tmp_path: Path) -> None:
 
 
 def test_blocks_survive_changes_of_the_page(tmp_path: Path) -> None:
-    """Line ends collapsed, pages in UTF-16 or cut, letters changed: what is whole is used, the rest counted."""
+    """Collapsed white space, UTF-16, truncation, changed characters: intact blocks are used, others counted."""
     block = blocks_of(tar_of(member("a")))[0]
     page = b"<p>x</p>" + wrap_in_carrier(serialize_block(block), Carrier.COMMENT)
     assert gathered(b" ".join(page.split())).pages_with_blocks == 1
@@ -166,7 +166,7 @@ def test_blocks_survive_changes_of_the_page(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 400))
 def test_arbitrary_bytes_do_not_break_the_block_parser(noise: bytes, start: int, length: int) -> None:
-    """Whatever is put into the text of a block, it is a block, or counted, or nothing."""
+    """Noise inside a block gives a block, a counted problem, or nothing."""
     text = serialize_block(blocks_of(b"abc")[0])
     problems: Counter[str] = Counter()
     for block in find_blocks(text[:start] + noise + text[start + length :], problems):
@@ -174,7 +174,7 @@ def test_arbitrary_bytes_do_not_break_the_block_parser(noise: bytes, start: int,
 
 
 def test_slow_decoder_works_without_unlost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Alone, with nothing of unlost imported, it gives the packed files that were coded."""
+    """The stand-alone decoder restores the packed files without importing unlost."""
     assert "unlost" not in Path(slow_decoder.__file__).read_text().split('"""', 2)[2].replace("unlost-vault-1", "")
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site)
@@ -193,7 +193,7 @@ def test_slow_decoder_works_without_unlost(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_forged_manifest_is_ignored(tmp_path: Path) -> None:
-    """A manifest that is none is passed over: the files need none."""
+    """An invalid manifest is ignored; files are recovered without it."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site).vault, site)
     found = BlockCollector()
@@ -216,7 +216,7 @@ def manifest_page(value: object, date: str = "20990101000000") -> BlockCollector
 
 
 def test_false_manifest_does_not_prevent_recovery(tmp_path: Path) -> None:
-    """One that names no files, or files that nobody has, is not believed although it is the last one."""
+    """A later manifest without files, or with unavailable ones, is not used."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site).vault, site)
     segment = {
@@ -234,7 +234,7 @@ def test_false_manifest_does_not_prevent_recovery(tmp_path: Path) -> None:
 
 
 def test_decompression_bombs_are_rejected(tmp_path: Path) -> None:
-    """Zeros without end, a header as long as memory, a sparse file of a terabyte: all are short when packed."""
+    """Endless zeros, a huge header, a sparse file of a terabyte."""
     zeros = gzip.compress(bytes(40 << 20), 9)
     with pytest.raises(InputError, match="a manifest"):
         parse_manifest(zeros)
@@ -260,7 +260,7 @@ def test_decompression_bombs_are_rejected(tmp_path: Path) -> None:
 
 
 def test_links_escaping_through_other_links_are_removed(tmp_path: Path) -> None:
-    """Each link alone stays inside; followed one after the other they would not."""
+    """Each link alone points inside the folder, but together they point outside."""
     content = tar_of(
         member("d/e", tarfile.SYMTYPE, ".."), member("x", tarfile.SYMTYPE, "d/e/../.."), member("d/good"),
         member("y", tarfile.SYMTYPE, "d/e/.."), member("self", tarfile.SYMTYPE, "self"),
@@ -271,7 +271,7 @@ def test_links_escaping_through_other_links_are_removed(tmp_path: Path) -> None:
 
 
 def test_pages_full_of_begin_markers_are_parsed_in_linear_time() -> None:
-    """A page of a hundred thousand blocks that never end takes no longer than any of its length."""
+    """A hundred thousand unterminated blocks take no longer than other pages of that size."""
     problems: Counter[str] = Counter()
     body = BEGIN_MARKER * 200_000
     assert list(find_blocks(body, problems)) == []
@@ -282,7 +282,7 @@ def test_pages_full_of_begin_markers_are_parsed_in_linear_time() -> None:
 
 
 def test_block_numbers_out_of_range_are_rejected() -> None:
-    """More blocks than there can be, more needed than made, blocks too long, sizes that do not fit: none is read."""
+    """Too many blocks, more needed than exist, too large blocks, inconsistent sizes."""
     text = serialize_block(blocks_of(tar_of(member("a")), needed=2, count=4)[0])
     for old, new in (
         (b"count=4", b"count=30001"),
@@ -305,7 +305,7 @@ def test_block_numbers_out_of_range_are_rejected() -> None:
 
 @pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-16", "shift_jis", "iso-2022-jp", "gb18030"])
 def test_pages_of_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None:
-    """Readers of the page see its text as before, finders the block; taken out, the page is what it was."""
+    """The visible text does not change, the block is found, and removal restores the page."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     before = f"<html><head></head><body><p>日本 {charset}</p></body></html>".encode(charset)
     (site / "other.html").write_bytes(before)
@@ -319,6 +319,6 @@ def test_pages_of_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None
 
 
 def test_format_documentation_prints_the_shipped_decoder() -> None:
-    """The program in docs/vault-format.md is the one in the package."""
+    """docs/vault-format.md contains the decoder of the package."""
     page = Path(__file__).parents[2] / "docs" / "vault-format.md"
     assert page.read_text().endswith(f"```python\n{Path(slow_decoder.__file__).read_text()}```\n")

@@ -1,4 +1,4 @@
-"""Killed or interrupted at any step, packing, injecting, removing and recovering lose nothing; done again, they end."""
+"""Packing, injection, removal and recovery, killed or interrupted at every step, lose nothing and can be repeated."""
 
 import random
 import shutil
@@ -41,7 +41,7 @@ def fresh(source: Path, target: Path) -> Path:
 
 @ENDS
 def test_interrupted_injection_can_be_completed_or_removed(tmp_path: Path, how: int) -> None:
-    """Pages are with their blocks or as they were; injecting again ends it, removing undoes it; nothing is left."""
+    """Each page is either old or new; repeating completes the injection, removing reverts it."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     vault = packed(tmp_path / "v", server, site, extra_pages=2, raw=True).vault
     bare, work = contents(site), tmp_path / "work"
@@ -62,7 +62,7 @@ def test_interrupted_injection_can_be_completed_or_removed(tmp_path: Path, how: 
 
 @ENDS
 def test_interrupted_removal_can_be_completed(tmp_path: Path, how: int) -> None:
-    """Whatever was taken out already, doing it again gives back the site that was there before."""
+    """Repeating the removal restores the original site."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     bare, work = contents(site), tmp_path / "work"
     inject_blocks(packed(tmp_path / "v", server, site, extra_pages=2).vault, site)
@@ -76,7 +76,7 @@ def test_interrupted_removal_can_be_completed(tmp_path: Path, how: int) -> None:
 
 @ENDS
 def test_copied_site_is_complete_or_absent(tmp_path: Path, how: int) -> None:
-    """`inject --to` makes no half site under the name that was given."""
+    """`inject --to` creates no incomplete folder."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 6), tmp_path / "to"
     vault = packed(tmp_path / "v", server, site).vault
     inject_blocks(vault, site, tmp_path / "whole")
@@ -93,7 +93,7 @@ def test_copied_site_is_complete_or_absent(tmp_path: Path, how: int) -> None:
 
 @ENDS
 def test_interrupted_packing_leaves_the_old_or_the_new_vault(tmp_path: Path, how: int) -> None:
-    """Every page can be made of what is there, of one version or the other; packing again ends what was begun."""
+    """All pages can be rendered from one version; packing again completes the update."""
     server, site, work = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "work"
     packed(tmp_path / "old", server, site, segments="directory", signed=True)
     (server / "app.py").write_text("print('other')\n")
@@ -117,7 +117,7 @@ def test_interrupted_packing_leaves_the_old_or_the_new_vault(tmp_path: Path, how
 
 @ENDS
 def test_interrupted_recovery_leaves_all_files_or_none(tmp_path: Path, how: int) -> None:
-    """The target is not there, or has all files with their modes; the next time it is made."""
+    """The target is absent, or complete with modes; a second run creates it."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "back"
     inject_blocks(packed(tmp_path / "v", server, site).vault, site)
 
@@ -142,7 +142,7 @@ def test_interrupted_recovery_leaves_all_files_or_none(tmp_path: Path, how: int)
 
 
 def test_concurrent_packing_is_rejected(tmp_path: Path) -> None:
-    """Whoever comes second is told so, and changes nothing."""
+    """The second process fails without changing anything."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     packed(tmp_path / "v", server, site)
     before = contents(tmp_path / "v" / BLOCKS_FOLDER)

@@ -1,4 +1,4 @@
-"""The pages of a living site: found by a polite crawl, and looked at for what they carry."""
+"""Pages of a live site, found by a polite crawl."""
 
 import asyncio
 from pathlib import Path
@@ -48,14 +48,14 @@ def pages(site: dict[str, Answer], folder: Path, start: str = "/") -> list[Carri
 
 
 def test_list_pages_finds_archivable_pages(tmp_path: Path) -> None:
-    """Links and sitemaps are followed; what robots.txt or the page keeps from archives carries nothing, nor do own."""
+    """Links and sitemaps are followed; pages forbidden by robots.txt or `noarchive` and generated pages are omitted."""
     found = pages(SITE, tmp_path / "crawl")
     assert {page.key: page.hops for page in found} == {"/": 0, "/a": 1, "/b c.html?d=1": 1, "/unlinked": None}
     assert found[0] == CarrierPage("/", len(SITE["/"].body), 0)
 
 
 def test_page_sizes_exclude_existing_blocks(tmp_path: Path) -> None:
-    """A site that carries blocks already is planned as it is without them."""
+    """A site with blocks is planned as if it had none."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     bare = (site / "index.html").read_bytes()
     inject_blocks(packed(tmp_path / "v", server, site).vault, site)
@@ -73,19 +73,19 @@ def test_page_sizes_exclude_existing_blocks(tmp_path: Path) -> None:
     ],
 )
 def test_site_without_pages_raises_with_the_reason(tmp_path: Path, site: dict[str, Answer], message: str) -> None:
-    """Nobody is left to guess why there are none."""
+    """The message says why there are no pages."""
     with pytest.raises(InputError, match=message):
         pages(site, tmp_path / "crawl")
 
 
 def test_url_without_http_is_rejected(tmp_path: Path) -> None:
-    """Only the web is visited."""
+    """Only HTTP and HTTPS URLs are accepted."""
     with pytest.raises(UsageError, match="http://"):
         asyncio.run(SiteCrawl(tmp_path, None, 0.0).list_pages("file:///etc"))  # type: ignore[arg-type]
 
 
 def test_visit_pages_fetches_only_pages_of_the_vault(tmp_path: Path) -> None:
-    """Names with spaces are asked for as addresses have them; what is gone is not counted, links are not followed."""
+    """Names are escaped in URLs, missing pages are not counted, links are not followed."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     (site / "sub" / "p0.html").rename(site / "sub" / "p 0 ä.html")
     vault = packed(tmp_path / "v", server, site).vault

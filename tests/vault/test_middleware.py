@@ -1,4 +1,4 @@
-"""Middleware under real servers, with real clients: what is carried, and what is left as it is."""
+"""Middleware under real servers with real clients: which responses carry blocks, and which are unchanged."""
 
 import gzip
 import http.client
@@ -70,7 +70,7 @@ def carries(body: bytes) -> bool:
 
 
 def test_served_pages_restore_the_files(port: int, vault: Path, tmp_path: Path) -> None:
-    """Two thirds of the pages, fetched by a client, bring all server files back."""
+    """Two thirds of the pages, fetched over HTTP, suffice."""
     found = BlockCollector()
     for number in range(10, 30):
         status, headers, body = ask(port, f"/page/{number}")
@@ -91,7 +91,7 @@ def test_all_clients_get_the_same_bytes(port: int) -> None:
 
 
 def test_streamed_page_ends_with_a_block(port: int) -> None:
-    """A page that comes in pieces, of a length that nobody told, has its block behind the last of them."""
+    """A chunked response without Content-Length has its block after the last chunk."""
     _, headers, body = ask(port, "/stream")
     assert "content-length" not in headers
     assert body.startswith(b"<p>piece 0</p>")
@@ -101,7 +101,7 @@ def test_streamed_page_ends_with_a_block(port: int) -> None:
 
 @pytest.mark.parametrize("path", ["/data.json", "/packed", "/range", "/attached", "/fixed", "/not-html", "/missing"])
 def test_responses_other_than_plain_html_are_unchanged(port: int, path: str) -> None:
-    """JSON, compressed answers, ranges, downloads, no-transform, pictures called HTML and errors are not touched."""
+    """JSON, compressed responses, ranges, downloads, no-transform, images declared as HTML, errors."""
     status, headers, body = ask(port, path)
     assert b"FILE_RECOVERY" not in body
     assert int(headers["content-length"]) == len(body)
@@ -111,13 +111,13 @@ def test_responses_other_than_plain_html_are_unchanged(port: int, path: str) -> 
 
 
 def test_head_response_is_unchanged(port: int) -> None:
-    """An answer to HEAD has no body, and says of the page what the application says."""
+    """A response to HEAD has the application's headers and no body."""
     status, headers, body = ask(port, "/tagged", "HEAD")
     assert (status, body, headers["etag"]) == (200, b"", '"one"')
 
 
 def test_etag_includes_blocks_and_still_matches(port: int) -> None:
-    """A page's tag changes with its block; whoever has that one gets 304; one from before the vault, a page."""
+    """The current ETag gives 304; one from before the vault gives the page."""
     status, headers, body = ask(port, "/page/1")
     assert status == 200
     tag = headers["etag"]
@@ -133,7 +133,7 @@ def test_etag_includes_blocks_and_still_matches(port: int) -> None:
 
 
 def test_unplanned_page_carries_the_block_of_its_path(port: int) -> None:
-    """A page that came later carries a block, too, and always the same."""
+    """A page added later carries a block, and always the same one."""
     first, second = ask(port, "/page/99")[2], ask(port, "/page/99")[2]
     assert first == second
     assert carries(first)

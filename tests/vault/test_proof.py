@@ -1,4 +1,4 @@
-"""The dissertation's experiment: a digital library over 24 weeks, three archives that crawl it; then no server."""
+"""The dissertation's experiment: a digital library over 24 weeks, three archives that crawl it, then server loss."""
 
 import json
 import random
@@ -50,7 +50,7 @@ PATHS = [*(f"/item/{number}" for number in range(ITEMS)), *(f"/pdf/{number}.pdf"
 
 @contextmanager
 def serving(root: Path, folder: Path, vault: Path | None = None) -> Iterator[str]:
-    """Serve a library, behind the middleware if there is a vault, and give its address."""
+    """Serve a library, with the middleware if there is a vault, and yield its URL."""
     here, programs = Path(__file__).parent, Path(sys.executable).parent
 
     def command(port: int) -> list[str | Path]:
@@ -79,9 +79,11 @@ def fetched(address: str) -> tuple[int, bytes]:
 class Proof:
     """The experiment.
 
-    weeks: in which archives crawl, and from the second on files are recovered. back: which snapshot of the server came
-    back in each week, None for none. whole: whether archives held enough blocks of any version. lost: what each page of
-    the site was when it was there for the last time, without blocks.
+    Attributes:
+        weeks: Weeks in which archives crawl; from the second one on, files are recovered.
+        back: The recovered snapshot of the server by week; None for none.
+        whole: Whether archives had enough blocks of any version, by week.
+        lost: Last response of each page of the site, without blocks.
     """
 
     folder: Path
@@ -93,7 +95,7 @@ class Proof:
     lost: dict[str, tuple[int, bytes]] = field(default_factory=dict)
 
     def run(self) -> "Proof":
-        """Go through all weeks."""
+        """Simulate all weeks."""
         self.root, self.vault = make_library(self.folder, ITEMS), self.folder / "vault"
         (self.folder / "home").mkdir()
         rng = random.Random(11)  # noqa: S311  not for secrets
@@ -123,7 +125,7 @@ class Proof:
         return dict(json.loads(done.stdout)) if done.stdout else {"code": done.returncode}
 
     def _pack(self, site: str, segments: str, week: int) -> None:
-        """Pack the server as it is now for the pages that its site has, and remember it."""
+        """Pack the current server files for the pages of the site, and store a snapshot."""
         self._said(
             "pack", str(self.root), "--pages", f"{site}/", "--vault", str(self.vault), "--carrier", "template",
             "--page-limit", str(PAGE_LIMIT), "--segments", segments, "--delay", "0", "--date", _date(week), "--json",
@@ -142,7 +144,7 @@ class Proof:
             self._pack(site, "one", week)
 
     def _look(self, site: str, week: int) -> None:
-        """Recover from the archives, compare, and let an update go on if they hold enough."""
+        """Recover from the archives, compare, and finish an update if they have enough blocks."""
         target = self.folder / "back"
         shutil.rmtree(target, ignore_errors=True)
         archives = ("--archives", str(self.folder / "archives.toml"))
@@ -167,7 +169,7 @@ class Proof:
             assert (code == 0) >= status["next_stage_is_safe"], "what the last copies hold, all of them do"
 
     def _is_held(self) -> bool:
-        """Return whether what the archives serve has enough blocks of one version of every segment."""
+        """Return whether the archives have enough blocks of one version of every segment."""
         found = BlockCollector()
         for keeper in self.keepers:
             collect_blocks(keeper.warcs, found)
@@ -195,7 +197,7 @@ def proof(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_all_server_files_are_recoverable_from_the_second_week(proof: Proof) -> None:
-    """Each week, 100 % of the files of one version, also when everything changes and after the site is gone."""
+    """Every week 100 % of the files of one version, also after a complete change and the loss of the site."""
     assert [week for week, is_whole in proof.whole.items() if is_whole and proof.back[week] is None] == []
     assert [week for week, is_whole in proof.whole.items() if not is_whole] == []
     assert proof.back.keys() == set(proof.weeks) - {1}
@@ -205,7 +207,7 @@ def test_all_server_files_are_recoverable_from_the_second_week(proof: Proof) -> 
 
 
 def test_simulated_archives_truncate_minify_and_forget(proof: Proof) -> None:
-    """The plan held although one cut pages inside their blocks, one minified and one kept dates; that was not idle."""
+    """The archives did truncate pages inside blocks, minify, and drop captures."""
     deep, cutting, minifying = proof.keepers
     assert cutting.truncated > 0
     assert proof.problems.get("cut", 0) > 0
@@ -217,7 +219,7 @@ def test_simulated_archives_truncate_minify_and_forget(proof: Proof) -> None:
 
 
 def test_recovered_site_runs(proof: Proof) -> None:
-    """The library that came back, served again, answers every address as the lost one did."""
+    """The recovered library, served again, gives the same responses as the lost one."""
     with serving(proof.folder / "back" / "library", proof.folder / "again") as site:
         assert {path: fetched(site + path) for path in proof.lost} == proof.lost
         assert b"revised" in fetched(f"{site}/item/77")[1]

@@ -1,4 +1,4 @@
-"""Updates in stages: whatever archives have seen so far, one complete version can be recovered."""
+"""Staged updates: whatever archives have crawled so far, one complete version can be recovered."""
 
 import random
 import shutil
@@ -36,7 +36,7 @@ def gathered(place: Path) -> BlockCollector:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("limit", [214 << 10, 6 << 10])
 def test_staged_update_always_leaves_one_version_recoverable(tmp_path: Path, seed: int, limit: int) -> None:
-    """All files change; an archive that forgets old copies sees a fifth of the pages at a time: it always has one."""
+    """An archive that overwrites captures and refreshes a fifth of the pages at a time always has one version."""
     rng = random.Random(seed)  # noqa: S311  not for secrets
     server, site, archive = server_files(tmp_path), static_site(tmp_path, 80), tmp_path / "archive"
     vault = tmp_path / "v"
@@ -68,7 +68,7 @@ def test_staged_update_always_leaves_one_version_recoverable(tmp_path: Path, see
 
 
 def test_unstaged_update_loses_both_versions_temporarily(tmp_path: Path) -> None:
-    """The fault that stages prevent, planted: without them, half refreshed, neither version is whole."""
+    """Without staging, neither version is complete while half of the pages are refreshed."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     settings: dict[str, Any] = {"wish": {"loss_tolerance": 0.2}}
     inject_blocks(packed(tmp_path / "v", server, site, **settings).vault, site)
@@ -84,7 +84,7 @@ def test_unstaged_update_loses_both_versions_temporarily(tmp_path: Path) -> None
 
 
 def test_only_changed_segments_get_new_pages(tmp_path: Path) -> None:
-    """A change in one folder changes the pages of its segment and those of the manifest, and no others."""
+    """A change in one folder changes only the pages of its segment and of the manifest."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site, segments="directory").vault, site)
     before = {page: page.read_bytes() for page in iter_html_files(site)}
@@ -102,7 +102,7 @@ def test_only_changed_segments_get_new_pages(tmp_path: Path) -> None:
 
 
 def test_pages_without_room_for_both_versions_carry_one_or_fail(tmp_path: Path) -> None:
-    """Where neither both blocks fit nor enough pages are left for one each, nobody is left without a warning."""
+    """If too few pages have room, packing fails with a message."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     settings: dict[str, Any] = {"limit": 3 << 10, "wish": {"loss_tolerance": 0.1, "block_size": 1600}}
     packed(tmp_path / "v", server, site, **settings)
@@ -114,7 +114,7 @@ def test_pages_without_room_for_both_versions_carry_one_or_fail(tmp_path: Path) 
 
 
 def test_removed_pages_do_not_move_other_blocks(tmp_path: Path) -> None:
-    """A site that lost pages gets fewer blocks of the same files; those that it carried before can still be had."""
+    """A site that lost pages gets fewer blocks of the same version; earlier captures stay usable."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
     before = packed(tmp_path / "v", server, site).vault.newest
     for page in list(iter_html_files(site))[:12]:

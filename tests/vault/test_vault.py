@@ -1,4 +1,4 @@
-"""From server files into pages and back: byte for byte, with modes and times, whatever is lost."""
+"""From server files into pages and back, byte for byte, with modes and times, despite losses."""
 
 import math
 import random
@@ -32,7 +32,7 @@ def brought_back(pages: Path, target: Path, keys: DecryptionKeys | None = None) 
 @pytest.mark.parametrize("segments", ["one", "directory", "size:10KB", "changed"])
 @pytest.mark.parametrize("carrier", list(Carrier))
 def test_recovered_files_equal_the_originals(tmp_path: Path, segments: str, carrier: Carrier) -> None:
-    """Bytes, modes, times, links and empty folders are the same, however files are divided and hidden."""
+    """Content, modes, times, links and empty folders, for every division and carrier."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site, segments=segments, carrier=carrier)
     inject_blocks(made.vault, site, tmp_path / "live")
@@ -43,7 +43,7 @@ def test_recovered_files_equal_the_originals(tmp_path: Path, segments: str, carr
 
 @pytest.mark.parametrize("way", ["recipient", "passphrase"])
 def test_encrypted_files_need_the_key(tmp_path: Path, way: str) -> None:
-    """What is sealed is opened by its key, and by nothing else; names are in no page."""
+    """Only the right key decrypts the files; no page contains their names."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),)) if way == "recipient" else EncryptionOptions(passphrase=PHRASE)
     made = packed(tmp_path / "v", server, site, seal=seal, sealed=way)
@@ -63,7 +63,7 @@ def test_encrypted_files_need_the_key(tmp_path: Path, way: str) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_recovery_tolerates_the_promised_loss_of_pages(tmp_path: Path, seed: int) -> None:
-    """Any pages at all may be lost, as many as the plan says; one more, and it says how many more are needed."""
+    """Any pages may be lost up to the plan's number; beyond, the missing number of blocks is reported."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     made = packed(tmp_path / "v", server, site)
     shape = made.vault.newest.files[0].shape
@@ -85,7 +85,7 @@ def test_recovery_tolerates_the_promised_loss_of_pages(tmp_path: Path, seed: int
 @pytest.mark.parametrize("share", [None, 0.1, 0.2])
 @pytest.mark.parametrize("segments", ["directory", "size:10KB"])
 def test_several_segments_tolerate_the_loss_of_any_pages(tmp_path: Path, segments: str, share: float | None) -> None:
-    """As many as the plan says may be lost, even if all of them carry blocks of one segment."""
+    """The plan's number may be lost even if all lost pages carry the same segment."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     vault = packed(tmp_path / "v", server, site, segments=segments, wish={"loss_tolerance": share}).vault
     shapes = {each.id: each.shape for each in vault.newest.files}
@@ -105,7 +105,7 @@ def test_several_segments_tolerate_the_loss_of_any_pages(tmp_path: Path, segment
 
 
 def test_unreachable_loss_tolerance_is_rejected(tmp_path: Path) -> None:
-    """A page carries a block of one segment, so that two segments never bear the loss of any half of the pages."""
+    """A page carries one segment's block, so two segments cannot tolerate the loss of any half of the pages."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     with pytest.raises(UsageError, match=r"segments, any \d+ of 41 pages may be lost .* not 50%: give --segments one"):
         packed(tmp_path / "v", server, site, segments="directory", wish={"loss_tolerance": 0.5})
@@ -116,7 +116,7 @@ def test_unreachable_loss_tolerance_is_rejected(tmp_path: Path) -> None:
 
 
 def test_removing_blocks_restores_the_site(tmp_path: Path) -> None:
-    """Injecting twice is injecting once, and removing gives every byte back, in any charset."""
+    """Injection is idempotent, and removal restores every byte, in any charset."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     (site / "wide.html").write_bytes("<html><body>käfer</body></html>".encode("utf-16"))
     (site / "jp.html").write_bytes("<meta charset=iso-2022-jp><p>日本".encode("iso-2022-jp"))
@@ -144,7 +144,7 @@ def test_removing_blocks_restores_the_site(tmp_path: Path) -> None:
 
 
 def test_plain_segment_files_suffice_for_recovery(tmp_path: Path) -> None:
-    """What is served as it is brings everything back although no page was kept."""
+    """Segments served as plain files suffice without any page."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     inject_blocks(packed(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
     (tmp_path / "kept" / "unlost-vault").mkdir(parents=True)
@@ -156,7 +156,7 @@ def test_plain_segment_files_suffice_for_recovery(tmp_path: Path) -> None:
 
 
 def test_packing_unchanged_files_changes_nothing(tmp_path: Path) -> None:
-    """The same files are the same version, also if they are sealed, which makes other bytes each time."""
+    """The version stays the same, even with encryption, which is not deterministic."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),))
     first = packed(tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients)
@@ -170,7 +170,7 @@ def test_packing_unchanged_files_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_generated_pages_are_not_pages_of_the_site(tmp_path: Path) -> None:
-    """A site that has extra pages in its folder is packed again as if they were not there: nothing changes."""
+    """Packing a site folder with extra pages again changes nothing."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     made = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
     inject_blocks(made.vault, site)
@@ -180,7 +180,7 @@ def test_generated_pages_are_not_pages_of_the_site(tmp_path: Path) -> None:
 
 
 def test_extra_pages_carry_blocks_that_do_not_fit(tmp_path: Path) -> None:
-    """A site with too few pages is told how many it lacks, and with these it works."""
+    """A site with too few pages gets a message with the missing number, and works with extra pages."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     with pytest.raises(UsageError, match=r"--extra-pages [0-9]+"):
         packed(tmp_path / "v", server, site, limit=8 << 10, wish={"block_size": 4096})

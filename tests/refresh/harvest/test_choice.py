@@ -1,4 +1,4 @@
-"""How to ask for a page follows from the scheme and from how its host was measured."""
+"""Choice of the fetch method by scheme and host behaviour."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ MEASURED = HostBehaviour(spared=3, sent=1)
 
 
 def test_page_without_snapshot_is_downloaded() -> None:
-    """So is what is held without a digest, and everything if the scheme skips nothing."""
+    """Also a snapshot without digest, and every page if the scheme skips nothing."""
     assert choose_fetch_method(trusting(), MEASURED, None, DAY) is FetchMethod.GET
     assert (
         choose_fetch_method(trusting(), MEASURED, replace(TAGGED, visit=Visit(URI, etag='"1"')), DAY) is FetchMethod.GET
@@ -27,7 +27,7 @@ def test_page_without_snapshot_is_downloaded() -> None:
 
 
 def test_conditional_requests_require_matching_host_behaviour() -> None:
-    """A host that was not measured, or contradicted the scheme, is asked for headers."""
+    """Unmeasured or contradicting hosts get HEAD."""
     assert choose_fetch_method(trusting(), MEASURED, TAGGED, DAY) is FetchMethod.CONDITIONAL
     assert choose_fetch_method(trusting(), HostBehaviour(), TAGGED, DAY) is FetchMethod.HEAD
     assert choose_fetch_method(trusting(), replace(MEASURED, against=1), TAGGED, DAY) is FetchMethod.HEAD
@@ -38,20 +38,20 @@ def test_conditional_requests_require_matching_host_behaviour() -> None:
 
 
 def test_host_with_differing_head_uses_aborted_get() -> None:
-    """It is broken off behind its headers."""
+    """GET is aborted after the headers."""
     assert (
         choose_fetch_method(trusting(), HostBehaviour(head_alike=5, head_unlike=1), TAGGED, DAY) is FetchMethod.ABORTED
     )
 
 
 def test_probable_change_avoids_head() -> None:
-    """A HEAD in vain costs more than bytes that are under way in vain."""
+    """An unnecessary HEAD costs more than the bytes in flight."""
     assert choose_fetch_method(trusting(), HostBehaviour(), TAGGED, DAY, 0.999) is FetchMethod.ABORTED
     assert choose_fetch_method(trusting(), HostBehaviour(), replace(TAGGED, size=None), DAY, 0.5) is FetchMethod.HEAD
 
 
 def test_unreliable_host_is_downloaded_without_head() -> None:
-    """Headers that would not be believed are not asked for."""
+    """Headers that would be ignored are not requested."""
     policy = replace(trusting(), prior_strengths=(5.0,) * len(Policy().prior_strengths))
     assert choose_fetch_method(policy, MEASURED, TAGGED, DAY) is FetchMethod.CONDITIONAL
     group = project_to_indicators(parse_cell("missing.same.missing.missing.silent"), 31)[2]
@@ -60,7 +60,7 @@ def test_unreliable_host_is_downloaded_without_head() -> None:
 
 
 def test_fresh_page_is_skipped_without_request() -> None:
-    """If the scheme has learned to believe that alone; not when the time is over."""
+    """If the scheme has learned to rely on freshness alone, until it expires."""
     kept = replace(TAGGED, visit=replace(TAGGED.visit, cache_control="max-age=172800"))
     policy = trusting()
     assert choose_fetch_method(policy, HostBehaviour(), kept, DAY) is FetchMethod.HEAD
@@ -74,18 +74,18 @@ def test_fresh_page_is_skipped_without_request() -> None:
 
 @pytest.mark.parametrize("values", [None, [], {"spared": "x", "sent": -1, "against": True, "strange": 3}, "text"])
 def test_invalid_host_behaviour_is_reset(values: object) -> None:
-    """Whatever somebody wrote into the state."""
+    """Invalid JSON values in the state count as unmeasured."""
     assert HostBehaviour.from_json(values) == HostBehaviour()
 
 
 def test_host_behaviour_round_trip() -> None:
-    """What is written is read again."""
+    """Serialized counts are restored."""
     measured = HostBehaviour(spared=4, sent=2, unasked=1)
     assert HostBehaviour.from_json(measured.to_json) == measured
 
 
 @pytest.mark.parametrize("tag", ['"a\nX: y"', '"\x01"', '"\u20ac"', '"' + "a" * 9_000 + '"', ""])
 def test_invalid_etags_are_not_sent(tag: str) -> None:
-    """Whatever a server or an index said: the date alone is sent then."""
+    """Only the date is sent then."""
     held = replace(TAGGED, visit=replace(TAGGED.visit, etag=tag, last_modified="yesterday"))
     assert held.validators == (("If-Modified-Since", "yesterday"),)

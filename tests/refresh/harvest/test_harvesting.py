@@ -1,4 +1,4 @@
-"""Harvests: what is asked for, what is kept, and what is learned from it."""
+"""Harvests: which requests are sent, what is stored, and what is learned."""
 
 import asyncio
 from pathlib import Path
@@ -26,7 +26,7 @@ def outcomes(folder: Path) -> list[str]:
 
 
 def test_without_a_scheme_pages_are_downloaded_and_stored_once(tmp_path: Path) -> None:
-    """What is the same becomes a revisit by digest, whose headers are those that came now; what changed is whole."""
+    """Unchanged pages become revisit records with the new headers."""
 
     async def run() -> None:
         async with changing({"/a": tagged(b"one", 1), "/b": tagged(b"two", 1)}) as site:
@@ -47,7 +47,7 @@ def test_without_a_scheme_pages_are_downloaded_and_stored_once(tmp_path: Path) -
 
 
 def test_skip_is_logged_without_revisit_record(tmp_path: Path) -> None:
-    """HEAD is all that is asked where the server does nothing with conditions; what changed is downloaded."""
+    """Only HEAD is sent where conditional requests do not work; changed pages are downloaded."""
 
     async def never(_: Site, talk: Talk, page: Served) -> bool:
         await talk.answer(page.status, page.body, **page.all_headers)
@@ -72,7 +72,7 @@ def test_skip_is_logged_without_revisit_record(tmp_path: Path) -> None:
 
 
 def test_conditional_requests_replace_equivalent_scheme_decisions(tmp_path: Path) -> None:
-    """304 then is a revisit that says so, and one request is enough; a change is one request, too."""
+    """A 304 becomes a revisit record; unchanged and changed pages take one request each."""
 
     async def run() -> None:
         pages = {f"/{number}": tagged(b"one", 1) for number in range(5)}
@@ -97,7 +97,7 @@ def test_conditional_requests_replace_equivalent_scheme_decisions(tmp_path: Path
 
 
 def test_host_that_always_responds_304_is_detected(tmp_path: Path) -> None:
-    """Its HEAD shows the change: 304 against that is not believed, then or later."""
+    """HEAD shows the change: the contradicting 304 is not accepted, then or later."""
 
     async def always(_: Site, talk: Talk, __: Served) -> bool:
         if "if-none-match" not in talk.headers:
@@ -117,7 +117,7 @@ def test_host_that_always_responds_304_is_detected(tmp_path: Path) -> None:
 
 
 def test_differing_head_switches_to_aborted_get(tmp_path: Path) -> None:
-    """What HEAD leaves out is asked by GET; of what is skipped hardly anything is transferred."""
+    """If HEAD omits headers, GET is used and aborted for skipped pages."""
 
     async def no_tags(_: Site, talk: Talk, page: Served) -> bool:
         if talk.method == "HEAD":
@@ -137,7 +137,7 @@ def test_differing_head_switches_to_aborted_get(tmp_path: Path) -> None:
 
 
 def test_unsolicited_304_is_requested_again(tmp_path: Path) -> None:
-    """If it says it once more there is no answer, and nothing is kept as if there were."""
+    """A second unsolicited 304 is an error, and nothing is stored."""
 
     async def unasked(_: Site, talk: Talk, __: Served) -> bool:
         if "cache-control" in talk.headers and talk.path == "/a":
@@ -155,7 +155,7 @@ def test_unsolicited_304_is_requested_again(tmp_path: Path) -> None:
 
 
 def test_audits_detect_false_claims_and_update_the_policy(tmp_path: Path) -> None:
-    """A frozen tag is found out by an audit, the page is kept, the host not trusted again, and the log says weight."""
+    """A frozen ETag is detected, the page is stored, the host is no longer trusted, and the log has the weight."""
     policy = trusting(audit=1.0)
     policy.prior_strengths = (5.0,) * len(policy.prior_strengths)
 
@@ -182,7 +182,7 @@ def test_audits_detect_false_claims_and_update_the_policy(tmp_path: Path) -> Non
 
 
 def test_redirect_is_logged_as_its_last_response_under_the_first_url(tmp_path: Path) -> None:
-    """Redirects are kept, their end is compared; circles are no answer."""
+    """Redirects are stored, their last response is compared; loops are errors."""
     pages = {
         "/old": Served(b"", status=302, headers={"location": "/new"}),
         "/new": tagged(b"one", 1),
@@ -204,7 +204,7 @@ def test_redirect_is_logged_as_its_last_response_under_the_first_url(tmp_path: P
 
 
 def test_robots_txt_and_noarchive_are_respected(tmp_path: Path) -> None:
-    """robots.txt is obeyed, and so is a page that asks not to be kept."""
+    """Disallowed pages are not requested, `noarchive` pages not stored."""
     pages = {
         "/robots.txt": Served(b"User-agent: *\nDisallow: /no"),
         "/no": tagged(b"one", 1),
@@ -223,7 +223,7 @@ def test_robots_txt_and_noarchive_are_respected(tmp_path: Path) -> None:
 
 
 def test_truncated_page_is_not_part_of_the_history(tmp_path: Path) -> None:
-    """It is kept as what it is, and the whole one that is held stays what is compared with."""
+    """It is stored as truncated, and the previous snapshot remains."""
 
     async def cutting(site: Site, talk: Talk, _: Served) -> bool:
         if site.clock.now() < 1_700_000_000 + 1.5 * DAY:
@@ -246,7 +246,7 @@ def test_truncated_page_is_not_part_of_the_history(tmp_path: Path) -> None:
 
 
 def test_only_due_pages_are_visited(tmp_path: Path) -> None:
-    """A page that changes daily is due after a day, one that never did is not."""
+    """A page that changes daily is due after a day, one that never changed is not."""
 
     async def run() -> None:
         async with changing({"/daily": tagged(b"0", 1), "/never": tagged(b"0", 1)}) as site:
@@ -262,7 +262,7 @@ def test_only_due_pages_are_visited(tmp_path: Path) -> None:
 
 
 def test_harvest_log_can_be_learned_from(tmp_path: Path) -> None:
-    """Every visit is counted there, skips as such, and no field is strange."""
+    """Every visit is counted, skips as such, and no field is unknown."""
 
     async def run() -> None:
         async with changing({"/a": tagged(b"one", 1), "/gone": Served(b"", status=404)}) as site:
@@ -281,7 +281,7 @@ def test_harvest_log_can_be_learned_from(tmp_path: Path) -> None:
 
 
 def test_unreachable_host_is_left_for_a_later_run(tmp_path: Path) -> None:
-    """Its pages wait for another run, and are not said to be gone."""
+    """Its pages stay pending."""
 
     async def run() -> Any:  # noqa: ANN401
         async with changing({f"/{number}": tagged(b"one", 1) for number in range(9)}) as site:
@@ -297,7 +297,7 @@ def test_unreachable_host_is_left_for_a_later_run(tmp_path: Path) -> None:
 
 
 def test_small_pages_use_aborted_get(tmp_path: Path) -> None:
-    """Of small pages GET is broken off in the place of HEAD; conditions are measured there, too."""
+    """GET is aborted instead of sending HEAD; conditional requests are measured there, too."""
 
     async def run() -> None:
         async with changing({f"/{number}": Served(b"one", '"1"') for number in range(5)}) as site:

@@ -1,4 +1,4 @@
-"""What harvests of real servers keep, replayed by pywb; and what each server is asked, by how it was measured."""
+"""Harvests of real servers: replay by pywb, and fetch methods by measured behaviour."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ def harvested(clock: VirtualClock, folder: Path, urls: list[str]) -> dict[str, i
 def test_fetch_method_follows_measured_server_behaviour(
     kind: str, conditions: bool, served: Path, tmp_path: Path
 ) -> None:
-    """Nothing that changed is missed, nothing else is downloaded, and conditions are sent only where they work."""
+    """No change is missed, nothing else is downloaded, and conditional requests are sent only where they work."""
     folder, clock = tmp_path / "harvest", VirtualClock()
     (tmp_path / "work").mkdir()
     with serving(kind, served, tmp_path / "work") as port:
@@ -69,7 +69,7 @@ def test_fetch_method_follows_measured_server_behaviour(
 
 
 def test_revisit_records_replay_in_pywb(served: Path, tmp_path: Path) -> None:
-    """An equal digest as the page it is of, 304 as 304 without a body: both are true."""
+    """An identical digest replays as the original page, a 304 as 304 without a body."""
     folder, clock = tmp_path / "harvest", VirtualClock()
     (tmp_path / "work").mkdir()
     (tmp_path / "pywb").mkdir()
