@@ -101,9 +101,9 @@ def folder_url(uri: str) -> str:
     The folder is everything up to the last slash of the path: `/a/` for `/a/b.html` and for `/a/`, but the root for
     `/a`. The exception is `/~joe`, a home directory, which is a folder even without its slash.
     """
-    place, tail = split_url(uri)
+    origin, tail = split_url(uri)
     above, _, last = tail.partition("?")[0].rpartition("/")
-    return f"{place}{above}/{last}/" if last.startswith(("~", "%7E", "%7e")) else f"{place}{above}/"
+    return f"{origin}{above}/{last}/" if last.startswith(("~", "%7E", "%7e")) else f"{origin}{above}/"
 
 
 @dataclass(frozen=True, slots=True)

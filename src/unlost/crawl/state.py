@@ -236,20 +236,20 @@ class CrawlState(FetchState):
             ids.update(self._execute(sql, batch))
         return ids
 
-    def enqueue(self, found: DiscoveredUrl) -> int:
+    def enqueue(self, discovered: DiscoveredUrl) -> int:
         """Enqueue a URL that is not known; return its id."""
-        return self._insert(found, QUEUED_STATUS, None)
+        return self._insert(discovered, QUEUED_STATUS, None)
 
-    def record_excluded(self, found: DiscoveredUrl, reason: str) -> int:
+    def record_excluded(self, discovered: DiscoveredUrl, reason: str) -> int:
         """Record a URL that is not known and will not be fetched; return its id."""
-        return self._insert(found, CrawlOutcome.EXCLUDED.value, reason)
+        return self._insert(discovered, CrawlOutcome.EXCLUDED.value, reason)
 
-    def _insert(self, found: DiscoveredUrl, status: str, reason: str | None) -> int:
+    def _insert(self, url: DiscoveredUrl, status: str, reason: str | None) -> int:
         self.begin()
         values = (
-            found.uri, found.name, found.key, found.host, found.use.value, status, found.distance, found.redirects,
-            found.is_start, found.is_guess, found.in_sitemap, found.is_sitemap, reason,
-            0 if found.is_start else None,
+            url.uri, url.name, url.key, url.host, url.use.value, status, url.distance, url.redirects,
+            url.is_start, url.is_guess, url.in_sitemap, url.is_sitemap, reason,
+            0 if url.is_start else None,
         )  # fmt: skip
         return int(self._execute(_INSERT_URL, values).lastrowid or 0)
 
@@ -258,14 +258,16 @@ class CrawlState(FetchState):
         self.begin()
         self.connection.executemany("UPDATE address SET in_sitemap = 1 WHERE id = ?", ((each,) for each in ids))
 
-    def enqueue_excluded(self, number: int, found: DiscoveredUrl) -> bool:
+    def enqueue_excluded(self, number: int, discovered: DiscoveredUrl) -> bool:
         """Enqueue a URL if it was excluded before; return whether it was."""
         self.begin()
         sql = (
             "UPDATE address SET standing = 'queued', reason = NULL, far = ?, use = ?, in_sitemap = max(in_sitemap, ?) "
             "WHERE id = ? AND standing = 'left-out'"
         )
-        return self._execute(sql, (found.distance, found.use.value, found.in_sitemap, number)).rowcount > 0
+        return (
+            self._execute(sql, (discovered.distance, discovered.use.value, discovered.in_sitemap, number)).rowcount > 0
+        )
 
     def add_links(self, source: int, targets: Iterable[tuple[int, LinkKind]]) -> None:
         """Store the links of a page."""

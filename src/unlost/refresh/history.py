@@ -168,4 +168,4 @@ def find_unreliable_hosts(history: ChangeHistory, *, by_text: bool = False) -> l
             rate = false_claims / (claims + _HONEST_PRIOR)
             if rate > _MIN_FALSE_RATE:
                 unreliable.append(UnreliableHost(host, indicator, false_claims, claims, rate))
-    return sorted(unreliable, key=lambda one: (-one.false_claims, one.host, one.indicator))
+    return sorted(unreliable, key=lambda entry: (-entry.false_claims, entry.host, entry.indicator))

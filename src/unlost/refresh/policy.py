@@ -192,7 +192,9 @@ def serialize_policy(policy: Policy) -> Iterator[bytes]:
         "most": policy.skip_threshold,
         "audit": policy.audit_share,
         "strengths": {
-            format_group(group): one for group, one in enumerate(policy.prior_strengths) if not math.isinf(one)
+            format_group(group): strength
+            for group, strength in enumerate(policy.prior_strengths)
+            if not math.isinf(strength)
         },
         "cells": {format_cell(cell): mean for cell, mean in sorted(policy.cell_probabilities.items())},
         "stated": estimate

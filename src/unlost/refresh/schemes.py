@@ -163,9 +163,9 @@ def scheme_name(scheme: int, used_cells: int = DOWNLOAD_ALL) -> str | None:
     return next((name for name in equivalent if NAMED_SCHEMES[name] == scheme), equivalent[0] if equivalent else None)
 
 
-def find_dominators(one: SchemeScore, scores: Iterable[SchemeScore]) -> Iterator[SchemeScore]:
+def find_dominators(score: SchemeScore, scores: Iterable[SchemeScore]) -> Iterator[SchemeScore]:
     """Yield the scores that dominate a score."""
-    return (other for other in scores if other.dominates(one))
+    return (other for other in scores if other.dominates(score))
 
 
 def choose_scheme(

@@ -119,10 +119,10 @@ def _write_stripe(sink: int, offset: int, *pieces: bytes) -> None:
         offset += len(piece)
 
 
-def _write_all(sink: int, offset: int, left: memoryview) -> None:
-    while left:
-        count = os.pwrite(sink, left, offset)
-        left, offset = left[count:], offset + count
+def _write_all(sink: int, offset: int, remaining: memoryview) -> None:
+    while remaining:
+        count = os.pwrite(sink, remaining, offset)
+        remaining, offset = remaining[count:], offset + count
 
 
 def read_block(blocks: BinaryIO, shape: CodeShape, index: int) -> bytes:

@@ -57,8 +57,8 @@ _MANIFEST_PAGES = 32  # maximum number of pages per needed block of the manifest
 def live_blocks(generation: Generation) -> LiveBlocks:
     """Return the blocks that each page carries of one generation alone."""
     return {
-        page: tuple((name, generation.number, index) for name, index in places)
-        for page, places in generation.placement.items()
+        page: tuple((name, generation.number, index) for name, index in locations)
+        for page, locations in generation.placement.items()
     }
 
 
@@ -119,7 +119,7 @@ def _block_size(old: Generation, new: Generation, block: LiveBlock) -> int:
 
 
 def _assign_crowded_pages(old: Generation, new: Generation, crowded: list[str], live: LiveBlocks) -> None:
-    old_block_counts = Counter(name for places in old.placement.values() for name, _ in places)
+    old_block_counts = Counter(name for locations in old.placement.values() for name, _ in locations)
     for key in crowded:
         is_spare = all(old_block_counts[name] > old.segment(name).shape.needed for name, _ in old.placement[key])
         chosen = new if is_spare else old
@@ -330,7 +330,7 @@ def _build_generation(
     free = [page for page in _all_pages(options) if page.key not in used_pages]
     changed = [each for each in packed if each.name not in reused]
     locations: dict[str, BlockLocation] = {
-        page: place for page, place in previous.items() if page in used_pages and page in keys
+        page: location for page, location in previous.items() if page in used_pages and page in keys
     }
     segments = list(reused.values())
     if changed:
@@ -355,10 +355,10 @@ def _build_generation(
 def _files_placement(generation: Generation) -> dict[str, tuple[BlockLocation, ...]]:
     manifests = {each.id for each in generation.segments if each.kind == KIND_MANIFEST}
     placement = {
-        page: tuple(location for location in places if location[0] not in manifests)
-        for page, places in generation.placement.items()
+        page: tuple(location for location in locations if location[0] not in manifests)
+        for page, locations in generation.placement.items()
     }
-    return {page: places for page, places in placement.items() if places}
+    return {page: locations for page, locations in placement.items() if locations}
 
 
 def _is_reusable(vault: Vault, segment: VaultSegment, keys: set[str], options: PackOptions) -> bool:
@@ -376,7 +376,7 @@ def _is_reusable(vault: Vault, segment: VaultSegment, keys: set[str], options: P
 def _previous_locations(vault: Vault) -> dict[str, BlockLocation]:
     if not vault.generations:
         return {}
-    return {page: places[0] for page, places in _files_placement(vault.newest).items()}
+    return {page: locations[0] for page, locations in _files_placement(vault.newest).items()}
 
 
 def _encrypt_file(content: Path, encryption: EncryptionOptions) -> Path:
@@ -417,8 +417,8 @@ def _plan_update(
 
 
 def _carried_bytes(generation: Generation, key: str, *, signed: bool) -> int:
-    places = generation.placement.get(key, ())
-    return sum(page_overhead(generation.segment(name).shape.block, signed=signed) for name, _ in places)
+    locations = generation.placement.get(key, ())
+    return sum(page_overhead(generation.segment(name).shape.block, signed=signed) for name, _ in locations)
 
 
 def _encode_segment(

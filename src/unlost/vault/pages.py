@@ -80,7 +80,7 @@ def insertion_point(body: bytes) -> int:
     8
     """
     tail = max(0, len(body) - _TAIL_BYTES)
-    return max((found.start() for found in _BODY_END.finditer(body, tail)), default=len(body))
+    return max((match.start() for match in _BODY_END.finditer(body, tail)), default=len(body))
 
 
 def detect_utf16(body: bytes) -> str | None:
@@ -169,9 +169,11 @@ def read_site_folder(folder: Path) -> list[CarrierPage]:
 
 
 def _linked_paths(body: bytes, key: str) -> set[str]:
-    found = scan_links(body, "text/html", urljoin(_BASE_URL, key))
+    scanned = scan_links(body, "text/html", urljoin(_BASE_URL, key))
     return {
-        urlsplit(link.uri).path for link in found.links if link.kind is LinkKind.PAGE and link.uri.startswith(_BASE_URL)
+        urlsplit(link.uri).path
+        for link in scanned.links
+        if link.kind is LinkKind.PAGE and link.uri.startswith(_BASE_URL)
     }
 
 

@@ -278,7 +278,7 @@ def _choose_versions(segments: _DecodedSegments, recovery: VaultRecovery) -> lis
     for segment, versions in sorted(by_segment.items()):
         # The sort is stable: other versions stay in the order in which they were seen.
         versions.sort(key=lambda name: name[2] != manifest_versions.get(name[1]))
-        best = next((found for name in versions if (found := segments.get(name)) is not None), None)
+        best = next((decoded for name in versions if (decoded := segments.get(name)) is not None), None)
         if best is not None:
             recovery.complete[segment] = best[0]
             chosen.append(best)

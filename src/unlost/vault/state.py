@@ -106,8 +106,8 @@ class Generation:
 
     def pages_of(self, segment: VaultSegment) -> dict[int, str]:
         """Return the page of each block of a segment, by block index."""
-        places = ((page, place) for page, places in self.placement.items() for place in places)
-        return {index: page for page, (name, index) in places if name == segment.id}
+        locations = ((page, location) for page, locations in self.placement.items() for location in locations)
+        return {index: page for page, (name, index) in locations if name == segment.id}
 
 
 def generation_to_json(generation: Generation) -> dict[str, Any]:
@@ -115,7 +115,9 @@ def generation_to_json(generation: Generation) -> dict[str, Any]:
     return {
         "number": generation.number,
         "segments": [segment_to_json(each) for each in generation.segments],
-        "placement": {page: [list(place) for place in places] for page, places in generation.placement.items()},
+        "placement": {
+            page: [list(location) for location in locations] for page, locations in generation.placement.items()
+        },
     }
 
 
@@ -141,8 +143,8 @@ def segment_from_json(value: Mapping[str, Any]) -> VaultSegment:
 def generation_from_json(value: Mapping[str, Any]) -> Generation:
     """Reverse `generation_to_json`. Raises KeyError, TypeError or ValueError for an invalid object."""
     placement = {
-        str(page): tuple((str(name), int(index)) for name, index in places)
-        for page, places in value["placement"].items()
+        str(page): tuple((str(name), int(index)) for name, index in locations)
+        for page, locations in value["placement"].items()
     }
     return Generation(int(value["number"]), tuple(segment_from_json(each) for each in value["segments"]), placement)
 
