@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.killed import Crawls, crawls
+from tests.crawl.crawl_process import CrawlProcesses, crawl_processes
 from tests.crawl.site import Living, Page, html, living, moved, sitemap
-from tests.crawl.test_warcs import records
+from tests.crawl.test_warc_store import records
 from tests.killing import Killing
 from tests.recover.aside import aside
 from tests.recover.reading import _members
@@ -63,9 +63,9 @@ def site(killing: Killing) -> Iterator[Living]:
 
 
 @pytest.fixture(scope="module")
-def starting() -> Iterator[Crawls]:
+def starting() -> Iterator[CrawlProcesses]:
     """Run the process that forks crawls."""
-    with crawls() as ready:
+    with crawl_processes() as ready:
         yield ready
 
 
@@ -79,7 +79,7 @@ def known(folder: Path) -> Known:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(site: Living, starting: Crawls, tmp_path_factory: pytest.TempPathFactory) -> tuple[Known, int]:
+def undisturbed(site: Living, starting: CrawlProcesses, tmp_path_factory: pytest.TempPathFactory) -> tuple[Known, int]:
     """Return the state after an undisturbed crawl, and its number of requests."""
     folder = tmp_path_factory.mktemp("undisturbed") / "crawl"
     site.server.asked.clear()
@@ -98,7 +98,12 @@ def fetched(folder: Path) -> dict[str, str | None]:
 
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_run_resumes_after_a_kill_at_any_point(
-    round_: int, site: Living, starting: Crawls, killing: Killing, undisturbed: tuple[Known, int], tmp_path: Path
+    round_: int,
+    site: Living,
+    starting: CrawlProcesses,
+    killing: Killing,
+    undisturbed: tuple[Known, int],
+    tmp_path: Path,
 ) -> None:
     """The result equals that of an undisturbed crawl, at most requests in flight are repeated, no WARC is damaged."""
     random_ = random.Random(round_)  # noqa: S311

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.vault.made import listing, packed, server_files, static_site
-from tests.vault.test_coding import coded
+from tests.vault.fixtures import listing, pack_site, server_files, static_site
+from tests.vault.test_erasure_code import coded
 from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.vault import slow_decoder
@@ -177,7 +177,7 @@ def test_slow_decoder_works_without_unlost(tmp_path: Path, capsys: pytest.Captur
     """The stand-alone decoder restores the packed files without importing unlost."""
     assert "unlost" not in Path(slow_decoder.__file__).read_text().split('"""', 2)[2].replace("unlost-vault-1", "")
     server, site = server_files(tmp_path), static_site(tmp_path)
-    made = packed(tmp_path / "v", server, site)
+    made = pack_site(tmp_path / "v", server, site)
     inject_blocks(made.vault, site)
     for page in list(iter_html_files(site))[:18]:
         page.unlink()
@@ -195,7 +195,7 @@ def test_slow_decoder_works_without_unlost(tmp_path: Path, capsys: pytest.Captur
 def test_forged_manifest_is_ignored(tmp_path: Path) -> None:
     """An invalid manifest is ignored; files are recovered without it."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     found = BlockCollector()
     collect_blocks(site, found)
     lie = blocks_of(gzip.compress(b'{"format":"unlost-vault-manifest-1","segments":[{"id":"../x"}]}'), wrap="json.gz")
@@ -218,7 +218,7 @@ def manifest_page(value: object, date: str = "20990101000000") -> BlockCollector
 def test_false_manifest_does_not_prevent_recovery(tmp_path: Path) -> None:
     """A later manifest without files, or with unavailable ones, is not used."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     segment = {
         "name": "../../etc", "id": "../../x", "kind": "files", "source": "", "version": "00", "size": 1, "block": 64,
         "needed": 10**30, "count": 10**30, "wrap": "tar.gz", "files": [["/etc/passwd", "file", 1, 0, 0]],
@@ -309,7 +309,7 @@ def test_pages_of_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     before = f"<html><head></head><body><p>日本 {charset}</p></body></html>".encode(charset)
     (site / "other.html").write_bytes(before)
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     body = (site / "other.html").read_bytes()
     assert gathered(body).pages_with_blocks == 1
     text = body.decode(charset)

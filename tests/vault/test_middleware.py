@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.neighbours.process import is_open, running
-from tests.vault.made import listing, packed, server_files, static_site
+from tests.vault.fixtures import listing, pack_site, server_files, static_site
 from unlost.vault.collector import BlockCollector
 from unlost.vault.encryption import DecryptionKeys
 from unlost.vault.recovery import is_complete, recover_files
@@ -33,7 +33,7 @@ def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from unlost.vault.pages import read_page_list
 
     server = server_files(folder)
-    packed(folder / "v", server, static_site(folder, 1), extra_pages=2, wish={"pages": read_page_list(pages)})
+    pack_site(folder / "v", server, static_site(folder, 1), extra_pages=2, options={"pages": read_page_list(pages)})
     return folder
 
 

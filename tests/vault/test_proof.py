@@ -17,9 +17,9 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.neighbours.process import is_open, running
-from tests.vault.keepers import Habits, Keeper, registry, serve, time_of
+from tests.vault.fixtures import listing
 from tests.vault.library import change, make_library
-from tests.vault.made import listing
+from tests.vault.simulated_archives import ArchiveProfile, SimulatedArchive, registry_toml, serve_archives, week_start
 from unlost import dates
 from unlost.vault.block import find_blocks
 from unlost.vault.collector import BlockCollector, block_indices, collect_blocks
@@ -40,10 +40,10 @@ CUT = 7_500
 LINKED, MOVED, ALL_MOVED, GONE, LAST = 10, 13, 16, 19, 24
 """The weeks of the dissertation's table of events: a page gets a link, some blocks move, all do, the site is gone."""
 
-HABITS = (
-    Habits("deep", 0.3, is_deep=True),
-    Habits("cutting", 0.45, most=CUT, forgets=0.03),
-    Habits("minifying", 0.4, minifies=True, forgets=0.03),
+PROFILES = (
+    ArchiveProfile("deep", 0.3, is_deep=True),
+    ArchiveProfile("cutting", 0.45, most=CUT, forgets=0.03),
+    ArchiveProfile("minifying", 0.4, minifies=True, forgets=0.03),
 )
 PATHS = [*(f"/item/{number}" for number in range(ITEMS)), *(f"/pdf/{number}.pdf" for number in range(40))]
 
@@ -99,26 +99,26 @@ class Proof:
         self.root, self.vault = make_library(self.folder, ITEMS), self.folder / "vault"
         (self.folder / "home").mkdir()
         rng = random.Random(11)  # noqa: S311  not for secrets
-        self.keepers = [Keeper(habits, self.folder / habits.name, rng) for habits in HABITS]
+        self.archives = [SimulatedArchive(profile, self.folder / profile.name, rng) for profile in PROFILES]
         with serving(self.root, self.folder / "bare") as site:
             self._pack(site, "directory", 1)
-        with ExitStack() as archives:
-            servers = serve(self.keepers, archives)
-            (self.folder / "archives.toml").write_text(registry(self.keepers, servers))
+        with ExitStack() as stack:
+            servers = serve_archives(self.archives, stack)
+            (self.folder / "archives.toml").write_text(registry_toml(self.archives, servers))
             with serving(self.root, self.folder / "server", self.vault) as site:
                 for week in (week for week in self.weeks if week < GONE):
                     self._change(site, week)
-                    for keeper in self.keepers:
-                        keeper.visit(site, PATHS, week)
+                    for archive in self.archives:
+                        archive.visit(site, PATHS, week)
                     if week > 1:
-                        self._look(site, week)
+                        self._recover(site, week)
             with serving(self.root, self.folder / "bare") as bare:
                 self.lost = {path: fetched(bare + path) for path in ("/", *PATHS, "/none")}
             for week in (week for week in self.weeks if week >= GONE):
-                self._look(site, week)
+                self._recover(site, week)
         return self
 
-    def _said(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+    def _run_vault(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
         env = {"UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "owner@example.org"}
         done = unlost("vault", *words, env=env)
         assert done.returncode in codes, done.stderr.decode()
@@ -126,7 +126,7 @@ class Proof:
 
     def _pack(self, site: str, segments: str, week: int) -> None:
         """Pack the current server files for the pages of the site, and store a snapshot."""
-        self._said(
+        self._run_vault(
             "pack", str(self.root), "--pages", f"{site}/", "--vault", str(self.vault), "--carrier", "template",
             "--page-limit", str(PAGE_LIMIT), "--segments", segments, "--delay", "0", "--date", _date(week), "--json",
         )  # fmt: skip
@@ -143,13 +143,15 @@ class Proof:
             change(self.root, "UPDATE items SET title = title || ', revised'")
             self._pack(site, "one", week)
 
-    def _look(self, site: str, week: int) -> None:
+    def _recover(self, site: str, week: int) -> None:
         """Recover from the archives, compare, and finish an update if they have enough blocks."""
         target = self.folder / "back"
         shutil.rmtree(target, ignore_errors=True)
         archives = ("--archives", str(self.folder / "archives.toml"))
         recovery = ("--recovery", str(self.folder / f"recovery-{week}"))
-        said = self._said("recover", f"{site}/", "-o", str(target), "--json", *archives, *recovery, codes=(0, 1, 4))
+        said = self._run_vault(
+            "recover", f"{site}/", "-o", str(target), "--json", *archives, *recovery, codes=(0, 1, 4)
+        )
         came = listing(target / "library") if target.exists() else {}
         matches = [number for number, each in enumerate(self.snapshots) if each == came]
         self.back[week] = matches[-1] if matches and not said["short"] else None
@@ -158,21 +160,21 @@ class Proof:
             self.problems[kind] = self.problems.get(kind, 0) + count
         state = open_vault(self.vault)
         if len(state.generations) == 2 and week < GONE:
-            status = self._said(
+            status = self._run_vault(
                 "status", "--vault", str(self.vault), "--site", f"{site}/", "--ask-archives", "--delay", "0", "--json",
                 *archives, codes=(0, 1),
             )  # fmt: skip
             assert status["places"]["live"]["generations"][0]["whole"], "the old version stays until then"
             recovery_folder = str(self.folder / f"recovery-{week}")
             held = ("--held-in", recovery_folder, "--vault", str(self.vault), "--date", _date(week))
-            code = self._said("advance", *held, codes=(0, 1))["code"]
+            code = self._run_vault("advance", *held, codes=(0, 1))["code"]
             assert (code == 0) >= status["next_stage_is_safe"], "what the last copies hold, all of them do"
 
     def _is_held(self) -> bool:
         """Return whether the archives have enough blocks of one version of every segment."""
         found = BlockCollector()
-        for keeper in self.keepers:
-            collect_blocks(keeper.warcs, found)
+        for archive in self.archives:
+            collect_blocks(archive.warcs, found)
         indices = block_indices(found)
         generations = open_vault(self.vault).generations
         return any(
@@ -181,7 +183,7 @@ class Proof:
 
 
 def _date(week: int) -> str:
-    return dates.from_epoch(str(int(time_of(week))))
+    return dates.from_epoch(str(int(week_start(week))))
 
 
 @pytest.fixture(
@@ -208,7 +210,7 @@ def test_all_server_files_are_recoverable_from_the_second_week(proof: Proof) -> 
 
 def test_simulated_archives_truncate_minify_and_forget(proof: Proof) -> None:
     """The archives did truncate pages inside blocks, minify, and drop captures."""
-    deep, cutting, minifying = proof.keepers
+    deep, cutting, minifying = proof.archives
     assert cutting.truncated > 0
     assert proof.problems.get("cut", 0) > 0
     assert all(b"\n" not in body for _, mime, body in minifying.kept.values() if mime == "text/html")

@@ -61,13 +61,15 @@ _PAGE_COLUMNS = "id, uri, key, tries, looked, intervals, visit, final, size, our
 class HostBehaviour:
     """How a host responded to conditional requests and HEAD, compared with the decisions of the scheme.
 
+    The field names are stored in the state.
+
     Attributes:
         spared: 304 responses where the scheme skips, too.
         sent: Full responses where the scheme downloads, too.
         needless: Full responses where the scheme skips.
         against: 304 responses where the scheme downloads, or an audit found a change.
         head_alike: HEAD responses with the headers of the following GET.
-        head_unlike: HEAD responses that lack headers of the following GET or have others.
+        head_unlike: HEAD responses with other validators present than in GET, or with an error status.
         unasked: 304 responses to unconditional requests.
     """
 

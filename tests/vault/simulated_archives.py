@@ -22,13 +22,13 @@ FIRST = 1_767_225_600.0  # 2026-01-01, a Thursday
 WEEK = 7 * 86_400.0
 
 
-def time_of(week: int) -> float:
+def week_start(week: int) -> float:
     """Return the start of a week in seconds since 1970."""
     return FIRST + week * WEEK
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class ArchiveProfile:
     """Behaviour of an archive.
 
     Attributes:
@@ -48,13 +48,13 @@ class Habits:
 
 
 @dataclass
-class Keeper:
+class SimulatedArchive:
     """An archive with a profile. `truncated` is the number of truncated pages."""
 
-    habits: Habits
+    profile: ArchiveProfile
     folder: Path
     rng: random.Random
-    kept: dict[str, tuple[str, str, bytes]] = field(default_factory=dict)
+    captures: dict[str, tuple[str, str, bytes]] = field(default_factory=dict)
     truncated: int = 0
 
     def __post_init__(self) -> None:
@@ -69,34 +69,36 @@ class Keeper:
         Args:
             paths: Pages that may be skipped.
         """
-        skipped = "|".join(re.escape(path) for path in paths if self.rng.random() >= self.habits.share)
+        skipped = "|".join(re.escape(path) for path in paths if self.rng.random() >= self.profile.share)
         plan = CrawlConfig(
-            (f"{site}/",), exclude=(f"({skipped})$",), sitemaps=False, delay=0.0, bytes_each=self.habits.most
+            (f"{site}/",), exclude=(f"({skipped})$",), sitemaps=False, delay=0.0, bytes_each=self.profile.most
         )
-        clock, folder = VirtualClock(time_of(week)), self.folder / f"crawl-{week}"
-        asyncio.run(crawl(plan, folder, clock, contact="keeper@example.org"))
-        if self.habits.is_deep:
+        clock, folder = VirtualClock(week_start(week)), self.folder / f"crawl-{week}"
+        asyncio.run(crawl(plan, folder, clock, contact="archive@example.org"))
+        if self.profile.is_deep:
             for file in (folder / "warc").glob("*.warc.gz"):
                 shutil.copy(file, self.warcs / f"{week:02d}-{file.name}")
         else:
-            self._replace(folder, clock)
-        self._tell(sorted(self.warcs.glob("*.warc.gz")))
+            self._replace_captures(folder, clock)
+        self._update_index(sorted(self.warcs.glob("*.warc.gz")))
 
-    def _replace(self, folder: Path, clock: VirtualClock) -> None:
+    def _replace_captures(self, folder: Path, clock: VirtualClock) -> None:
         for each, body in SiteCrawl(folder, clock, 0.0).iter_bodies():
             self.truncated += each.truncated is not None
             mime = each.mime or ""
-            done = minified(body) if self.habits.minifies and mime == "text/html" else body
-            self.kept[each.uri] = (each.seen or "", mime, done)
-        for uri in [uri for uri in self.kept if urlsplit(uri).path != "/" and self.rng.random() < self.habits.forgets]:
-            del self.kept[uri]
+            done = minified(body) if self.profile.minifies and mime == "text/html" else body
+            self.captures[each.uri] = (each.seen or "", mime, done)
+        for uri in [
+            uri for uri in self.captures if urlsplit(uri).path != "/" and self.rng.random() < self.profile.forgets
+        ]:
+            del self.captures[uri]
         records = (
             page(uri, dates.to_iso(seen), body, [("Content-Type", mime), ("Content-Length", str(len(body)))])
-            for uri, (seen, mime, body) in sorted(self.kept.items())
+            for uri, (seen, mime, body) in sorted(self.captures.items())
         )
         write(self.warcs / "last.warc.gz", *records)
 
-    def _tell(self, files: list[Path]) -> None:
+    def _update_index(self, files: list[Path]) -> None:
         """Update the index that pywb reads for each request."""
         aside = self.folder / "index.new"
         done = unlost("index", "build", *map(str, files), "-o", str(aside))
@@ -109,17 +111,19 @@ def minified(body: bytes) -> bytes:
     return re.sub(rb"\s+", b" ", re.sub(rb"<!--.*?-->", b"", body, flags=re.DOTALL))
 
 
-def serve(keepers: list[Keeper], servers: ExitStack) -> list[Pywb]:
+def serve_archives(archives: list[SimulatedArchive], servers: ExitStack) -> list[Pywb]:
     """Serve each archive by a pywb process."""
-    return [servers.enter_context(serving(each.index, each.warcs, each.folder)) for each in keepers]
+    return [servers.enter_context(serving(each.index, each.warcs, each.folder)) for each in archives]
 
 
-def registry(keepers: list[Keeper], servers: list[Pywb]) -> str:
+def registry_toml(archives: list[SimulatedArchive], servers: list[Pywb]) -> str:
     """Return a registry of these archives."""
-    return "\n".join(entry(keeper.habits.name, server) for keeper, server in zip(keepers, servers, strict=True))
+    return "\n".join(
+        registry_entry(archive.profile.name, server) for archive, server in zip(archives, servers, strict=True)
+    )
 
 
-def entry(name: str, server: Pywb) -> str:
+def registry_entry(name: str, server: Pywb) -> str:
     """Return the registry entry of an archive without effective rate limits."""
     base = f"http://127.0.0.1:{server.port}/t/"
     return (

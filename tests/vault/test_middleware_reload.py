@@ -7,7 +7,7 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 
-from tests.vault.made import packed, server_files, static_site
+from tests.vault.fixtures import pack_site, server_files, static_site
 from unlost.vault.middleware import page_blocks
 from unlost.vault.middleware.wsgi import VaultMiddleware
 from unlost.vault.pack import finish_update
@@ -21,9 +21,9 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """Return a vault while it is updated; middleware looks at it before every answer."""
     monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", -1.0)
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
-    packed(tmp_path / "v", server, site)
+    pack_site(tmp_path / "v", server, site)
     (server / "app.py").write_text("print('other')\n")
-    return packed(tmp_path / "v", server, site).vault
+    return pack_site(tmp_path / "v", server, site).vault
 
 
 def asker(vault: Vault) -> Callable[[str], bytes]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from tests.vault.made import LIMIT, listing, packed, server_files, static_site
+from tests.vault.fixtures import LIMIT, listing, pack_site, server_files, static_site
 from unlost.errors import InputError, UsageError
 from unlost.vault.block import Carrier
 from unlost.vault.collector import BlockCollector, collect_blocks
@@ -34,7 +34,7 @@ def brought_back(pages: Path, target: Path, keys: DecryptionKeys | None = None) 
 def test_recovered_files_equal_the_originals(tmp_path: Path, segments: str, carrier: Carrier) -> None:
     """Content, modes, times, links and empty folders, for every division and carrier."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    made = packed(tmp_path / "v", server, site, segments=segments, carrier=carrier)
+    made = pack_site(tmp_path / "v", server, site, segments=segments, carrier=carrier)
     inject_blocks(made.vault, site, tmp_path / "live")
     done = brought_back(tmp_path / "live", tmp_path / "back")
     assert is_complete(done)
@@ -46,7 +46,7 @@ def test_encrypted_files_need_the_key(tmp_path: Path, way: str) -> None:
     """Only the right key decrypts the files; no page contains their names."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),)) if way == "recipient" else EncryptionOptions(passphrase=PHRASE)
-    made = packed(tmp_path / "v", server, site, seal=seal, sealed=way)
+    made = pack_site(tmp_path / "v", server, site, seal=seal, sealed=way)
     inject_blocks(made.vault, site)
     assert all(b"settings.ini" not in file.read_bytes() for file in iter_html_files(site))
     with pytest.raises(InputError, match="sealed"):
@@ -65,7 +65,7 @@ def test_encrypted_files_need_the_key(tmp_path: Path, way: str) -> None:
 def test_recovery_tolerates_the_promised_loss_of_pages(tmp_path: Path, seed: int) -> None:
     """Any pages may be lost up to the plan's number; beyond, the missing number of blocks is reported."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    made = packed(tmp_path / "v", server, site)
+    made = pack_site(tmp_path / "v", server, site)
     shape = made.vault.newest.files[0].shape
     inject_blocks(made.vault, site)
     pages = list(iter_html_files(site))
@@ -87,7 +87,7 @@ def test_recovery_tolerates_the_promised_loss_of_pages(tmp_path: Path, seed: int
 def test_several_segments_tolerate_the_loss_of_any_pages(tmp_path: Path, segments: str, share: float | None) -> None:
     """The plan's number may be lost even if all lost pages carry the same segment."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    vault = packed(tmp_path / "v", server, site, segments=segments, wish={"loss_tolerance": share}).vault
+    vault = pack_site(tmp_path / "v", server, site, segments=segments, options={"loss_tolerance": share}).vault
     shapes = {each.id: each.shape for each in vault.newest.files}
     assert len(shapes) > 1
     sizes = {name: shape.size for name, shape in shapes.items()}
@@ -108,9 +108,11 @@ def test_unreachable_loss_tolerance_is_rejected(tmp_path: Path) -> None:
     """A page carries one segment's block, so two segments cannot tolerate the loss of any half of the pages."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     with pytest.raises(UsageError, match=r"segments, any \d+ of 41 pages may be lost .* not 50%: give --segments one"):
-        packed(tmp_path / "v", server, site, segments="directory", wish={"loss_tolerance": 0.5})
+        pack_site(tmp_path / "v", server, site, segments="directory", options={"loss_tolerance": 0.5})
     assert (
-        packed(tmp_path / "w", server, site, wish={"loss_tolerance": 0.5}).vault.newest.files[0].shape.loss_tolerance
+        pack_site(tmp_path / "w", server, site, options={"loss_tolerance": 0.5})
+        .vault.newest.files[0]
+        .shape.loss_tolerance
         >= 0.5
     )
 
@@ -124,7 +126,7 @@ def test_removing_blocks_restores_the_site(tmp_path: Path) -> None:
     (site / "sub" / "unlost-vault").mkdir()
     (site / "sub" / "unlost-vault" / "own.html").write_text("<p>A page about vaults")
     shutil.copytree(site, tmp_path / "before")
-    made = packed(tmp_path / "v", server, site, notice=True, extra_pages=3, raw=True)
+    made = pack_site(tmp_path / "v", server, site, notice=True, extra_pages=3, raw=True)
     first = inject_blocks(made.vault, site)
     assert (first.changed, first.missing) == (45 + 3 + 2, 0)
     again = inject_blocks(made.vault, site)
@@ -146,7 +148,7 @@ def test_removing_blocks_restores_the_site(tmp_path: Path) -> None:
 def test_plain_segment_files_suffice_for_recovery(tmp_path: Path) -> None:
     """Segments served as plain files suffice without any page."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject_blocks(packed(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
     (tmp_path / "kept" / "unlost-vault").mkdir(parents=True)
     for file in (site / "unlost-vault").glob("*.tar.gz"):
         shutil.copy(file, tmp_path / "kept" / "unlost-vault")
@@ -159,9 +161,9 @@ def test_packing_unchanged_files_changes_nothing(tmp_path: Path) -> None:
     """The version stays the same, even with encryption, which is not deterministic."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),))
-    first = packed(tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients)
+    first = pack_site(tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients)
     state = (tmp_path / "v" / "vault.json").read_bytes()
-    second = packed(
+    second = pack_site(
         tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients, at="20270101000000"
     )
     assert second.changed == ()
@@ -172,9 +174,9 @@ def test_packing_unchanged_files_changes_nothing(tmp_path: Path) -> None:
 def test_generated_pages_are_not_pages_of_the_site(tmp_path: Path) -> None:
     """Packing a site folder with extra pages again changes nothing."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
-    made = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
+    made = pack_site(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
     inject_blocks(made.vault, site)
-    again = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30, at="20270101000000")
+    again = pack_site(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30, at="20270101000000")
     assert again.changed == ()
     assert again.vault.newest == made.vault.newest
 
@@ -183,8 +185,8 @@ def test_extra_pages_carry_blocks_that_do_not_fit(tmp_path: Path) -> None:
     """A site with too few pages gets a message with the missing number, and works with extra pages."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     with pytest.raises(UsageError, match=r"--extra-pages [0-9]+"):
-        packed(tmp_path / "v", server, site, limit=8 << 10, wish={"block_size": 4096})
-    made = packed(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
+        pack_site(tmp_path / "v", server, site, limit=8 << 10, options={"block_size": 4096})
+    made = pack_site(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
     inject_blocks(made.vault, site)
     assert is_complete(brought_back(site, tmp_path / "back"))
     assert listing(tmp_path / "back" / "srv") == listing(server)

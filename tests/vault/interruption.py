@@ -12,13 +12,13 @@ _STEPS = frozenset(
 KILLED, INTERRUPTED, DONE = -signal.SIGKILL, 130, 0
 
 
-def ended(work: Callable[[], object], step: int, *, how: int) -> int:
+def run_interrupted(work: Callable[[], object], step: int, *, how: int) -> int:
     """Run a function in a fork that is killed or interrupted (Ctrl-C) at a step; return the exit code."""
     process = os.fork()
     if process == 0:
         code = 1
         try:
-            sys.addaudithook(_Ending(step, how))
+            sys.addaudithook(_Interrupter(step, how))
             work()
             code = DONE
         except KeyboardInterrupt:
@@ -29,25 +29,25 @@ def ended(work: Callable[[], object], step: int, *, how: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def steps_of(work: Callable[[], object]) -> int:
+def count_steps(work: Callable[[], object]) -> int:
     """Return the number of file operations of a function, by running it in a fork."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
         try:
-            ending = _Ending(-1, KILLED)
-            sys.addaudithook(ending)
+            interrupter = _Interrupter(-1, KILLED)
+            sys.addaudithook(interrupter)
             work()
-            os.write(writing, str(ending.count).encode())
+            os.write(writing, str(interrupter.count).encode())
         finally:
             os._exit(0)
     os.close(writing)
     os.waitpid(process, 0)
-    with os.fdopen(reading, "rb") as told:
-        return int(told.read())
+    with os.fdopen(reading, "rb") as output:
+        return int(output.read())
 
 
-class _Ending:
+class _Interrupter:
     def __init__(self, step: int, how: int) -> None:
         self.count, self._step, self._how = 0, step, how
 

@@ -42,25 +42,25 @@ def static_site(folder: Path, pages: int = 40) -> Path:
     return root
 
 
-def packed(
+def pack_site(
     folder: Path,
     server: Path,
     site: Path,
     *,
     seal: EncryptionOptions | None = None,
     at: str = "20260101000000",
-    wish: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
     **settings: Any,  # noqa: ANN401  whatever `Settings` has
 ) -> PackResult:
     """Pack server files for a site into a new or existing vault.
 
     Args:
-        wish: Further fields of `PackOptions`.
+        options: Further fields of `PackOptions`.
         settings: Fields of `VaultSettings`.
     """
     chosen = VaultSettings(**{"limit": LIMIT, **settings})
     before = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
-    given = {"loss_tolerance": None, "pages": read_site_folder(site), **(wish or {})}
+    given = {"loss_tolerance": None, "pages": read_site_folder(site), **(options or {})}
     return pack_vault(
         before,
         PackOptions(select_files([server]).files, settings=chosen, encryption=seal or EncryptionOptions(), **given),

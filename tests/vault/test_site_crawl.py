@@ -7,7 +7,7 @@ import pytest
 
 from tests.crawl.site import Page as Answer
 from tests.crawl.site import html, living, text
-from tests.vault.made import packed, server_files, static_site
+from tests.vault.fixtures import pack_site, server_files, static_site
 from unlost.crawl.models import CrawlOutcome
 from unlost.errors import InputError, UsageError
 from unlost.vault.collector import BlockCollector
@@ -58,7 +58,7 @@ def test_page_sizes_exclude_existing_blocks(tmp_path: Path) -> None:
     """A site with blocks is planned as if it had none."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     bare = (site / "index.html").read_bytes()
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     served = {"/": Answer((site / "index.html").read_bytes())}
     assert len(served["/"].body) > len(bare)
     assert pages(served, tmp_path / "crawl")[0].size == len(bare)
@@ -88,7 +88,7 @@ def test_visit_pages_fetches_only_pages_of_the_vault(tmp_path: Path) -> None:
     """Names are escaped in URLs, missing pages are not counted, links are not followed."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     (site / "sub" / "p0.html").rename(site / "sub" / "p 0 ä.html")
-    vault = packed(tmp_path / "v", server, site).vault
+    vault = pack_site(tmp_path / "v", server, site).vault
     inject_blocks(vault, site)
     (site / "sub" / "p1.html").unlink()
     quoted = {"/sub/p 0 ä.html": "/sub/p%200%20%C3%A4.html"}

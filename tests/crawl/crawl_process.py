@@ -1,4 +1,4 @@
-"""Crawls in forked processes that start at once, so that they can be killed often.
+"""CrawlProcesses in forked processes that start at once, so that they can be killed often.
 
 Run as a module, it reads one crawl per line as JSON, and writes the process id and then the exit code.
 """
@@ -17,7 +17,7 @@ from unlost.crawl.engine import crawl
 from unlost.crawl.models import CrawlConfig
 
 
-class Crawls(Commands):
+class CrawlProcesses(Commands):
     """Starts crawls one after the other."""
 
     def begin(self, folder: Path, url: str) -> int:
@@ -26,11 +26,11 @@ class Crawls(Commands):
 
 
 @contextmanager
-def crawls() -> Iterator[Crawls]:
+def crawl_processes() -> Iterator[CrawlProcesses]:
     """Run the process that forks crawls."""
-    command = [sys.executable, "-m", "tests.crawl.killed"]
+    command = [sys.executable, "-m", "tests.crawl.crawl_process"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Crawls(process)
+        yield CrawlProcesses(process)
         assert process.stdin
         process.stdin.close()
 
