@@ -213,10 +213,10 @@ def test_simulated_archives_truncate_minify_and_forget(proof: Proof) -> None:
     deep, cutting, minifying = proof.archives
     assert cutting.truncated > 0
     assert proof.problems.get("cut", 0) > 0
-    assert all(b"\n" not in body for _, mime, body in minifying.kept.values() if mime == "text/html")
+    assert all(b"\n" not in body for _, mime, body in minifying.captures.values() if mime == "text/html")
     visited = [week for week in proof.weeks if week < GONE]
     assert len(list(deep.warcs.glob("*.warc.gz"))) == len(visited)
-    blocks = [list(find_blocks(body, Counter())) for _, _, body in minifying.kept.values()]
+    blocks = [list(find_blocks(body, Counter())) for _, _, body in minifying.captures.values()]
     assert any(blocks)
 
 
