@@ -1,4 +1,4 @@
-"""Logs and archive files into a history: what is bad is counted, and nothing else is lost."""
+"""Reading logs and WARC files into a history, with damaged input counted."""
 
 import gzip
 import json
@@ -37,8 +37,8 @@ def write_parquet(path: Path, visits: list[Visit], **row_group: int) -> None:
     parquet.write_table(pa.table(columns, pa.schema(list(zip(FIELDS, types, strict=True)))), path, **row_group)
 
 
-def test_lines_are_read_plain_and_compressed(tmp_path: Path) -> None:
-    """A log is one history, however it is cut into files and compressed."""
+def test_plain_and_compressed_logs_are_read(tmp_path: Path) -> None:
+    """Several files, compressed or not, form one history."""
     (tmp_path / "a.ndjson").write_bytes(b"".join(serialize_visit(visit) for visit in GOOD[:3]))
     (tmp_path / "b.ndjson.gz").write_bytes(gzip.compress(b"".join(serialize_visit(visit) for visit in GOOD[3:])))
     history, reading = read(tmp_path / "b.ndjson.gz", tmp_path / "a.ndjson")
@@ -47,8 +47,8 @@ def test_lines_are_read_plain_and_compressed(tmp_path: Path) -> None:
     assert history.tally["out_of_order"] == 3
 
 
-def test_bad_lines_are_counted_and_lose_only_themselves(tmp_path: Path) -> None:
-    """Broken JSON, values that a field cannot have, fields that nobody knows."""
+def test_bad_lines_are_counted_and_skipped(tmp_path: Path) -> None:
+    """Invalid JSON, invalid values, unknown fields."""
     lines = [serialize_visit(visit) for visit in GOOD]
     lines[3:3] = [b"{\n", b"[]\n", b'{"uri": 7, "time": 1}\n', b'{"uri": "http://a.example/", "time": "noon"}\n']
     lines.append(json.dumps({"uri": "http://b.example/", "time": 1, "status": "200", "mood": "good"}).encode())
@@ -61,8 +61,10 @@ def test_bad_lines_are_counted_and_lose_only_themselves(tmp_path: Path) -> None:
 
 
 @given(st.lists(_visits, max_size=20))
-def test_parquet_is_read_as_lines_are(tmp_path_factory: pytest.TempPathFactory, visits: list[Visit]) -> None:
-    """Columns and rows make the same history."""
+def test_parquet_and_json_lines_give_the_same_history(
+    tmp_path_factory: pytest.TempPathFactory, visits: list[Visit]
+) -> None:
+    """Rows and columns give equal histories."""
     path = tmp_path_factory.mktemp("log") / "log.parquet"
     write_parquet(path, visits, row_group_size=3)
     history, reading = read(path)
@@ -72,8 +74,8 @@ def test_parquet_is_read_as_lines_are(tmp_path_factory: pytest.TempPathFactory, 
     assert reading.problems.total == 0
 
 
-def test_parquet_with_other_columns(tmp_path: Path) -> None:
-    """Times as timestamps, texts as dictionaries, a column of a wrong type, one that nobody knows, most not there."""
+def test_parquet_with_unknown_or_mistyped_columns(tmp_path: Path) -> None:
+    """Timestamps, dictionaries, a mistyped, an unknown, and missing columns."""
     path = tmp_path / "log.parquet"
     table = pa.table({
         "uri": pa.array(["http://a.example/"] * 3).dictionary_encode(),
@@ -91,16 +93,16 @@ def test_parquet_with_other_columns(tmp_path: Path) -> None:
     assert reading.unknown_fields == {"mood": 1}
 
 
-def test_a_slice_of_columns_begins_where_it_begins(tmp_path: Path) -> None:
-    """Batches that begin in the middle of a row group are read from there."""
+def test_sliced_columns_start_at_their_offset(tmp_path: Path) -> None:
+    """Batches can start inside a row group."""
     path = tmp_path / "log.parquet"
     visits = [Visit(f"http://h{number % 9}.example/", str(number // 300), time=number) for number in range(40_000)]
     write_parquet(path, visits)
     assert read(path)[0].matrix() == ChangeHistory.from_visits(visits).matrix()
 
 
-def test_damaged_parquet_is_told(tmp_path: Path) -> None:
-    """Half a file is none; a file whose middle is damaged gives everything else, and says so."""
+def test_damaged_parquet_is_reported(tmp_path: Path) -> None:
+    """A truncated file is rejected; a file damaged in the middle gives its other rows."""
     path = tmp_path / "log.parquet"
     write_parquet(path, GOOD * 2000, row_group_size=1000)
     data = path.read_bytes()
@@ -124,8 +126,8 @@ def answer(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
-def test_archive_files_have_visits_revisits_and_redirects(tmp_path: Path) -> None:
-    """A redirect counts as what it led to, a revisit as what it repeats, a 304 as no body."""
+def test_warc_visits_revisits_and_redirects_are_read(tmp_path: Path) -> None:
+    """A redirect counts as its target, a revisit as its original, a 304 has no body."""
     dates = [f"2014-02-{day:02d}T00:00:01Z" for day in range(10, 16)]
     page = "http://a.example/p"
     same = b"WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n"
@@ -152,8 +154,8 @@ def test_archive_files_have_visits_revisits_and_redirects(tmp_path: Path) -> Non
     assert history.core.bytes_and_text() == [0, 1, 0, 0]
 
 
-def test_half_an_archive_file_is_read_to_where_it_ends(tmp_path: Path) -> None:
-    """What was cut is a visit that failed, never a body that changed."""
+def test_truncated_warc_is_read_to_its_end(tmp_path: Path) -> None:
+    """A truncated record is a failed visit, never a change."""
     whole = [record(answer(b"<p>same" * 50), uri="http://a.example/", date=f"2014-02-1{day}T00:00:01Z")
         for day in range(3)]  # fmt: skip
     path = tmp_path / "a.warc"

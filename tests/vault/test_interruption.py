@@ -1,4 +1,4 @@
-"""Killed or interrupted at any step, packing, injecting, removing and recovering lose nothing; done again, they end."""
+"""Packing, injection, removal and recovery, killed or interrupted at every step, lose nothing and can be repeated."""
 
 import random
 import shutil
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.vault.killing import DONE, INTERRUPTED, KILLED, ended, steps_of
-from tests.vault.made import listing, packed, server_files, static_site
+from tests.vault.fixtures import listing, pack_site, server_files, static_site
+from tests.vault.interruption import DONE, INTERRUPTED, KILLED, count_steps, run_interrupted
 from unlost.errors import InputError
 from unlost.vault.collector import BlockCollector, collect_blocks
 from unlost.vault.encryption import DecryptionKeys
@@ -22,7 +22,7 @@ ENDS = pytest.mark.parametrize("how", [KILLED, INTERRUPTED])
 
 def points(work: Callable[[], object], how: int) -> Iterator[int]:
     """Yield steps at which to end, in no order, which is printed so that a failure can be repeated."""
-    steps = steps_of(work)
+    steps = count_steps(work)
     chosen = random.Random(f"{how}").sample(range(1, steps + 1), min(POINTS[how], steps))  # noqa: S311  not for secrets
     print(f"{steps} steps, ended at {chosen}")
     yield from chosen
@@ -40,17 +40,17 @@ def fresh(source: Path, target: Path) -> Path:
 
 
 @ENDS
-def test_injecting_can_be_ended_or_undone(tmp_path: Path, how: int) -> None:
-    """Pages are with their blocks or as they were; injecting again ends it, removing undoes it; nothing is left."""
+def test_interrupted_injection_can_be_completed_or_removed(tmp_path: Path, how: int) -> None:
+    """Each page is either old or new; repeating completes the injection, removing reverts it."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
-    vault = packed(tmp_path / "v", server, site, extra_pages=2, raw=True).vault
+    vault = pack_site(tmp_path / "v", server, site, extra_pages=2, raw=True).vault
     bare, work = contents(site), tmp_path / "work"
     inject_blocks(vault, site, tmp_path / "whole")
     whole = contents(tmp_path / "whole")
     fresh(site, work)
     for step in points(lambda: inject_blocks(vault, work), how):
         fresh(site, work)
-        assert ended(lambda: inject_blocks(vault, work), step, how=how) in {how, DONE}
+        assert run_interrupted(lambda: inject_blocks(vault, work), step, how=how) in {how, DONE}
         now = contents(work)
         assert all(now[name] in (body, whole[name]) for name, body in bare.items())
         undone = fresh(work, tmp_path / "undone")
@@ -61,29 +61,29 @@ def test_injecting_can_be_ended_or_undone(tmp_path: Path, how: int) -> None:
 
 
 @ENDS
-def test_removing_can_be_ended(tmp_path: Path, how: int) -> None:
-    """Whatever was taken out already, doing it again gives back the site that was there before."""
+def test_interrupted_removal_can_be_completed(tmp_path: Path, how: int) -> None:
+    """Repeating the removal restores the original site."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
     bare, work = contents(site), tmp_path / "work"
-    inject_blocks(packed(tmp_path / "v", server, site, extra_pages=2).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site, extra_pages=2).vault, site)
     fresh(site, work)
     for step in points(lambda: remove_blocks(work), how):
         fresh(site, work)
-        assert ended(lambda: remove_blocks(work), step, how=how) in {how, DONE}
+        assert run_interrupted(lambda: remove_blocks(work), step, how=how) in {how, DONE}
         remove_blocks(work)
         assert contents(work) == bare
 
 
 @ENDS
-def test_a_copy_is_there_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
-    """`inject --to` makes no half site under the name that was given."""
+def test_copied_site_is_complete_or_absent(tmp_path: Path, how: int) -> None:
+    """`inject --to` creates no incomplete folder."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 6), tmp_path / "to"
-    vault = packed(tmp_path / "v", server, site).vault
+    vault = pack_site(tmp_path / "v", server, site).vault
     inject_blocks(vault, site, tmp_path / "whole")
     before = {path.name for path in tmp_path.iterdir()}
     for step in points(lambda: inject_blocks(vault, site, target), how):
         shutil.rmtree(target, ignore_errors=True)
-        code = ended(lambda: inject_blocks(vault, site, target), step, how=how)
+        code = run_interrupted(lambda: inject_blocks(vault, site, target), step, how=how)
         if target.exists():
             assert contents(target) == contents(tmp_path / "whole")
         elif how == INTERRUPTED:
@@ -92,14 +92,14 @@ def test_a_copy_is_there_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
 
 
 @ENDS
-def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -> None:
-    """Every page can be made of what is there, of one version or the other; packing again ends what was begun."""
+def test_interrupted_packing_leaves_the_old_or_the_new_vault(tmp_path: Path, how: int) -> None:
+    """All pages can be rendered from one version; packing again completes the update."""
     server, site, work = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "work"
-    packed(tmp_path / "old", server, site, segments="directory", signed=True)
+    pack_site(tmp_path / "old", server, site, segments="directory", signed=True)
     (server / "app.py").write_text("print('other')\n")
 
     def again() -> None:
-        packed(work, server, site, segments="directory", signed=True, at="20260202000000")
+        pack_site(work, server, site, segments="directory", signed=True, at="20260202000000")
 
     fresh(tmp_path / "old", work)
     again()
@@ -107,7 +107,7 @@ def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -
     fresh(tmp_path / "old", work)
     for step in points(again, how):
         fresh(tmp_path / "old", work)
-        assert ended(again, step, how=how) in {how, DONE}
+        assert run_interrupted(again, step, how=how) in {how, DONE}
         state = open_vault(work)
         assert (work / STATE_NAME).read_bytes() in {old[STATE_NAME], whole[STATE_NAME]}
         assert all(state.page_blocks_text(key) for key in state.live)
@@ -116,10 +116,10 @@ def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -
 
 
 @ENDS
-def test_files_are_recovered_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
-    """The target is not there, or has all files with their modes; the next time it is made."""
+def test_interrupted_recovery_leaves_all_files_or_none(tmp_path: Path, how: int) -> None:
+    """The target is absent, or complete with modes; a second run creates it."""
     server, site, target = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "back"
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
 
     def bring_back() -> None:
         gathering = BlockCollector()
@@ -129,7 +129,7 @@ def test_files_are_recovered_whole_or_not_at_all(tmp_path: Path, how: int) -> No
     before = {path.name for path in tmp_path.iterdir()}
     for step in points(bring_back, how):
         shutil.rmtree(target, ignore_errors=True)
-        code = ended(bring_back, step, how=how)
+        code = run_interrupted(bring_back, step, how=how)
         if target.exists():
             assert listing(target / "srv") == listing(server)
         else:
@@ -141,12 +141,12 @@ def test_files_are_recovered_whole_or_not_at_all(tmp_path: Path, how: int) -> No
         assert listing(target / "srv") == listing(server)
 
 
-def test_two_do_not_pack_at_once(tmp_path: Path) -> None:
-    """Whoever comes second is told so, and changes nothing."""
+def test_concurrent_packing_is_rejected(tmp_path: Path) -> None:
+    """The second process fails without changing anything."""
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
-    packed(tmp_path / "v", server, site)
+    pack_site(tmp_path / "v", server, site)
     before = contents(tmp_path / "v" / BLOCKS_FOLDER)
     (server / "app.py").write_text("print('other')\n")
     with lock_vault(tmp_path / "v"), pytest.raises(InputError, match="another process"):
-        packed(tmp_path / "v", server, site)
+        pack_site(tmp_path / "v", server, site)
     assert contents(tmp_path / "v" / BLOCKS_FOLDER) == before

@@ -1,4 +1,4 @@
-"""An existing archive's last captures are the history; what harvests hold can be given to others."""
+"""Import of an existing archive's latest captures, and export of a harvest's captures."""
 
 import asyncio
 import gzip
@@ -45,8 +45,8 @@ def imported(
         return {page.uri: page for page in state.pages()}, found, problems
 
 
-def test_the_last_capture_of_each_page_is_held(tmp_path: Path) -> None:
-    """In whatever order the rows stand; revisits say that it was the same; the rest is counted."""
+def test_import_stores_the_latest_capture_of_each_page(tmp_path: Path) -> None:
+    """Rows may be in any order; revisits count as unchanged visits."""
     index = (
         rows(
             ("x", "20200101000000", {"status": "200", "digest": digest("A"), "filename": "f.warc.gz", "offset": "7"}),
@@ -73,8 +73,8 @@ def test_the_last_capture_of_each_page_is_held(tmp_path: Path) -> None:
     assert problems.total == 2
 
 
-def test_only_pages_that_were_asked_for_are_taken(tmp_path: Path) -> None:
-    """Of an index that has many more; http and https, with `www` or without, are one page, as everywhere."""
+def test_import_ignores_unknown_pages(tmp_path: Path) -> None:
+    """Pages with http and https, with and without `www`, are one."""
     with HarvestState(tmp_path) as state:
         add_pages(state, ["https://www.a.example/x"])
     index = rows(("x", "2020", {"status": "200", "digest": digest("A")}), ("y", "2020", {"digest": digest("B")}))
@@ -85,8 +85,8 @@ def test_only_pages_that_were_asked_for_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("with_warcs", [True, False])
-def test_an_archive_is_gone_on_with(tmp_path: Path, with_warcs: bool) -> None:
-    """With its WARCs, tags are known and pages are skipped; without, what came is compared by digest."""
+def test_imported_archive_is_continued(tmp_path: Path, with_warcs: bool) -> None:
+    """With WARC files, ETags are known and pages are skipped; without, downloads are compared by digest."""
     first, second = tmp_path / "first", tmp_path / "second"
 
     async def run() -> None:
@@ -109,8 +109,8 @@ def test_an_archive_is_gone_on_with(tmp_path: Path, with_warcs: bool) -> None:
     assert revisit["WARC-Refers-To-Date"] == refers["WARC-Date"]
 
 
-def test_what_is_held_goes_out_and_comes_back_the_same(tmp_path: Path) -> None:
-    """With tags and dates, sorted, readable for others; nothing is read from WARCs for that."""
+def test_export_and_import_round_trip(tmp_path: Path) -> None:
+    """Validators are exported, sorted, without reading WARC files."""
     first, second = tmp_path / "first", tmp_path / "second"
 
     async def run() -> None:
@@ -140,8 +140,8 @@ def test_what_is_held_goes_out_and_comes_back_the_same(tmp_path: Path) -> None:
         )
 
 
-def test_a_digest_of_another_archive_proves_no_change(tmp_path: Path) -> None:
-    """It may be of the body in gzip: the page is kept, but neither the host nor a rate learns anything from it."""
+def test_foreign_digest_proves_no_change(tmp_path: Path) -> None:
+    """It may be of a compressed body: the page is stored, but neither host behaviour nor rate changes."""
 
     async def run() -> None:
         async with changing({"/a": Served(LARGE, '"1"')}) as site:
@@ -158,8 +158,8 @@ def test_a_digest_of_another_archive_proves_no_change(tmp_path: Path) -> None:
     assert log(tmp_path)[0]["outcome"] == "changed"
 
 
-def test_records_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
-    """What the index says is then all that is known; a name in it leads nowhere else."""
+def test_unreadable_records_are_counted(tmp_path: Path) -> None:
+    """Only the index data is used; file names cannot refer outside the folder."""
     (tmp_path / "warcs").mkdir()
     with gzip.open(tmp_path / "warcs" / "f.warc.gz", "wb") as file:
         file.write(b"no record")
@@ -173,8 +173,8 @@ def test_records_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     assert all(page.snapshot is not None and page.snapshot.visit.digest == digest("A") for page in pages.values())
 
 
-def test_a_capture_of_the_future_does_not_keep_a_page_from_being_visited(tmp_path: Path) -> None:
-    """An index may say anything; with --due, too, the page is looked at."""
+def test_future_capture_does_not_prevent_a_visit(tmp_path: Path) -> None:
+    """With --due, too, the page is visited."""
 
     async def run() -> None:
         async with changing({"/a": Served(LARGE, '"1"')}) as site:

@@ -55,8 +55,8 @@ def test_any_needed_blocks_suffice_for_both_decoders(
     assert slow_decoder.decode(chosen, shape.needed, shape.size) == content
 
 
-def test_thousands_of_blocks(tmp_path: Path) -> None:
-    """30,000 blocks can be made, and the last of them suffice."""
+def test_thousands_of_blocks_are_decoded(tmp_path: Path) -> None:
+    """Of 30,000 blocks, the last ones suffice."""
     del tmp_path
     content = random.Random(4).randbytes(64 * 1500)  # noqa: S311  not for secrets
     shape = smallest_shape(len(content), 1500, MAX_BLOCKS)
@@ -64,8 +64,8 @@ def test_thousands_of_blocks(tmp_path: Path) -> None:
     assert decoded({index: blocks[index] for index in range(MAX_BLOCKS - 1500, MAX_BLOCKS)}, shape) == content
 
 
-def test_stripes_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Coding in many narrow stripes makes the same blocks as in one."""
+def test_stripe_size_does_not_change_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many narrow stripes give the same blocks as a single one."""
     content = random.Random(5).randbytes(9_999)  # noqa: S311
     shape = smallest_shape(len(content), 3, 8)
     whole = coded(content, shape)
@@ -75,8 +75,8 @@ def test_stripes_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decoded({index: whole[index] for index in (1, 5, 7)}, shape) == content
 
 
-def test_what_is_shipped_decodes() -> None:
-    """The test vectors that are shipped are what both decoders read, and what is coded today."""
+def test_shipped_test_vectors_decode() -> None:
+    """Both decoders read the shipped test vectors, and encoding reproduces them."""
     for vector in json.loads(VECTORS.read_text())["codes"]:
         content = b64decode(vector["content"])
         shape = CodeShape(len(content), vector["block"], vector["needed"], vector["count"])
@@ -91,13 +91,13 @@ def test_what_is_shipped_decodes() -> None:
     ("size", "expected"),
     [(1 << 10, [1, 1, 1]), (1 << 20, [21, 11, 7]), (100 << 20, [2048, 1024, 683]), (1 << 30, [20972, 10486, 6991])],
 )
-def test_table_23_of_the_dissertation(size: int, expected: list[int]) -> None:
-    """So many blocks of 50, 100 and 150 KB are needed for 1 KB, 1 MB, 100 MB and 1 GB."""
+def test_needed_blocks_match_table_23_of_the_dissertation(size: int, expected: list[int]) -> None:
+    """Blocks of 50, 100 and 150 KB for contents of 1 KB, 1 MB, 100 MB and 1 GB."""
     assert [count_needed_blocks(size, kib << 10) for kib in (50, 100, 150)] == expected
 
 
-def test_bad_rows_are_refused() -> None:
-    """What makes no code is an error, not a crash."""
+def test_invalid_rows_are_rejected() -> None:
+    """Invalid parameters raise an error."""
     for rows, needed, count in ((b"", 1, 2), (bytes(64), 2, 3), (bytes(64), 1, 40_000), (bytes(63), 1, 2)):
         with pytest.raises(InputError):
             encode_rows(rows, needed, count)

@@ -1,4 +1,4 @@
-"""Middleware while its vault changes or breaks: the site goes on."""
+"""Middleware while its vault changes or is damaged: the site stays available."""
 
 import shutil
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 
-from tests.vault.made import packed, server_files, static_site
+from tests.vault.fixtures import pack_site, server_files, static_site
 from unlost.vault.middleware import page_blocks
 from unlost.vault.middleware.wsgi import VaultMiddleware
 from unlost.vault.pack import finish_update
@@ -21,9 +21,9 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     """Return a vault while it is updated; middleware looks at it before every answer."""
     monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", -1.0)
     server, site = server_files(tmp_path), static_site(tmp_path, 12)
-    packed(tmp_path / "v", server, site)
+    pack_site(tmp_path / "v", server, site)
     (server / "app.py").write_text("print('other')\n")
-    return packed(tmp_path / "v", server, site).vault
+    return pack_site(tmp_path / "v", server, site).vault
 
 
 def asker(vault: Vault) -> Callable[[str], bytes]:
@@ -51,16 +51,16 @@ def asker(vault: Vault) -> Callable[[str], bytes]:
     return ask
 
 
-def test_an_update_shows_at_the_next_look(vault: Vault) -> None:
-    """A page carries both versions, and after `advance` the new one."""
+def test_vault_update_appears_after_the_reload_check(vault: Vault) -> None:
+    """During a staged update pages carry both versions, after `advance` the new one."""
     ask = asker(vault)
     assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 2
     finish_update(vault, "20260301000000")
     assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 1
 
 
-def test_blocks_that_went_since_the_last_look_are_no_error(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two looks the old blocks may go: the page is made of what is there now."""
+def test_blocks_deleted_since_the_last_check_are_reloaded(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If old blocks are deleted between two checks, pages get the current ones."""
     monkeypatch.setattr(page_blocks, "_RELOAD_CHECK_SECONDS", 1e9)
     ask = asker(vault)
     finish_update(vault, "20260301000000")
@@ -68,8 +68,8 @@ def test_blocks_that_went_since_the_last_look_are_no_error(vault: Vault, monkeyp
 
 
 @pytest.mark.parametrize("harm", ["no blocks", "no state", "no sense", "nothing"])
-def test_a_broken_vault_breaks_no_page(vault: Vault, harm: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever is gone or damaged, pages are sent, and the log says why they carry nothing."""
+def test_damaged_vault_leaves_pages_unchanged(vault: Vault, harm: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Pages are served although files of the vault are missing or damaged; the log gives the reason."""
     ask = asker(vault)
     if harm == "no blocks":
         shutil.rmtree(vault.folder / BLOCKS_FOLDER)

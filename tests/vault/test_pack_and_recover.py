@@ -1,4 +1,4 @@
-"""From server files into pages and back: byte for byte, with modes and times, whatever is lost."""
+"""From server files into pages and back, byte for byte, with modes and times, despite losses."""
 
 import math
 import random
@@ -8,7 +8,7 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from tests.vault.made import LIMIT, listing, packed, server_files, static_site
+from tests.vault.fixtures import LIMIT, listing, pack_site, server_files, static_site
 from unlost.errors import InputError, UsageError
 from unlost.vault.block import Carrier
 from unlost.vault.collector import BlockCollector, collect_blocks
@@ -31,10 +31,10 @@ def brought_back(pages: Path, target: Path, keys: DecryptionKeys | None = None) 
 
 @pytest.mark.parametrize("segments", ["one", "directory", "size:10KB", "changed"])
 @pytest.mark.parametrize("carrier", list(Carrier))
-def test_files_come_back_as_they_were(tmp_path: Path, segments: str, carrier: Carrier) -> None:
-    """Bytes, modes, times, links and empty folders are the same, however files are divided and hidden."""
+def test_recovered_files_equal_the_originals(tmp_path: Path, segments: str, carrier: Carrier) -> None:
+    """Content, modes, times, links and empty folders, for every division and carrier."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    made = packed(tmp_path / "v", server, site, segments=segments, carrier=carrier)
+    made = pack_site(tmp_path / "v", server, site, segments=segments, carrier=carrier)
     inject_blocks(made.vault, site, tmp_path / "live")
     done = brought_back(tmp_path / "live", tmp_path / "back")
     assert is_complete(done)
@@ -42,11 +42,11 @@ def test_files_come_back_as_they_were(tmp_path: Path, segments: str, carrier: Ca
 
 
 @pytest.mark.parametrize("way", ["recipient", "passphrase"])
-def test_sealed_files_come_back_with_the_key_alone(tmp_path: Path, way: str) -> None:
-    """What is sealed is opened by its key, and by nothing else; names are in no page."""
+def test_encrypted_files_need_the_key(tmp_path: Path, way: str) -> None:
+    """Only the right key decrypts the files; no page contains their names."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),)) if way == "recipient" else EncryptionOptions(passphrase=PHRASE)
-    made = packed(tmp_path / "v", server, site, seal=seal, sealed=way)
+    made = pack_site(tmp_path / "v", server, site, seal=seal, sealed=way)
     inject_blocks(made.vault, site)
     assert all(b"settings.ini" not in file.read_bytes() for file in iter_html_files(site))
     with pytest.raises(InputError, match="sealed"):
@@ -62,10 +62,10 @@ def test_sealed_files_come_back_with_the_key_alone(tmp_path: Path, way: str) -> 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_as_many_pages_may_be_lost_as_was_said(tmp_path: Path, seed: int) -> None:
-    """Any pages at all may be lost, as many as the plan says; one more, and it says how many more are needed."""
+def test_recovery_tolerates_the_promised_loss_of_pages(tmp_path: Path, seed: int) -> None:
+    """Any pages may be lost up to the plan's number; beyond, the missing number of blocks is reported."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    made = packed(tmp_path / "v", server, site)
+    made = pack_site(tmp_path / "v", server, site)
     shape = made.vault.newest.files[0].shape
     inject_blocks(made.vault, site)
     pages = list(iter_html_files(site))
@@ -84,10 +84,10 @@ def test_as_many_pages_may_be_lost_as_was_said(tmp_path: Path, seed: int) -> Non
 
 @pytest.mark.parametrize("share", [None, 0.1, 0.2])
 @pytest.mark.parametrize("segments", ["directory", "size:10KB"])
-def test_any_pages_may_be_lost_with_several_segments(tmp_path: Path, segments: str, share: float | None) -> None:
-    """As many as the plan says may be lost, even if all of them carry blocks of one segment."""
+def test_several_segments_tolerate_the_loss_of_any_pages(tmp_path: Path, segments: str, share: float | None) -> None:
+    """The plan's number may be lost even if all lost pages carry the same segment."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    vault = packed(tmp_path / "v", server, site, segments=segments, wish={"may_be_lost": share}).vault
+    vault = pack_site(tmp_path / "v", server, site, segments=segments, options={"loss_tolerance": share}).vault
     shapes = {each.id: each.shape for each in vault.newest.files}
     assert len(shapes) > 1
     sizes = {name: shape.size for name, shape in shapes.items()}
@@ -104,19 +104,21 @@ def test_any_pages_may_be_lost_with_several_segments(tmp_path: Path, segments: s
         assert is_complete(brought_back(lossy, tmp_path / f"back-{number}"))
 
 
-def test_a_share_that_segments_cannot_bear_is_refused(tmp_path: Path) -> None:
-    """A page carries a block of one segment, so that two segments never bear the loss of any half of the pages."""
+def test_unreachable_loss_tolerance_is_rejected(tmp_path: Path) -> None:
+    """A page carries one segment's block, so two segments cannot tolerate the loss of any half of the pages."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     with pytest.raises(UsageError, match=r"segments, any \d+ of 41 pages may be lost .* not 50%: give --segments one"):
-        packed(tmp_path / "v", server, site, segments="directory", wish={"may_be_lost": 0.5})
+        pack_site(tmp_path / "v", server, site, segments="directory", options={"loss_tolerance": 0.5})
     assert (
-        packed(tmp_path / "w", server, site, wish={"may_be_lost": 0.5}).vault.newest.files[0].shape.loss_tolerance
+        pack_site(tmp_path / "w", server, site, options={"loss_tolerance": 0.5})
+        .vault.newest.files[0]
+        .shape.loss_tolerance
         >= 0.5
     )
 
 
-def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
-    """Injecting twice is injecting once, and removing gives every byte back, in any charset."""
+def test_removing_blocks_restores_the_site(tmp_path: Path) -> None:
+    """Injection is idempotent, and removal restores every byte, in any charset."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     (site / "wide.html").write_bytes("<html><body>käfer</body></html>".encode("utf-16"))
     (site / "jp.html").write_bytes("<meta charset=iso-2022-jp><p>日本".encode("iso-2022-jp"))
@@ -124,7 +126,7 @@ def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
     (site / "sub" / "unlost-vault").mkdir()
     (site / "sub" / "unlost-vault" / "own.html").write_text("<p>A page about vaults")
     shutil.copytree(site, tmp_path / "before")
-    made = packed(tmp_path / "v", server, site, notice=True, extra_pages=3, raw=True)
+    made = pack_site(tmp_path / "v", server, site, notice=True, extra_pages=3, raw=True)
     first = inject_blocks(made.vault, site)
     assert (first.changed, first.missing) == (45 + 3 + 2, 0)
     again = inject_blocks(made.vault, site)
@@ -143,10 +145,10 @@ def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
     )
 
 
-def test_raw_files_alone_suffice(tmp_path: Path) -> None:
-    """What is served as it is brings everything back although no page was kept."""
+def test_plain_segment_files_suffice_for_recovery(tmp_path: Path) -> None:
+    """Segments served as plain files suffice without any page."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    inject_blocks(packed(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site, raw=True, segments="directory").vault, site)
     (tmp_path / "kept" / "unlost-vault").mkdir(parents=True)
     for file in (site / "unlost-vault").glob("*.tar.gz"):
         shutil.copy(file, tmp_path / "kept" / "unlost-vault")
@@ -155,13 +157,13 @@ def test_raw_files_alone_suffice(tmp_path: Path) -> None:
     assert listing(tmp_path / "back" / "srv") == listing(server)
 
 
-def test_packing_again_changes_nothing(tmp_path: Path) -> None:
-    """The same files are the same version, also if they are sealed, which makes other bytes each time."""
+def test_packing_unchanged_files_changes_nothing(tmp_path: Path) -> None:
+    """The version stays the same, even with encryption, which is not deterministic."""
     server, site = server_files(tmp_path), static_site(tmp_path)
     seal = EncryptionOptions((str(KEY.to_public()),))
-    first = packed(tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients)
+    first = pack_site(tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients)
     state = (tmp_path / "v" / "vault.json").read_bytes()
-    second = packed(
+    second = pack_site(
         tmp_path / "v", server, site, seal=seal, sealed="recipients", recipients=seal.recipients, at="20270101000000"
     )
     assert second.changed == ()
@@ -169,22 +171,22 @@ def test_packing_again_changes_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "v" / "vault.json").read_bytes() == state
 
 
-def test_pages_of_the_vault_itself_are_no_pages_of_the_site(tmp_path: Path) -> None:
-    """A site that has extra pages in its folder is packed again as if they were not there: nothing changes."""
+def test_generated_pages_are_not_pages_of_the_site(tmp_path: Path) -> None:
+    """Packing a site folder with extra pages again changes nothing."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
-    made = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
+    made = pack_site(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
     inject_blocks(made.vault, site)
-    again = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30, at="20270101000000")
+    again = pack_site(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30, at="20270101000000")
     assert again.changed == ()
     assert again.vault.newest == made.vault.newest
 
 
-def test_extra_pages_carry_what_others_cannot(tmp_path: Path) -> None:
-    """A site with too few pages is told how many it lacks, and with these it works."""
+def test_extra_pages_carry_blocks_that_do_not_fit(tmp_path: Path) -> None:
+    """A site with too few pages gets a message with the missing number, and works with extra pages."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
     with pytest.raises(UsageError, match=r"--extra-pages [0-9]+"):
-        packed(tmp_path / "v", server, site, limit=8 << 10, wish={"block": 4096})
-    made = packed(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
+        pack_site(tmp_path / "v", server, site, limit=8 << 10, options={"block_size": 4096})
+    made = pack_site(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
     inject_blocks(made.vault, site)
     assert is_complete(brought_back(site, tmp_path / "back"))
     assert listing(tmp_path / "back" / "srv") == listing(server)

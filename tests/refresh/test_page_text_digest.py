@@ -1,4 +1,4 @@
-"""Whether two pages read the same."""
+"""Similarity of page texts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,8 +20,8 @@ def named(count: int) -> list[str]:
     return ["".join(chr(97 + int(digit)) for digit in str(number)) + "word" for number in range(count)]
 
 
-def test_a_word_more_on_a_long_page_is_no_change_of_text() -> None:
-    """On a short one it is; and so is a paragraph on any."""
+def test_one_more_word_on_a_long_page_is_no_text_change() -> None:
+    """On a short page it is a change, and so is a paragraph on any page."""
     long, short = named(1_000), named(40)
     assert text(*long).is_similar(text(*long, "advertisement"))
     assert not text(*short).is_similar(text(*short, "advertisement"))
@@ -30,16 +30,16 @@ def test_a_word_more_on_a_long_page_is_no_change_of_text() -> None:
     assert not text().is_similar(text("something"))
 
 
-def test_session_ids_and_counters_are_no_text() -> None:
-    """Neither in links, nor where they are shown."""
+def test_session_ids_and_counters_are_ignored() -> None:
+    """Both in links and in visible text."""
     pages = [f"<p>Visitor {n}, session a{n}f <a href='/?sid={n}'>on</a>".encode() for n in (1, 2)]
     one, other = (sketch_page_text(page, "text/html", URI) for page in pages)
     assert one == other
     assert sketch_page_text(b"\x89PNG", "image/png", URI) is None
 
 
-def test_many_small_changes_are_one_at_last() -> None:
-    """Each is compared with what the text was first, not with the last one."""
+def test_small_changes_add_up_to_a_text_change() -> None:
+    """Texts are compared with the first of a series, not with the previous one."""
     known, words = TextDigestCache(), named(1_000)
     first = known.digest(URI, text(*words))
     digests = []
@@ -50,8 +50,8 @@ def test_many_small_changes_are_one_at_last() -> None:
     assert digests[-1] != first
 
 
-def test_only_so_many_texts_are_kept() -> None:
-    """Of the others only equal ones are known to be."""
+def test_text_cache_is_bounded() -> None:
+    """Evicted texts are compared by digest only."""
     known = TextDigestCache(max_pages=2)
     for number in range(9):
         known.digest(f"{URI}{number}", text("a"))
@@ -62,8 +62,8 @@ def test_only_so_many_texts_are_kept() -> None:
     st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=30),
     st.lists(st.sampled_from(["a", "b", "c"]), max_size=30),
 )
-def test_likeness_goes_both_ways(first: list[str], second: list[str]) -> None:
-    """And every text is like itself."""
+def test_similarity_is_symmetric(first: list[str], second: list[str]) -> None:
+    """And every text is similar to itself."""
     one, other = text(*first), text(*second)
     assert one.is_similar(one)
     assert one.is_similar(other) == other.is_similar(one)

@@ -1,4 +1,4 @@
-"""Scheme files of strangers: a policy that decides, or a message; nothing else."""
+"""Untrusted scheme files: either a valid policy or an InputError."""
 
 import json
 from pathlib import Path
@@ -46,10 +46,10 @@ def see(path: Path) -> None:
 
 
 @given(data=st.data())
-def test_whatever_it_says_it_is_a_scheme_or_refused(
+def test_mutated_scheme_file_is_valid_or_rejected(
     head: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Any value in the place of any other, and any line behind."""
+    """Any value in place of any other, and any additional line."""
     changed = dict(head)
     for name in data.draw(st.lists(st.sampled_from(sorted(head)), max_size=3)):
         changed[name] = data.draw(VALUES)
@@ -62,8 +62,8 @@ def test_whatever_it_says_it_is_a_scheme_or_refused(
 @given(st.binary(max_size=200))
 @example(b'{"format": ' + b"[" * 100_000)
 @example(b'{"format": 1e999, "version": 1}')
-def test_any_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, text: bytes) -> None:
-    """What is no scheme file is said to be none."""
+def test_arbitrary_bytes_are_rejected_as_scheme_file(tmp_path_factory: pytest.TempPathFactory, text: bytes) -> None:
+    """Anything else raises InputError."""
     path = tmp_path_factory.getbasetemp() / "no-scheme"
     path.write_bytes(text)
     with pytest.raises(InputError):

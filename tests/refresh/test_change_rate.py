@@ -1,4 +1,4 @@
-"""How often pages change, from visits that see at most one change each."""
+"""Change rates, from visits that each detect at most one change."""
 
 import math
 from random import Random
@@ -18,8 +18,8 @@ def test_equal_intervals_give_the_bias_reduced_estimate(seen: int, visits: int) 
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.7, 1.5])
-def test_unseen_changes_are_made_up_for(rate: float) -> None:
-    """On average the estimate is the truth, where counting changes by visits falls short."""
+def test_estimate_accounts_for_undetected_changes(rate: float) -> None:
+    """The estimate is unbiased, whereas changes per visit underestimate the rate."""
     random = Random(4)  # noqa: S311  a simulation
     found, counted = [], []
     for _ in range(400):

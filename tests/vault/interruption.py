@@ -1,4 +1,4 @@
-"""Ends a piece of work at a step of its own choosing: at the n-th thing that it does to files."""
+"""Runs a function in a fork that is killed or interrupted at the n-th file operation."""
 
 import os
 import signal
@@ -12,16 +12,13 @@ _STEPS = frozenset(
 KILLED, INTERRUPTED, DONE = -signal.SIGKILL, 130, 0
 
 
-def ended(work: Callable[[], object], step: int, *, how: int) -> int:
-    """Do something in another process, which at a step is killed, or interrupted as by Ctrl-C; return how it ended.
-
-    The process is a fork: it is there at once, and what it does to this one's memory is nothing.
-    """
+def run_interrupted(work: Callable[[], object], step: int, *, how: int) -> int:
+    """Run a function in a fork that is killed or interrupted (Ctrl-C) at a step; return the exit code."""
     process = os.fork()
     if process == 0:
         code = 1
         try:
-            sys.addaudithook(_Ending(step, how))
+            sys.addaudithook(_Interrupter(step, how))
             work()
             code = DONE
         except KeyboardInterrupt:
@@ -32,25 +29,25 @@ def ended(work: Callable[[], object], step: int, *, how: int) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def steps_of(work: Callable[[], object]) -> int:
-    """Return how many steps something has, which is done once for that, in another process."""
+def count_steps(work: Callable[[], object]) -> int:
+    """Return the number of file operations of a function, by running it in a fork."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
         try:
-            ending = _Ending(-1, KILLED)
-            sys.addaudithook(ending)
+            interrupter = _Interrupter(-1, KILLED)
+            sys.addaudithook(interrupter)
             work()
-            os.write(writing, str(ending.count).encode())
+            os.write(writing, str(interrupter.count).encode())
         finally:
             os._exit(0)
     os.close(writing)
     os.waitpid(process, 0)
-    with os.fdopen(reading, "rb") as told:
-        return int(told.read())
+    with os.fdopen(reading, "rb") as output:
+        return int(output.read())
 
 
-class _Ending:
+class _Interrupter:
     def __init__(self, step: int, how: int) -> None:
         self.count, self._step, self._how = 0, step, how
 

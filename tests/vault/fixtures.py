@@ -1,4 +1,4 @@
-"""Server files and sites that tests of the vault make."""
+"""Server files, static sites and packed vaults for tests."""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ LIMIT = 214 << 10
 
 
 def server_files(folder: Path, seed: int = 1) -> Path:
-    """Make a small server: scripts, settings, a database of chance, a link, an empty folder, odd modes and times."""
+    """Create a small server: scripts, settings, random data, a link, an empty folder, unusual modes and times."""
     rng = random.Random(seed)  # noqa: S311  not for secrets
     root = folder / "srv"
     (root / "lib" / "deep").mkdir(parents=True)
@@ -31,7 +31,7 @@ def server_files(folder: Path, seed: int = 1) -> Path:
 
 
 def static_site(folder: Path, pages: int = 40) -> Path:
-    """Make a site of so many pages beside its root, which links to five of them."""
+    """Create a site with `pages` pages and a root, which links to five of them."""
     root = folder / "www"
     (root / "sub").mkdir(parents=True)
     links = "".join(f'<a href="sub/p{number}.html">{number}</a> ' for number in range(5))
@@ -42,20 +42,25 @@ def static_site(folder: Path, pages: int = 40) -> Path:
     return root
 
 
-def packed(
+def pack_site(
     folder: Path,
     server: Path,
     site: Path,
     *,
     seal: EncryptionOptions | None = None,
     at: str = "20260101000000",
-    wish: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
     **settings: Any,  # noqa: ANN401  whatever `Settings` has
 ) -> PackResult:
-    """Pack a server for a site into the vault in a folder, which is made or updated."""
+    """Pack server files for a site into a new or existing vault.
+
+    Args:
+        options: Further fields of `PackOptions`.
+        settings: Fields of `VaultSettings`.
+    """
     chosen = VaultSettings(**{"limit": LIMIT, **settings})
     before = open_vault(folder) if (folder / STATE_NAME).exists() else Vault(folder)
-    given = {"may_be_lost": None, "pages": read_site_folder(site), **(wish or {})}
+    given = {"loss_tolerance": None, "pages": read_site_folder(site), **(options or {})}
     return pack_vault(
         before,
         PackOptions(select_files([server]).files, settings=chosen, encryption=seal or EncryptionOptions(), **given),
@@ -64,7 +69,7 @@ def packed(
 
 
 def listing(root: Path) -> dict[str, tuple[int, int, bytes | str]]:
-    """Return names, modes, times and contents of all that is below a folder, to be compared."""
+    """Return mode, time and content of everything below a folder, for comparison."""
     found: dict[str, tuple[int, int, bytes | str]] = {}
     for path in sorted(root.rglob("*")):
         stat = path.lstat()

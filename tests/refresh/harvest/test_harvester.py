@@ -1,4 +1,4 @@
-"""Harvests: what is asked for, what is kept, and what is learned from it."""
+"""Harvests: which requests are sent, what is stored, and what is learned."""
 
 import asyncio
 from pathlib import Path
@@ -25,8 +25,8 @@ def outcomes(folder: Path) -> list[str]:
     return [line["outcome"] for line in log(folder)]
 
 
-def test_without_a_scheme_everything_is_downloaded_and_kept_once(tmp_path: Path) -> None:
-    """What is the same becomes a revisit by digest, whose headers are those that came now; what changed is whole."""
+def test_without_a_scheme_pages_are_downloaded_and_stored_once(tmp_path: Path) -> None:
+    """Unchanged pages become revisit records with the new headers."""
 
     async def run() -> None:
         async with changing({"/a": tagged(b"one", 1), "/b": tagged(b"two", 1)}) as site:
@@ -46,8 +46,8 @@ def test_without_a_scheme_everything_is_downloaded_and_kept_once(tmp_path: Path)
     assert outcomes(tmp_path) == ["new", "new", "unchanged", "changed"]
 
 
-def test_a_skip_is_logged_and_no_revisit(tmp_path: Path) -> None:
-    """HEAD is all that is asked where the server does nothing with conditions; what changed is downloaded."""
+def test_skip_is_logged_without_revisit_record(tmp_path: Path) -> None:
+    """Only HEAD is sent where conditional requests do not work; changed pages are downloaded."""
 
     async def never(_: Site, talk: Talk, page: Served) -> bool:
         await talk.answer(page.status, page.body, **page.all_headers)
@@ -71,8 +71,8 @@ def test_a_skip_is_logged_and_no_revisit(tmp_path: Path) -> None:
     assert all("digest" not in line and line["etag"] for line in skipped)
 
 
-def test_conditions_take_over_where_they_were_measured_to_do_the_same(tmp_path: Path) -> None:
-    """304 then is a revisit that says so, and one request is enough; a change is one request, too."""
+def test_conditional_requests_replace_equivalent_scheme_decisions(tmp_path: Path) -> None:
+    """A 304 becomes a revisit record; unchanged and changed pages take one request each."""
 
     async def run() -> None:
         pages = {f"/{number}": tagged(b"one", 1) for number in range(5)}
@@ -96,8 +96,8 @@ def test_conditions_take_over_where_they_were_measured_to_do_the_same(tmp_path: 
         assert record.headers["WARC-Refers-To-Target-URI"] == record.uri
 
 
-def test_a_host_that_always_says_304_is_found_out(tmp_path: Path) -> None:
-    """Its HEAD shows the change: 304 against that is not believed, then or later."""
+def test_host_that_always_responds_304_is_detected(tmp_path: Path) -> None:
+    """HEAD shows the change: the contradicting 304 is not accepted, then or later."""
 
     async def always(_: Site, talk: Talk, __: Served) -> bool:
         if "if-none-match" not in talk.headers:
@@ -116,8 +116,8 @@ def test_a_host_that_always_says_304_is_found_out(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_head_unlike_get_is_noticed_and_get_broken_off(tmp_path: Path) -> None:
-    """What HEAD leaves out is asked by GET; of what is skipped hardly anything is transferred."""
+def test_differing_head_switches_to_aborted_get(tmp_path: Path) -> None:
+    """If HEAD omits headers, GET is used and aborted for skipped pages."""
 
     async def no_tags(_: Site, talk: Talk, page: Served) -> bool:
         if talk.method == "HEAD":
@@ -136,8 +136,8 @@ def test_head_unlike_get_is_noticed_and_get_broken_off(tmp_path: Path) -> None:
     assert kinds(records(tmp_path)) == ["response", "identical-payload-digest"]
 
 
-def test_a_server_that_says_304_unasked_is_asked_again(tmp_path: Path) -> None:
-    """If it says it once more there is no answer, and nothing is kept as if there were."""
+def test_unsolicited_304_is_requested_again(tmp_path: Path) -> None:
+    """A second unsolicited 304 is an error, and nothing is stored."""
 
     async def unasked(_: Site, talk: Talk, __: Served) -> bool:
         if "cache-control" in talk.headers and talk.path == "/a":
@@ -154,8 +154,8 @@ def test_a_server_that_says_304_unasked_is_asked_again(tmp_path: Path) -> None:
     assert kinds(records(tmp_path)) == ["response"]
 
 
-def test_audits_find_liars_and_are_fed_back(tmp_path: Path) -> None:
-    """A frozen tag is found out by an audit, the page is kept, the host not trusted again, and the log says weight."""
+def test_audits_detect_false_claims_and_update_the_policy(tmp_path: Path) -> None:
+    """A frozen ETag is detected, the page is stored, the host is no longer trusted, and the log has the weight."""
     policy = trusting(audit=1.0)
     policy.prior_strengths = (5.0,) * len(policy.prior_strengths)
 
@@ -181,8 +181,8 @@ def test_audits_find_liars_and_are_fed_back(tmp_path: Path) -> None:
     assert [line.get("weight") for line in log(tmp_path)] == [None, 1, None]
 
 
-def test_a_redirect_counts_as_its_end_under_its_beginning(tmp_path: Path) -> None:
-    """Redirects are kept, their end is compared; circles are no answer."""
+def test_redirect_is_logged_as_its_last_response_under_the_first_url(tmp_path: Path) -> None:
+    """Redirects are stored, their last response is compared; loops are errors."""
     pages = {
         "/old": Served(b"", status=302, headers={"location": "/new"}),
         "/new": tagged(b"one", 1),
@@ -203,8 +203,8 @@ def test_a_redirect_counts_as_its_end_under_its_beginning(tmp_path: Path) -> Non
     assert found[-1].headers["WARC-Refers-To-Target-URI"].endswith("/new")
 
 
-def test_what_must_not_be_asked_or_kept_is_not(tmp_path: Path) -> None:
-    """robots.txt is obeyed, and so is a page that asks not to be kept."""
+def test_robots_txt_and_noarchive_are_respected(tmp_path: Path) -> None:
+    """Disallowed pages are not requested, `noarchive` pages not stored."""
     pages = {
         "/robots.txt": Served(b"User-agent: *\nDisallow: /no"),
         "/no": tagged(b"one", 1),
@@ -222,8 +222,8 @@ def test_what_must_not_be_asked_or_kept_is_not(tmp_path: Path) -> None:
     assert [(record.uri.rpartition("/")[2], record.type) for record in records(tmp_path)] == [("gone", "response")]
 
 
-def test_half_a_page_is_no_history(tmp_path: Path) -> None:
-    """It is kept as what it is, and the whole one that is held stays what is compared with."""
+def test_truncated_page_is_not_part_of_the_history(tmp_path: Path) -> None:
+    """It is stored as truncated, and the previous snapshot remains."""
 
     async def cutting(site: Site, talk: Talk, _: Served) -> bool:
         if site.clock.now() < 1_700_000_000 + 1.5 * DAY:
@@ -245,8 +245,8 @@ def test_half_a_page_is_no_history(tmp_path: Path) -> None:
     assert "digest" not in log(tmp_path)[1]
 
 
-def test_only_what_is_due_is_visited(tmp_path: Path) -> None:
-    """A page that changes daily is due after a day, one that never did is not."""
+def test_only_due_pages_are_visited(tmp_path: Path) -> None:
+    """A page that changes daily is due after a day, one that never changed is not."""
 
     async def run() -> None:
         async with changing({"/daily": tagged(b"0", 1), "/never": tagged(b"0", 1)}) as site:
@@ -261,8 +261,8 @@ def test_only_what_is_due_is_visited(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_the_log_is_what_learning_reads(tmp_path: Path) -> None:
-    """Every visit is counted there, skips as such, and no field is strange."""
+def test_harvest_log_can_be_learned_from(tmp_path: Path) -> None:
+    """Every visit is counted, skips as such, and no field is unknown."""
 
     async def run() -> None:
         async with changing({"/a": tagged(b"one", 1), "/gone": Served(b"", status=404)}) as site:
@@ -280,8 +280,8 @@ def test_the_log_is_what_learning_reads(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_host_that_is_gone_is_left_for_later(tmp_path: Path) -> None:
-    """Its pages wait for another run, and are not said to be gone."""
+def test_unreachable_host_is_left_for_a_later_run(tmp_path: Path) -> None:
+    """Its pages stay pending."""
 
     async def run() -> Any:  # noqa: ANN401
         async with changing({f"/{number}": tagged(b"one", 1) for number in range(9)}) as site:
@@ -296,8 +296,8 @@ def test_a_host_that_is_gone_is_left_for_later(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_small_pages_are_broken_off_and_measured_alike(tmp_path: Path) -> None:
-    """Of small pages GET is broken off in the place of HEAD; conditions are measured there, too."""
+def test_small_pages_use_aborted_get(tmp_path: Path) -> None:
+    """GET is aborted instead of sending HEAD; conditional requests are measured there, too."""
 
     async def run() -> None:
         async with changing({f"/{number}": Served(b"one", '"1"') for number in range(5)}) as site:

@@ -1,4 +1,4 @@
-"""What others read of a crawl, and the example of its page."""
+"""Reading the state of a crawl, and the example of its documentation."""
 
 import asyncio
 import re
@@ -17,10 +17,10 @@ from unlost.errors import InputError
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_example_of_the_page_runs(
+def test_documentation_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """docs/crawl.md shows a crawl that works, of a site on this machine."""
+    """The example of docs/crawl.md crawls a local site."""
     [example] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "crawl.md").read_text(), re.DOTALL)
     monkeypatch.chdir(tmp_path)
     with aside(living({"/": html("/a")})) as site:
@@ -31,8 +31,8 @@ def test_the_example_of_the_page_runs(
         ]  # fmt: skip
 
 
-def test_it_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
-    """Whoever looks sees what was fetched up to then, and keeps nobody from going on."""
+def test_state_can_be_read_during_a_crawl(tmp_path: Path) -> None:
+    """A reader sees what is committed and does not block the crawl."""
     seen: list[int] = []
 
     async def run() -> None:
@@ -49,8 +49,8 @@ def test_it_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
     assert seen == [1, 2, 3]
 
 
-def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
-    """Bytes that are no UTF-8 in what a server says do not end a crawl."""
+def test_undecodable_headers_are_preserved(tmp_path: Path) -> None:
+    """Header values that are not UTF-8 do not stop a crawl."""
     strange = Page(b"x", 200, {"content-type": "te\udcffxt/html", "etag": '"\udcff"', "cache-control": "é" * 9_000})
 
     async def run() -> None:
@@ -74,8 +74,8 @@ def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
     assert len(found.cache_control) <= 4_096
 
 
-def test_a_state_that_somebody_changed_is_refused(tmp_path: Path) -> None:
-    """An outcome that nobody knows, and a file that is none, are said to be."""
+def test_modified_state_is_rejected(tmp_path: Path) -> None:
+    """An unknown outcome and a file that is not SQLite raise InputError."""
     visited({"/": html()}, tmp_path / "crawl")
     file = tmp_path / "crawl" / "state.sqlite"
     with closing(sqlite3.connect(file)) as connection:

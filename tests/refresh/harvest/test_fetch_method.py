@@ -1,4 +1,4 @@
-"""How to ask for a page follows from the scheme and from how its host was measured."""
+"""Choice of the fetch method by scheme and host behaviour."""
 
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ TAGGED = PageSnapshot(Visit(URI, "sha1:A", etag='"1"', time=0), None, URI, 5_000
 MEASURED = HostBehaviour(spared=3, sent=1)
 
 
-def test_what_is_not_held_is_downloaded() -> None:
-    """So is what is held without a digest, and everything if the scheme skips nothing."""
+def test_page_without_snapshot_is_downloaded() -> None:
+    """Also a snapshot without digest, and every page if the scheme skips nothing."""
     assert choose_fetch_method(trusting(), MEASURED, None, DAY) is FetchMethod.GET
     assert (
         choose_fetch_method(trusting(), MEASURED, replace(TAGGED, visit=Visit(URI, etag='"1"')), DAY) is FetchMethod.GET
@@ -26,8 +26,8 @@ def test_what_is_not_held_is_downloaded() -> None:
     assert choose_fetch_method(Policy(), MEASURED, TAGGED, DAY) is FetchMethod.GET
 
 
-def test_conditions_are_sent_only_where_they_do_what_the_scheme_does() -> None:
-    """A host that was not measured, or contradicted the scheme, is asked for headers."""
+def test_conditional_requests_require_matching_host_behaviour() -> None:
+    """Unmeasured or contradicting hosts get HEAD."""
     assert choose_fetch_method(trusting(), MEASURED, TAGGED, DAY) is FetchMethod.CONDITIONAL
     assert choose_fetch_method(trusting(), HostBehaviour(), TAGGED, DAY) is FetchMethod.HEAD
     assert choose_fetch_method(trusting(), replace(MEASURED, against=1), TAGGED, DAY) is FetchMethod.HEAD
@@ -37,21 +37,21 @@ def test_conditions_are_sent_only_where_they_do_what_the_scheme_does() -> None:
     assert choose_fetch_method(everything, MEASURED, bare, DAY) is FetchMethod.HEAD, "there is nothing to send back"
 
 
-def test_a_host_whose_head_is_unlike_its_get_is_asked_by_get() -> None:
-    """It is broken off behind its headers."""
+def test_host_with_differing_head_uses_aborted_get() -> None:
+    """GET is aborted after the headers."""
     assert (
         choose_fetch_method(trusting(), HostBehaviour(head_alike=5, head_unlike=1), TAGGED, DAY) is FetchMethod.ABORTED
     )
 
 
-def test_a_page_that_surely_changed_is_not_asked_for_twice() -> None:
-    """A HEAD in vain costs more than bytes that are under way in vain."""
+def test_probable_change_avoids_head() -> None:
+    """An unnecessary HEAD costs more than the bytes in flight."""
     assert choose_fetch_method(trusting(), HostBehaviour(), TAGGED, DAY, 0.999) is FetchMethod.ABORTED
     assert choose_fetch_method(trusting(), HostBehaviour(), replace(TAGGED, size=None), DAY, 0.5) is FetchMethod.HEAD
 
 
-def test_a_liar_is_downloaded_at_once() -> None:
-    """Headers that would not be believed are not asked for."""
+def test_unreliable_host_is_downloaded_without_head() -> None:
+    """Headers that would be ignored are not requested."""
     policy = replace(trusting(), prior_strengths=(5.0,) * len(Policy().prior_strengths))
     assert choose_fetch_method(policy, MEASURED, TAGGED, DAY) is FetchMethod.CONDITIONAL
     group = project_to_indicators(parse_cell("missing.same.missing.missing.silent"), 31)[2]
@@ -59,8 +59,8 @@ def test_a_liar_is_downloaded_at_once() -> None:
     assert choose_fetch_method(policy, MEASURED, TAGGED, DAY) is FetchMethod.GET
 
 
-def test_what_a_cache_may_keep_is_not_asked_for() -> None:
-    """If the scheme has learned to believe that alone; not when the time is over."""
+def test_fresh_page_is_skipped_without_request() -> None:
+    """If the scheme has learned to rely on freshness alone, until it expires."""
     kept = replace(TAGGED, visit=replace(TAGGED.visit, cache_control="max-age=172800"))
     policy = trusting()
     assert choose_fetch_method(policy, HostBehaviour(), kept, DAY) is FetchMethod.HEAD
@@ -73,19 +73,19 @@ def test_what_a_cache_may_keep_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("values", [None, [], {"spared": "x", "sent": -1, "against": True, "strange": 3}, "text"])
-def test_what_is_no_measurement_is_measured_again(values: object) -> None:
-    """Whatever somebody wrote into the state."""
+def test_invalid_host_behaviour_is_reset(values: object) -> None:
+    """Invalid JSON values in the state count as unmeasured."""
     assert HostBehaviour.from_json(values) == HostBehaviour()
 
 
-def test_measurements_are_kept_as_they_are() -> None:
-    """What is written is read again."""
+def test_host_behaviour_round_trip() -> None:
+    """Serialized counts are restored."""
     measured = HostBehaviour(spared=4, sent=2, unasked=1)
     assert HostBehaviour.from_json(measured.to_json) == measured
 
 
 @pytest.mark.parametrize("tag", ['"a\nX: y"', '"\x01"', '"\u20ac"', '"' + "a" * 9_000 + '"', ""])
-def test_tags_that_cannot_be_sent_are_not(tag: str) -> None:
-    """Whatever a server or an index said: the date alone is sent then."""
+def test_invalid_etags_are_not_sent(tag: str) -> None:
+    """Only the date is sent then."""
     held = replace(TAGGED, visit=replace(TAGGED.visit, etag=tag, last_modified="yesterday"))
     assert held.validators == (("If-Modified-Since", "yesterday"),)

@@ -1,4 +1,4 @@
-"""Learning: promises that are kept, liars that are found, files that are read back."""
+"""Learning policies: reliable estimates, detection of unreliable hosts, scheme files."""
 
 import math
 from pathlib import Path
@@ -23,8 +23,8 @@ def frozen(host: str, visits: int, *, lies: bool) -> list[Visit]:
     return [Visit(page, f"{time if lies else 0}", last_modified=date, time=time * 10**8) for time in range(visits)]
 
 
-def test_a_habit_is_told_from_an_accident() -> None:
-    """Fifteen lies of fifteen are a habit, three of three are not yet."""
+def test_habitual_false_claims_are_distinguished_from_accidental_ones() -> None:
+    """15 false claims of 15 are a habit, 3 of 3 are not yet."""
     visits = frozen("liar.example", 16, lies=True) + frozen("new.example", 4, lies=True)
     found = find_unreliable_hosts(ChangeHistory.from_visits(visits + frozen("good.example", 16, lies=False)))
     assert [(one.host, one.indicator, one.false_claims, one.claims) for one in found] == [
@@ -46,8 +46,8 @@ def learned() -> Policy:
     return learn_policy(build_history(simulate_visits(MIXTURES["liars"], 700, 12, 7), 12), LearningOptions(0.99))
 
 
-def test_liars_are_downloaded_and_others_are_not(learned: Policy) -> None:
-    """The same headers from a host that lied and from one that did not are two things."""
+def test_unreliable_hosts_are_downloaded_and_others_skipped(learned: Policy) -> None:
+    """Equal headers give different decisions for hosts with different histories."""
     history = build_history(simulate_visits(MIXTURES["liars"], 700, 12, 7), 12)
     liars = {one.host for one in find_unreliable_hosts(history) if one.indicator == "tag"}
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
@@ -63,15 +63,15 @@ def test_liars_are_downloaded_and_others_are_not(learned: Policy) -> None:
     assert learned.decide(trust, old, new).download, "an audit that finds lies ends trust"
 
 
-def test_what_nobody_has_seen_is_downloaded(learned: Policy) -> None:
+def test_unknown_cells_are_downloaded(learned: Policy) -> None:
     """A cell without pairs has no probability."""
     old = Visit("http://x.example/", etag="1", repr_digest="a", age=9, time=0)
     decision = learned.decide("h1.example", old, old)
     assert (decision.download, decision.change_probability) == (True, None)
 
 
-def test_skips_are_audited_at_the_rate_that_was_asked_for(learned: Policy) -> None:
-    """One of a hundred, the same ones whoever asks."""
+def test_skips_are_audited_at_the_requested_rate(learned: Policy) -> None:
+    """One in a hundred, selected deterministically."""
     old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
     host = next(host for host, seen in learned.host_changes.items() if not learned.decide(host, old, old).download)
     pages = [Visit(f"http://x.example/{at}", etag=old.etag, last_modified=old.last_modified) for at in range(5000)]
@@ -81,8 +81,8 @@ def test_skips_are_audited_at_the_rate_that_was_asked_for(learned: Policy) -> No
     assert learned.audit_weight == 100
 
 
-def test_scheme_files_are_read_as_they_were_written(learned: Policy, tmp_path: Path) -> None:
-    """With everything that decides; and the same policy makes the same bytes."""
+def test_scheme_file_round_trip(learned: Policy, tmp_path: Path) -> None:
+    """All fields are restored, and serialization is deterministic."""
     write_policy(tmp_path / "a", learned)
     again = read_policy(tmp_path / "a")
     assert again == learned
@@ -91,14 +91,14 @@ def test_scheme_files_are_read_as_they_were_written(learned: Policy, tmp_path: P
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"null", b'{"format": "unlost-refresh-scheme", "version": 9}'])
-def test_what_is_no_scheme_file_is_refused(tmp_path: Path, text: bytes) -> None:
-    """Also one of a later version."""
+def test_invalid_scheme_file_is_rejected(tmp_path: Path, text: bytes) -> None:
+    """Including later versions."""
     (tmp_path / "a").write_bytes(text)
     with pytest.raises(InputError, match="scheme file"):
         read_policy(tmp_path / "a")
 
 
-def test_nothing_is_promised_of_too_little() -> None:
+def test_too_few_visits_give_no_estimate() -> None:
     """Ten visits prove nothing: everything is downloaded."""
     policy = learn_policy(ChangeHistory.from_visits(frozen("good.example", 10, lies=False)))
     assert policy.estimate is None
@@ -106,8 +106,8 @@ def test_nothing_is_promised_of_too_little() -> None:
     assert policy.decide("good.example", old, old).download
 
 
-def test_indicators_that_are_not_wanted_are_not_used() -> None:
-    """Without them, cells differ in date and tag alone."""
+def test_disabled_indicators_are_not_used() -> None:
+    """Cells then differ only in date and ETag."""
     history = build_history(simulate_visits(MIXTURES["everything"], 200, 8, 3), 8)
     names = {
         format_cell(cell)
@@ -119,16 +119,16 @@ def test_indicators_that_are_not_wanted_are_not_used() -> None:
     assert all(math.isfinite(one) for one in more.prior_strengths)
 
 
-def test_pairs_of_one_host_count_less() -> None:
-    """Misses that all come from one host leave more doubt than as many from all over."""
+def test_clustered_pairs_count_less() -> None:
+    """Misses of one host widen the interval compared with misses of many hosts."""
     spread = ClusteredShare(50, 10_000, 50, 50 * 10, 1000 * 100, 1000)
     together = ClusteredShare(50, 10_000, 50 * 50, 50 * 60, 1000 * 100, 1000)
     assert together.wilson_interval().width > 2 * spread.wilson_interval().width
     assert spread.wilson_interval().width < 1.2 * wilson_interval(50, 10_000).width
 
 
-def test_few_hosts_with_all_misses_leave_more_doubt_than_their_number_says() -> None:
-    """Student's interval is wider for fewer and for more unequal hosts, and becomes the usual one for many."""
+def test_few_hosts_with_all_misses_widen_the_interval() -> None:
+    """Student's interval is wider for fewer and more unequal hosts, and approaches the normal one for many."""
     many = ClusteredShare(1000, 10_000, 1000, 10_000, 100_000, 1000).student_interval()
     assert many.low < 0.1 < many.high
     assert many.width == pytest.approx(wilson_interval(1000, 10_000).width, rel=0.02)
@@ -138,8 +138,8 @@ def test_few_hosts_with_all_misses_leave_more_doubt_than_their_number_says() -> 
     assert many.width < alike.student_interval().width < unequal.student_interval().width
 
 
-def test_where_no_host_lied_a_host_is_one_case() -> None:
-    """Two hundred hosts without a miss are no proof of more than two hundred cases, however many pages they have."""
+def test_without_misses_each_host_is_one_case() -> None:
+    """200 hosts without a miss count as 200 cases, whatever their number of pages."""
     honest = ClusteredShare(0, 200 * 50, 0, 0, 200 * 50 * 50, 200)
     assert honest.bootstrap_interval((0.0, 0.0)) == wilson_interval(0, 200)
     visits = [visit for number in range(200) for visit in moving(f"h{number}.example", 4)]
@@ -148,8 +148,8 @@ def test_where_no_host_lied_a_host_is_one_case() -> None:
     assert by_host.low == pytest.approx(1 - wilson_interval(0, 200).high)
 
 
-def test_what_hosts_miss_is_summed_as_their_matrices_say() -> None:
-    """Missed and changed, their squares and products; the same seed makes the same draws."""
+def test_misses_of_hosts_add_up_to_their_matrices() -> None:
+    """Sums, squares and products; equal seeds give equal samples."""
     history = build_history(simulate_visits(MIXTURES["everything"], 60, 8, 5), 8)
     scheme = NAMED_SCHEMES["Scheme 1 variant"]
     of_hosts = [(score_scheme(host.matrix, scheme).missed, host.matrix.all_changed) for host in history.hosts()]
@@ -168,21 +168,21 @@ def test_what_hosts_miss_is_summed_as_their_matrices_say() -> None:
     assert history.core.resample(False, [scheme], 50, 4) != [found]
 
 
-def test_parts_of_a_log_have_as_many_pairs() -> None:
-    """Ten times, cut in five: two in each."""
+def test_parts_of_a_log_have_equal_numbers_of_pairs() -> None:
+    """Ten visit times in five parts: two each."""
     history = ChangeHistory.from_visits([Visit("http://a.example/", "x", time=time * 1000) for time in range(11)])
     assert history.core.splits(5) == [3, 5, 7, 9]
     assert ChangeHistory.from_visits([]).core.splits(3) == [0, 0]
 
 
-def test_the_hosts_of_one_site_tell_nothing_of_others() -> None:
-    """With fewer than 20 hosts, pages count as if they were independent."""
+def test_few_hosts_give_the_interval_of_independent_pages() -> None:
+    """Below 20 hosts, pages count as independent."""
     [by_host] = ChangeHistory.from_visits(moving("a.example", 40)).bootstrap_reliability([NAMED_SCHEMES["Scheme 1"]], 1)
     assert by_host.low == pytest.approx(1 - wilson_interval(0, 39).high)
 
 
-def test_intervals_by_host_hold_the_truth_where_few_hosts_lie() -> None:
-    """Of forty logs of 150 hosts, a tenth of which lies, each with one page or many, at most four are wrong."""
+def test_bootstrap_intervals_cover_the_truth_with_few_unreliable_hosts() -> None:
+    """Of 40 logs with 150 hosts, a tenth of them unreliable, at most four intervals miss the truth."""
     random = Random(11)  # noqa: S311  a test
     wrong = 0
     for run in range(40):
@@ -197,8 +197,8 @@ def test_intervals_by_host_hold_the_truth_where_few_hosts_lie() -> None:
     assert wrong <= 4
 
 
-def test_lies_of_the_whole_log_are_known_when_a_part_is_tried() -> None:
-    """A host that lied in one half is known in the other, and in the rest of its own half."""
+def test_false_claims_of_other_parts_are_used_in_evaluation() -> None:
+    """False claims in one half count in the other half, and in the rest of the same half."""
     honest = [visit for number in range(60) for visit in moving(f"h{number}.example", 31)]
     honest += [visit for number in range(60) for visit in frozen(f"still{number}.example", 31, lies=False)]
     stated = learn_policy(
@@ -209,7 +209,7 @@ def test_lies_of_the_whole_log_are_known_when_a_part_is_tried() -> None:
     assert stated.usefulness == 1.0
 
 
-def test_hosts_are_named_as_in_histories() -> None:
-    """With their port, without a user, in lower case."""
+def test_host_names_match_those_of_histories() -> None:
+    """With port, without user, in lower case."""
     for uri in ("http://A.example/x", "https://u:p@b.example:8080?q", "http://c.example#f"):
         assert [host.name for host in ChangeHistory.from_visits([Visit(uri, "x", time=1)]).hosts()] == [url_host(uri)]

@@ -1,4 +1,4 @@
-"""Crawls that were stopped, are done, or are others: what the same call does."""
+"""Resuming stopped, finished and foreign crawls."""
 
 import asyncio
 from pathlib import Path
@@ -10,8 +10,8 @@ from unlost.crawl.state import read_resources
 from unlost.errors import InputError, UriError, UsageError
 
 
-def test_somebody_may_stop_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
-    """In order between two visits, or by cancelling: at most what was on its way is asked for again."""
+def test_stopped_crawl_is_resumed_by_the_same_call(tmp_path: Path) -> None:
+    """After `should_stop` or cancellation, at most the request in flight is repeated."""
 
     async def run() -> None:
         async with living(SMALL) as site:
@@ -30,8 +30,8 @@ def test_somebody_may_stop_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_finished_crawl_is_not_begun_again(tmp_path: Path) -> None:
-    """The same call asks for nothing, and says the same."""
+def test_finished_crawl_fetches_nothing_again(tmp_path: Path) -> None:
+    """The same call sends no request and returns the same result."""
 
     async def run() -> None:
         async with living(SMALL) as site:
@@ -43,8 +43,8 @@ def test_a_finished_crawl_is_not_begun_again(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_another_plan_is_refused(tmp_path: Path) -> None:
-    """A folder has one crawl; a plan or an address that is none is refused before anything is asked for."""
+def test_changed_configuration_is_rejected(tmp_path: Path) -> None:
+    """Another configuration or an invalid URL is rejected before the first request."""
 
     async def run() -> None:
         async with living(SMALL) as site:
@@ -60,8 +60,8 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_the_state_of_something_else_is_refused(tmp_path: Path) -> None:
-    """A recovery's file of the same name, or a folder without any, is no crawl."""
+def test_foreign_state_is_rejected(tmp_path: Path) -> None:
+    """A recovery's state and a folder without state are not crawls."""
     from unlost.recover.state.store import RecoveryState
 
     with RecoveryState(tmp_path) as state:

@@ -1,4 +1,4 @@
-"""Pauses between requests, and what hosts say about them; on a clock on which waiting takes no time."""
+"""Delays between requests and Retry-After, with a virtual clock."""
 
 import asyncio
 from itertools import pairwise
@@ -27,8 +27,8 @@ MANY = {"/": html(*(f"/{number}" for number in range(8))), **{f"/{number}": html
         ("User-agent: *\nCrawl-delay: 86400", 3.0, "me@example.org", MAX_DELAY_SECONDS),
     ],
 )
-def test_pauses_are_kept(said: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
-    """The plan's, or a longer one that robots.txt asks for, up to a bound, which is told; twice without a contact."""
+def test_delays_are_respected(said: str, delay: float, contact: str | None, expected: float, tmp_path: Path) -> None:
+    """The configured delay, or a longer Crawl-delay up to the cap; doubled without contact."""
     pages = {**MANY, "/robots.txt": text(said)}
 
     async def run() -> None:
@@ -51,10 +51,8 @@ def test_pauses_are_kept(said: str, delay: float, contact: str | None, expected:
     ("status", "header", "waited"),
     [(429, {"retry-after": "120"}, 120), (503, {"retry-after": "120"}, 120), (429, {}, 30), (503, {}, 30)],
 )
-def test_a_host_that_wants_us_to_wait_is_obeyed(
-    status: int, header: dict[str, str], waited: int, tmp_path: Path
-) -> None:
-    """For as long as it says, or a while; then the same page is asked for again, and nothing else meanwhile."""
+def test_retry_after_is_respected(status: int, header: dict[str, str], waited: int, tmp_path: Path) -> None:
+    """The request is repeated after Retry-After or the default, with nothing else in between."""
     asked: list[str] = []
 
     def page(path: str) -> Page | None:
@@ -73,8 +71,8 @@ def test_a_host_that_wants_us_to_wait_is_obeyed(
     asyncio.run(run())
 
 
-def test_a_host_that_is_always_busy_is_believed_after_some_tries(tmp_path: Path) -> None:
-    """A page that is 503 whenever it is asked for is one of that status."""
+def test_repeated_429_becomes_the_response(tmp_path: Path) -> None:
+    """After the last attempt 429 or 503 is stored as the status."""
     pages = {**MANY, "/5": Page(b"", 503)}
 
     async def run() -> None:
@@ -86,8 +84,8 @@ def test_a_host_that_is_always_busy_is_believed_after_some_tries(tmp_path: Path)
     asyncio.run(run())
 
 
-def test_a_host_that_wants_us_to_wait_for_long_is_left_for_another_run(tmp_path: Path) -> None:
-    """Nothing more is asked for; the next run, a day later, goes on."""
+def test_long_retry_after_suspends_the_host(tmp_path: Path) -> None:
+    """No further request is sent; a run a day later resumes."""
     pages = {**MANY, "/3": Page(b"", 429, {"retry-after": "80000"})}
 
     async def run() -> None:
@@ -104,8 +102,8 @@ def test_a_host_that_wants_us_to_wait_for_long_is_left_for_another_run(tmp_path:
     asyncio.run(run())
 
 
-def test_hosts_are_visited_at_once_each_by_one_request(tmp_path: Path) -> None:
-    """Two hosts have a request each on its way; the pauses of one do not hold the other up."""
+def test_hosts_are_fetched_in_parallel_with_one_request_each(tmp_path: Path) -> None:
+    """The delay of one host does not block another."""
 
     async def run() -> None:
         both = asyncio.Event()
@@ -137,8 +135,8 @@ def test_hosts_are_visited_at_once_each_by_one_request(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_one_page_can_be_visited_alone() -> None:
-    """Whoever harvests uses the polite visitor by itself: with conditions, and robots.txt is obeyed."""
+def test_polite_fetcher_works_without_a_crawl() -> None:
+    """Conditional requests are sent, and robots.txt is respected."""
 
     async def run() -> None:
         pages = {"/": html(), "/robots.txt": text("User-agent: *\nDisallow: /no")}

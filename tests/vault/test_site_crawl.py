@@ -1,4 +1,4 @@
-"""The pages of a living site: found by a polite crawl, and looked at for what they carry."""
+"""Pages of a live site, found by a polite crawl."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 
 from tests.crawl.site import Page as Answer
 from tests.crawl.site import html, living, text
-from tests.vault.made import packed, server_files, static_site
+from tests.vault.fixtures import pack_site, server_files, static_site
+from unlost.crawl.models import CrawlOutcome
 from unlost.errors import InputError, UsageError
 from unlost.vault.collector import BlockCollector
 from unlost.vault.injector import inject_blocks
@@ -46,18 +47,18 @@ def pages(site: dict[str, Answer], folder: Path, start: str = "/") -> list[Carri
     return asyncio.run(run())
 
 
-def test_pages_that_archives_may_keep_are_found(tmp_path: Path) -> None:
-    """Links and sitemaps are followed; what robots.txt or the page keeps from archives carries nothing, nor do own."""
+def test_list_pages_finds_archivable_pages(tmp_path: Path) -> None:
+    """Links and sitemaps are followed; pages forbidden by robots.txt or `noarchive` and generated pages are omitted."""
     found = pages(SITE, tmp_path / "crawl")
     assert {page.key: page.hops for page in found} == {"/": 0, "/a": 1, "/b c.html?d=1": 1, "/unlinked": None}
     assert found[0] == CarrierPage("/", len(SITE["/"].body), 0)
 
 
-def test_pages_are_measured_without_their_blocks(tmp_path: Path) -> None:
-    """A site that carries blocks already is planned as it is without them."""
+def test_page_sizes_exclude_existing_blocks(tmp_path: Path) -> None:
+    """A site with blocks is planned as if it had none."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     bare = (site / "index.html").read_bytes()
-    inject_blocks(packed(tmp_path / "v", server, site).vault, site)
+    inject_blocks(pack_site(tmp_path / "v", server, site).vault, site)
     served = {"/": Answer((site / "index.html").read_bytes())}
     assert len(served["/"].body) > len(bare)
     assert pages(served, tmp_path / "crawl")[0].size == len(bare)
@@ -71,23 +72,23 @@ def test_pages_are_measured_without_their_blocks(tmp_path: Path) -> None:
         ({}, "no page of HTML"),
     ],
 )
-def test_a_site_without_pages_says_why(tmp_path: Path, site: dict[str, Answer], message: str) -> None:
-    """Nobody is left to guess why there are none."""
+def test_site_without_pages_raises_with_the_reason(tmp_path: Path, site: dict[str, Answer], message: str) -> None:
+    """The message says why there are no pages."""
     with pytest.raises(InputError, match=message):
         pages(site, tmp_path / "crawl")
 
 
-def test_what_is_no_address_is_said(tmp_path: Path) -> None:
-    """Only the web is visited."""
+def test_url_without_http_is_rejected(tmp_path: Path) -> None:
+    """Only HTTP and HTTPS URLs are accepted."""
     with pytest.raises(UsageError, match="http://"):
         asyncio.run(SiteCrawl(tmp_path, None, 0.0).list_pages("file:///etc"))  # type: ignore[arg-type]
 
 
-def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
-    """Names with spaces are asked for as addresses have them; what is gone is not counted, links are not followed."""
+def test_visit_pages_fetches_only_pages_of_the_vault(tmp_path: Path) -> None:
+    """Names are escaped in URLs, missing pages are not counted, links are not followed."""
     server, site = server_files(tmp_path), static_site(tmp_path, 6)
     (site / "sub" / "p0.html").rename(site / "sub" / "p 0 ä.html")
-    vault = packed(tmp_path / "v", server, site).vault
+    vault = pack_site(tmp_path / "v", server, site).vault
     inject_blocks(vault, site)
     (site / "sub" / "p1.html").unlink()
     quoted = {"/sub/p 0 ä.html": "/sub/p%200%20%C3%A4.html"}
@@ -106,3 +107,24 @@ def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
     for body in asyncio.run(run()):
         gathering.add_page(body.encode(), "")
     assert gathering.pages_with_blocks == len(vault.live) - 1
+
+
+def test_site_crawl_counts_new_responses_and_stores_the_result(tmp_path: Path) -> None:
+    """A second crawl into the same folder fetches nothing; progress events are passed on."""
+    pages = {"/": Answer(b"<a href=a.html>a</a>"), "/a.html": Answer(b"<p>a</p>")}
+    events: list[str] = []
+
+    async def run() -> None:
+        async with living(pages) as server:
+            for expected in (2, 0):
+                site_crawl = SiteCrawl(
+                    tmp_path / "crawl", server.clock, 0.0, "me@example.org", lambda event, _: events.append(event)
+                )
+                assert site_crawl.result is None
+                assert len(await site_crawl.list_pages(f"{server.url}/")) == 2
+                assert site_crawl.visited_count == expected
+                assert site_crawl.result is not None
+                assert site_crawl.result.counts[CrawlOutcome.FETCHED] == 2
+
+    asyncio.run(run())
+    assert events.count("fetched") == 2

@@ -1,4 +1,4 @@
-"""One request and its answer, from servers that do everything wrong."""
+"""Single requests and responses, including servers with every kind of failure."""
 
 import asyncio
 import gzip
@@ -41,8 +41,8 @@ def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> Fetch
     return visit(answering, FetchRequest("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
 
 
-def test_an_answer_is_had_whole() -> None:
-    """Status, headers in order, body without codings, and what was sent, with who we are."""
+def test_response_is_complete() -> None:
+    """Status, ordered headers, decoded body, and the sent request with User-Agent."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer(200, gzip.compress(b"hello"), content_encoding="gzip", x_a="b")
@@ -54,8 +54,8 @@ def test_an_answer_is_had_whole() -> None:
     assert b"(+me@example.org)\r\n" in answer.request
 
 
-def test_conditions_are_sent_and_a_304_is_an_answer() -> None:
-    """Headers of the request are added, or replace ours; secrets are sent and not recorded."""
+def test_conditional_request_returns_304() -> None:
+    """Request headers are added or replace defaults; secrets are sent but not recorded."""
     seen: list[dict[str, str]] = []
 
     async def answering(talk: Talk) -> None:
@@ -74,8 +74,8 @@ def test_conditions_are_sent_and_a_304_is_an_answer() -> None:
     assert server.connections == 1
 
 
-def test_head_asks_for_headers_alone() -> None:
-    """The length that is told is not waited for, and the connection serves for the next request, of either kind."""
+def test_head_returns_headers_only() -> None:
+    """Content-Length is not awaited, and the connection is reused."""
 
     async def answering(talk: Talk) -> None:
         body = b"" if talk.number in (0, 1, 3) else b"body!"
@@ -94,8 +94,8 @@ def test_head_asks_for_headers_alone() -> None:
     assert server.connections == 1
 
 
-def test_after_the_headers_a_body_may_be_refused() -> None:
-    """The connection is closed while the server still sends."""
+def test_body_can_be_declined_after_the_headers() -> None:
+    """The connection is closed while the server is still sending."""
     ended: list[bool] = []
 
     async def answering(talk: Talk) -> None:
@@ -161,8 +161,8 @@ async def _damaged(talk: Talk) -> None:
         (_damaged, "unspecified"),
     ],
 )
-def test_bodies_that_do_not_end_well_are_cut(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
-    """What came is kept, never more than is wanted, and it is said why there is no more."""
+def test_incomplete_bodies_are_marked_truncated(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
+    """The received part is returned up to the limit, with the reason."""
     begun = time.monotonic()
     answer = one(answering)
     assert answer.truncated == reason
@@ -193,15 +193,15 @@ async def _reset(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("answering", "kind"), [(_flood, "malformed"), (_rubbish, "malformed"), (_hang, "timeout"), (_reset, "reset")]
 )
-def test_what_is_no_answer_is_an_error_with_a_word(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
-    """Floods of headers, rubbish, silence and broken connections."""
+def test_failed_request_raises_with_its_kind(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
+    """Huge headers, invalid responses, silence and connection resets."""
     with pytest.raises(SiteError) as raised:
         one(answering)
     assert raised.value.kind == kind
 
 
-def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
-    """Servers close what was idle: the request is sent again, once and at once."""
+def test_stale_connection_is_replaced() -> None:
+    """A request on a connection closed by the server is repeated at once."""
 
     async def answering(talk: Talk) -> None:
         if talk.number == 1:
@@ -226,8 +226,8 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
         "no address",
     ],
 )
-def test_what_nobody_named_is_visited_only_if_it_is_public(uri: str) -> None:
-    """Neither an address nor a name leads inside, whatever its name server says later."""
+def test_private_urls_are_fetched_only_if_allowed(uri: str) -> None:
+    """Neither an IP address nor a DNS name gives access, even if DNS changes later."""
 
     async def run() -> None:
         resolver = Names("127.0.0.1")
@@ -242,8 +242,8 @@ def test_what_nobody_named_is_visited_only_if_it_is_public(uri: str) -> None:
 @pytest.mark.parametrize(
     "fields", [{"method": "POST"}, {"headers": (("A b", "c"),)}, {"headers": (("A", "b\r\nC: d"),)}]
 )
-def test_what_cannot_be_sent_is_refused(fields: dict[str, object]) -> None:
-    """Other methods, and headers that would be several."""
+def test_invalid_request_is_rejected(fields: dict[str, object]) -> None:
+    """Other methods, and header injection."""
 
     async def answering(talk: Talk) -> None:
         await talk.answer()

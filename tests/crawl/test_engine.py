@@ -1,4 +1,4 @@
-"""Crawls of sites that are small, strange, endless or hostile."""
+"""Crawls of small, unusual, endless and hostile sites."""
 
 import asyncio
 import gzip
@@ -14,8 +14,8 @@ from unlost.crawl.state import read_links, read_resources
 from unlost.html.links import LinkKind
 
 
-def test_a_small_site_is_known_whole(tmp_path: Path) -> None:
-    """Every page and part is fetched once; what is said of each is what the server said."""
+def test_small_site_is_crawled_completely(tmp_path: Path) -> None:
+    """Every page and requisite is fetched once, with the server's metadata."""
     result, resources, site = visited(SMALL, tmp_path / "crawl")
     found = by_path(resources, site)
     assert sorted(site.paths) == ["/", "/a", "/b.html?x=1", "/deep/er/", "/deep/est", "/i.png"]
@@ -32,8 +32,8 @@ def test_a_small_site_is_known_whole(tmp_path: Path) -> None:
     assert (found["/a"].linked_from, found["/"].linked_from, found["/deep/est"].linked_from) == (2, 1, 1)
 
 
-def test_who_links_to_what_can_be_read(tmp_path: Path) -> None:
-    """Links between addresses of the site are there, for all or for one of them."""
+def test_links_are_stored(tmp_path: Path) -> None:
+    """Links within the site can be read, all or those to one URL."""
     _, _, site = visited(SMALL, tmp_path / "crawl")
     links = {
         (each.source.removeprefix(site.url), each.target.removeprefix(site.url), each.use)
@@ -47,8 +47,8 @@ def test_who_links_to_what_can_be_read(tmp_path: Path) -> None:
     ]
 
 
-def test_without_warcs_the_same_is_known(tmp_path: Path) -> None:
-    """Digests, lengths and links do not depend on bodies being kept."""
+def test_crawl_without_warcs_has_the_same_state(tmp_path: Path) -> None:
+    """Digests, lengths and links do not depend on WARC output."""
     _, kept, one = visited(SMALL, tmp_path / "kept")
     _, unkept, other = visited(SMALL, tmp_path / "unkept", write_warcs=False)
     assert not (tmp_path / "unkept" / "warc").exists()
@@ -62,8 +62,8 @@ def test_without_warcs_the_same_is_known(tmp_path: Path) -> None:
     assert all(each.file is None for each in unkept)
 
 
-def test_all_of_it_forbidden(tmp_path: Path) -> None:
-    """Where robots.txt wants nobody, nothing but robots.txt is asked for."""
+def test_disallowed_site_is_not_fetched(tmp_path: Path) -> None:
+    """Only robots.txt is requested."""
     pages = {**SMALL, "/robots.txt": text("User-agent: *\nDisallow: /")}
     result, resources, site = visited(pages, tmp_path / "crawl")
     assert site.server.paths == ["/robots.txt"]
@@ -72,8 +72,8 @@ def test_all_of_it_forbidden(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("status", [500, 503, 429])
-def test_without_robots_txt_everything_is_forbidden_for_now(status: int, tmp_path: Path) -> None:
-    """A fault of the server forbids all; once robots.txt is there again, the same crawl goes on."""
+def test_unreachable_robots_txt_forbids_everything_temporarily(status: int, tmp_path: Path) -> None:
+    """Once robots.txt is available, the same crawl continues."""
     answers = {**SMALL, "/robots.txt": Page(b"", status)}
 
     async def run() -> None:
@@ -91,8 +91,8 @@ def test_without_robots_txt_everything_is_forbidden_for_now(status: int, tmp_pat
     asyncio.run(run())
 
 
-def test_a_calendar_without_end_ends(tmp_path: Path) -> None:
-    """A page for each month that links to the next: those of years to come are not visited."""
+def test_endless_calendar_is_stopped(tmp_path: Path) -> None:
+    """Pages of future years that link to the next month are not fetched."""
 
     def page(path: str) -> Page | None:
         if path == "/":
@@ -107,8 +107,8 @@ def test_a_calendar_without_end_ends(tmp_path: Path) -> None:
     assert result.is_done
 
 
-def test_sites_that_make_up_addresses_end(tmp_path: Path) -> None:
-    """Numbers that count on, paths that repeat, and sessions that change are bounded, each in its way."""
+def test_generated_urls_are_stopped(tmp_path: Path) -> None:
+    """Counters, repeating paths and changing session ids are bounded."""
 
     def page(path: str) -> Page | None:
         number = len(path)
@@ -124,8 +124,8 @@ def test_sites_that_make_up_addresses_end(tmp_path: Path) -> None:
     assert {each.reason for each in resources if each.outcome is CrawlOutcome.EXCLUDED} == {"trap"}
 
 
-def test_limits_end_a_crawl_and_more_goes_on(tmp_path: Path) -> None:
-    """Of resources and of bytes; what is left is said to be left; with a higher limit it is visited."""
+def test_crawl_stops_at_limits_and_resumes_with_higher_ones(tmp_path: Path) -> None:
+    """Limits of resources and bytes; the number of queued URLs is reported."""
 
     async def run() -> None:
         async with living(SMALL) as site:
@@ -142,8 +142,8 @@ def test_limits_end_a_crawl_and_more_goes_on(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_body_that_is_too_long_is_cut_and_said_to_be(tmp_path: Path) -> None:
-    """Its beginning is kept and its links are read."""
+def test_long_body_is_truncated_and_marked(tmp_path: Path) -> None:
+    """The beginning is stored and its links are followed."""
     pages = {"/": Page(b'<a href="/a">' + b"x" * 5_000, 200, {"content-type": "text/html"}), "/a": html()}
     _, resources, site = visited(pages, tmp_path / "crawl", bytes_each=1_000)
     found = by_path(resources, site)
@@ -151,8 +151,8 @@ def test_a_body_that_is_too_long_is_cut_and_said_to_be(tmp_path: Path) -> None:
     assert found["/a"].truncated is None
 
 
-def test_hops_depth_and_expressions_bound_it(tmp_path: Path) -> None:
-    """What is too far, too deep or excluded is left out, with the reason."""
+def test_hops_depth_and_expressions_bound_the_crawl(tmp_path: Path) -> None:
+    """Excluded URLs are stored with the reason."""
     pages = {"/": html("/1", "/a/b/c", "/no.html"), "/1": html("/2"), "/2": html("/3")}
     _, resources, site = visited(pages, tmp_path / "crawl", hops=2, depth=1, exclude=("no[.]",))
     found = by_path(resources, site)
@@ -161,8 +161,8 @@ def test_hops_depth_and_expressions_bound_it(tmp_path: Path) -> None:
     assert reasons == {"/a/b/c": "too-deep", "/no.html": "excluded", "/3": "too-far"}
 
 
-def test_links_and_parts_may_be_switched_off(tmp_path: Path) -> None:
-    """One page with its parts, or pages without, or one address alone."""
+def test_links_and_requisites_can_be_disabled(tmp_path: Path) -> None:
+    """One page with requisites, pages without, or a single URL."""
     _, _, site = visited(SMALL, tmp_path / "1", links=False, sitemaps=False)
     assert site.server.paths == ["/robots.txt", "/", "/i.png"]
     _, _, site = visited(SMALL, tmp_path / "2", parts=False)
@@ -171,8 +171,8 @@ def test_links_and_parts_may_be_switched_off(tmp_path: Path) -> None:
     assert site.server.paths == ["/robots.txt", "/"]
 
 
-def test_extra_addresses_are_visited_and_widen_nothing(tmp_path: Path) -> None:
-    """An address outside of the folder is fetched, its neighbours are not."""
+def test_extra_urls_are_fetched_without_widening_the_scope(tmp_path: Path) -> None:
+    """A URL outside the folder is fetched, its neighbours are not."""
     pages = {"/in/": html(), "/out/a": html("/out/b", "/in/c")}
 
     async def run() -> list[str]:
@@ -183,8 +183,8 @@ def test_extra_addresses_are_visited_and_widen_nothing(tmp_path: Path) -> None:
     assert asyncio.run(run()) == ["/in/", "/in/c", "/out/a"]
 
 
-def test_what_asks_not_to_be_kept_is_not(tmp_path: Path) -> None:
-    """By a header or in the page: it is visited, its links are followed, no body is kept; unless one's own."""
+def test_noarchive_pages_are_not_stored(tmp_path: Path) -> None:
+    """By header or meta tag: links are followed, the body is not stored unless configured."""
     pages = {
         "/": html("/tag", "/header", "/free"),
         "/tag": html("/behind", more='<meta name="robots" content="noarchive">'),
@@ -203,8 +203,8 @@ def test_what_asks_not_to_be_kept_is_not(tmp_path: Path) -> None:
     assert all(each.file for each in resources)
 
 
-def test_a_page_does_not_lead_inside_a_network(tmp_path: Path) -> None:
-    """Names that are inside, and addresses that are, are refused on other hosts than the one that was named."""
+def test_links_into_private_networks_are_not_followed(tmp_path: Path) -> None:
+    """Private names and addresses are rejected on all hosts except the configured one."""
     pages = {
         "/": html(more='<img src="http://inside.example/i.png"><img src="http://169.254.169.254/i"><img src="/r">'),
         "/r": moved("http://10.0.0.1/"),
@@ -225,8 +225,8 @@ def test_a_page_does_not_lead_inside_a_network(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_port_of_ones_own_is_no_leave_for_another(tmp_path: Path) -> None:
-    """A page on one port of this machine cannot lead to another."""
+def test_allowed_port_does_not_allow_other_ports(tmp_path: Path) -> None:
+    """A page on a local port cannot link to another one."""
 
     async def run() -> None:
         async with living({"/": html()}) as other, living({"/": html(more=f'<img src="{other.url}/x">')}) as site:
@@ -236,8 +236,8 @@ def test_a_port_of_ones_own_is_no_leave_for_another(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_host_that_is_gone_is_left_alone(tmp_path: Path) -> None:
-    """A refused connection is not tried again and again; the crawl says that it is not done."""
+def test_unreachable_host_is_suspended(tmp_path: Path) -> None:
+    """Refused connections are not retried endlessly; the crawl is not done."""
 
     async def run() -> None:
         async with living({}) as site:
@@ -250,8 +250,8 @@ def test_a_host_that_is_gone_is_left_alone(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_hosts_below_belong_to_a_domain(tmp_path: Path) -> None:
-    """With the reach of a domain its subdomains are visited, each with its own robots.txt; other hosts are not."""
+def test_subdomains_belong_to_domain_scope(tmp_path: Path) -> None:
+    """Subdomains are fetched, each with its own robots.txt; other hosts are not."""
 
     async def run() -> None:
         pages: dict[str, Page] = {}

@@ -1,4 +1,4 @@
-"""What a crawl keeps: WARCs that others read and replay, also after something went wrong."""
+"""WARC files of a crawl, readable and replayable by other software, also after failures."""
 
 import asyncio
 import gzip
@@ -44,8 +44,8 @@ def records(folder: Path) -> list[tuple[str, str, bytes]]:
     return found
 
 
-def test_each_answer_is_there_with_its_request(tmp_path: Path) -> None:
-    """A response and the request for it, as the state says where; digests are right."""
+def test_each_response_is_stored_with_its_request(tmp_path: Path) -> None:
+    """Records are at the locations in the state and have correct digests."""
     _, resources, site = visited(SITE, tmp_path / "crawl")
     kept = records(tmp_path / "crawl")
     assert [kind for kind, _, _ in kept] == ["warcinfo", *["response", "request"] * 5]
@@ -84,8 +84,8 @@ def test_pywb_replays_a_crawl(tmp_path: Path) -> None:
         assert (fetch("/old").status, fetch("/old").headers["location"].endswith(f"{site.url}/")) == (301, True)
 
 
-def test_a_site_on_nginx_comes_back_byte_for_byte(tmp_path: Path) -> None:
-    """Files, ranges of types, redirects of folders and errors, as a real server serves them."""
+def test_nginx_site_is_stored_byte_for_byte(tmp_path: Path) -> None:
+    """Files of several types, folder redirects and errors of a real server."""
     folder = tmp_path / "site"
     (folder / "sub").mkdir(parents=True)
     (folder / "work").mkdir()
@@ -112,8 +112,8 @@ def test_a_site_on_nginx_comes_back_byte_for_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["end", "all", "state"])
-def test_what_was_lost_is_fetched_again_and_nothing_else(lost: str, tmp_path: Path) -> None:
-    """The end of a file, as a loss of power takes it; a whole file; or the state, while the files stay as they are."""
+def test_only_lost_records_are_fetched_again(lost: str, tmp_path: Path) -> None:
+    """After loss of a file's end, of a whole file, or of the state alone."""
 
     async def run() -> None:
         folder = tmp_path / "crawl"
@@ -149,8 +149,8 @@ def test_what_was_lost_is_fetched_again_and_nothing_else(lost: str, tmp_path: Pa
     asyncio.run(run())
 
 
-def test_a_full_disk_ends_it_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was kept stays whole; once there is room, the same call goes on."""
+def test_full_disk_stops_the_crawl_without_losing_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stored records stay intact, and the same call resumes once there is space."""
     import errno
     import os
 
@@ -180,15 +180,15 @@ def test_a_full_disk_ends_it_and_loses_nothing(tmp_path: Path, monkeypatch: pyte
     asyncio.run(run())
 
 
-def test_virtual_time_is_in_the_records(tmp_path: Path) -> None:
-    """Dates are those of the clock that the crawl is given."""
+def test_records_have_the_time_of_the_clock(tmp_path: Path) -> None:
+    """WARC-Date is taken from the crawl's clock."""
     _, resources, site = visited({"/": html()}, tmp_path / "crawl")
     assert by_path(resources, site)["/"].seen == "20231114221320"
     assert VirtualClock().now() == 1_700_000_000.0
 
 
-def test_a_kill_before_the_first_answer_is_known_leaves_none_twice(tmp_path: Path) -> None:
-    """What is in a file of which the state knows nothing yet is fetched again, and kept once."""
+def test_kill_before_the_first_commit_leaves_no_duplicates(tmp_path: Path) -> None:
+    """Records unknown to the state are fetched again and stored once."""
 
     async def run() -> None:
         folder = tmp_path / "crawl"

@@ -1,6 +1,6 @@
-"""Crawls in processes that are ready at once, so that they can be killed often: all of them are forks of one.
+"""CrawlProcesses in forked processes that start at once, so that they can be killed often.
 
-Run as a module it reads one crawl a line, as JSON, and for each writes the number of the process, then how it ended.
+Run as a module, it reads one crawl per line as JSON, and writes the process id and then the exit code.
 """
 
 import asyncio
@@ -17,26 +17,26 @@ from unlost.crawl.engine import crawl
 from unlost.crawl.models import CrawlConfig
 
 
-class Crawls(Commands):
-    """What starts crawls, one after the other."""
+class CrawlProcesses(Commands):
+    """Starts crawls one after the other."""
 
     def begin(self, folder: Path, url: str) -> int:
-        """Start a crawl; return the number of its process."""
+        """Start a crawl; return its process id."""
         return self.start(folder, [url])
 
 
 @contextmanager
-def crawls() -> Iterator[Crawls]:
-    """Be ready to start crawls."""
-    command = [sys.executable, "-m", "tests.crawl.killed"]
+def crawl_processes() -> Iterator[CrawlProcesses]:
+    """Run the process that forks crawls."""
+    command = [sys.executable, "-m", "tests.crawl.crawl_process"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Crawls(process)
+        yield CrawlProcesses(process)
         assert process.stdin
         process.stdin.close()
 
 
 def main() -> None:
-    """Start what standard input says."""
+    """Start the crawls given on standard input."""
     for line in sys.stdin:
         folder, [url] = json.loads(line)
         process = os.fork()

@@ -1,4 +1,4 @@
-"""Pages that ask not to be kept."""
+"""Detection of `noarchive`."""
 
 import time
 
@@ -29,14 +29,14 @@ NOT_ASKING = [
 
 
 @pytest.mark.parametrize("body", ASKING)
-def test_pages_that_ask(body: bytes) -> None:
-    """In any letter case, order and quotes, with our name or for all."""
+def test_page_with_noarchive_is_detected(body: bytes) -> None:
+    """Any letter case, order and quotes, for all robots or for our product token."""
     assert page_forbids_archiving(body)
 
 
 @pytest.mark.parametrize("body", NOT_ASKING)
-def test_pages_that_do_not(body: bytes) -> None:
-    """For others, about other things, or where browsers see no tag."""
+def test_page_without_noarchive_is_not_detected(body: bytes) -> None:
+    """Tags for other robots, other directives, or inside comments and scripts."""
     assert not page_forbids_archiving(body)
 
 
@@ -56,8 +56,8 @@ def test_pages_that_do_not(body: bytes) -> None:
         (["noarchive2"], False),
     ],
 )
-def test_headers(values: list[str], forbids: bool) -> None:
-    """With the name of a program it is for that one alone."""
+def test_x_robots_tag_noarchive(values: list[str], forbids: bool) -> None:
+    """A directive after a user agent applies to it alone."""
     assert header_forbids_archiving(values) is forbids
 
 
@@ -72,8 +72,8 @@ def test_headers(values: list[str], forbids: bool) -> None:
         b"<meta " + b'a="' * 1_000,
     ],
 )
-def test_hostile_pages_take_no_time(body: bytes) -> None:
-    """What is looked at is bounded, and looked at a few times."""
+def test_hostile_pages_are_parsed_quickly(body: bytes) -> None:
+    """The amount of parsed text is bounded."""
     begun = time.process_time()
     assert not page_forbids_archiving(body * max(1, 500_000 // len(body)))
     assert time.process_time() - begun < 5
