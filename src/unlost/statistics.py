@@ -21,8 +21,7 @@ def wilson_interval(hits: int, sampled: int, total: int | None = None) -> tuple[
         hits: Successes in the sample.
         sampled: Sample size, drawn at random without replacement. An empty sample gives 0 to 1.
         total: Population size, for the finite population correction; None for an infinite population. If the sample is
-            the
-            population, the interval is the proportion itself.
+            the population, the interval is the proportion itself.
 
     Raises:
         ValueError: Not `0 <= hits <= sampled <= total`.

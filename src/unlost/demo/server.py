@@ -174,8 +174,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
     def _policy(self, file: Path | None) -> dict[str, str]:
         """Return the sandboxing headers for a resolved file.
 
-        The request path does not decide, because it may be disguised, as in
-        `/.%2Frecovered/`.
+        The request path does not decide, because it may be disguised, as in `/.%2Frecovered/`.
         """
         site = "" if file is None else file.relative_to(self.server.folder).parts[0]
         return sandbox_headers(f"{self.server.address}{site}/") if site in (ORIGINAL_FOLDER, RECOVERED_FOLDER) else {}

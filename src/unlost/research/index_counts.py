@@ -138,8 +138,7 @@ class IndexCounts:
         sampled: Share of URI-Rs in the sample.
         sampled_pages: Share of pages in the sample.
         estimated_depths: For each depth the prefixes, the keys that reach it, and the parent nodes; then the maximum
-            (None
-            if unknown), median and standard deviation of keys per prefix.
+            (None if unknown), median and standard deviation of keys per prefix.
     """
 
     files: int = 0

@@ -118,12 +118,12 @@ def draw_years(years: Mapping[str, Mapping[str, tuple[int, int]]], page_count: i
     shapes, line = [], []
     for position, year in enumerate(labels):
         x = 10 + step * position
-        height = height * counts[year] / maximum
+        bar_height = height * counts[year] / maximum
         rate = pages.get(year, 0) / page_count if page_count else 0.0
         title = f"<title>{year}: {counts[year]:,} mementos, {format_share(rate)} of pages</title>"
         shapes.append(
-            f'<rect class="set" x="{x}" y="{20 + height - height:.2f}" width="{step - 8}" height="{height:.2f}" '
-            f'fill="{_BAR}">{title}</rect>'
+            f'<rect class="set" x="{x}" y="{20 + height - bar_height:.2f}" width="{step - 8}" '
+            f'height="{bar_height:.2f}" fill="{_BAR}">{title}</rect>'
         )
         if len(labels) <= 25 or position % 5 == 0:  # more labels would touch each other
             shapes.append(f'<text x="{x + 11}" y="{height + 36}" text-anchor="middle" {_FONT}>{year}</text>')
@@ -157,8 +157,8 @@ def draw_similarity(points: Sequence[tuple[float, float]]) -> str:
         shapes.append(f'<circle class="pair" cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{_BAR}" fill-opacity="0.5"/>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width + 60} {height + 32}" width="{width + 60}" '
-        f'role="img" aria-labelledby="likeness-title"><title id="likeness-title">Words in common of live page and copy, against '
-        f"the days by which the copy is stale</title>{''.join(shapes)}</svg>"
+        f'role="img" aria-labelledby="likeness-title"><title id="likeness-title">Words in common of live page '
+        f"and copy, against the days by which the copy is stale</title>{''.join(shapes)}</svg>"
     )
 
 

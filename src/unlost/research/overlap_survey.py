@@ -47,9 +47,8 @@ class LiveWebClient(Protocol):
         """Return the outcome of a visit and the snapshot of the page.
 
         The outcome is `answered` with a snapshot, whatever its status; `absent` for a soft 404; `silent` if the server
-        did
-        not respond; `forbidden` by robots.txt; any other value if the liveness is unknown for now. Raises nothing for
-        server errors.
+        did not respond; `forbidden` by robots.txt; any other value if the liveness is unknown for now. Raises nothing
+        for server errors.
         """
         ...
 
@@ -96,8 +95,7 @@ class PoliteLiveWebClient:
         """Return the outcome of a visit and the snapshot of the page, as `LiveWebClient` specifies.
 
         Redirects to the same key (http to https, with or without `www`) are followed, because archives do not
-        distinguish
-        these URLs. A redirect to another page is the response.
+        distinguish these URLs. A redirect to another page is the response.
         """
         self._fetcher.allow_origin(uri)
         url = uri

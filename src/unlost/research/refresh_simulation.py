@@ -122,8 +122,7 @@ class PolicyMethod:
     """Decides by a learned policy, audits, and continues to learn from its downloads.
 
     Sends HEAD first if the headers of the host's HEAD and GET responses agree, which each download after a HEAD
-    verifies;
-    otherwise sends GET and aborts it.
+    verifies; otherwise sends GET and aborts it.
     """
 
     policy: Policy

@@ -120,8 +120,7 @@ def best_covers(membership: ArchiveMembership, max_steps: int = MAX_SEARCH_STEPS
     """Return the best set of 1, 2, … archives, up to the one that covers all archived pages.
 
     Among sets with equal coverage, the lexicographically first wins. Exact branch and bound over the distinct page
-    sets;
-    greedy once `max_steps` is exhausted (`is_proven` is then False).
+    sets; greedy once `max_steps` is exhausted (`is_proven` is then False).
     """
     held = [(mask, count) for mask, count in membership.pages.items() if mask and count]
     search = _CoverSearch(held, len(membership.archives), max_steps)
