@@ -194,9 +194,9 @@ def run_fake_archives(site: LostSite) -> Iterator[Mapping[str, Archive]]:
         entries = {}
         for archive, name in site.archives.items():
             captures: dict[str, list[Copy]] = {}
-            for resource, copy in site.captures_in(archive):
-                response = copy.response
-                stored = Copy(copy.date, response.body, response.mime, response.status, response.location)
+            for resource, capture in site.captures_in(archive):
+                response = capture.response
+                stored = Copy(capture.date, response.body, response.mime, response.status, response.location)
                 captures.setdefault(resource.url, []).append(stored)
             fake = stack.enter_context(FakeArchive(captures, id=archive))
             entries[archive] = replace(fake.registry_entry(), name=name)
@@ -220,9 +220,9 @@ def run_pywb_archives(program: Path, holdings: tuple[DemoHoldings, ...]) -> Iter
 
 
 def _write_archive(site: LostSite, archive: str, folder: Path) -> DemoHoldings:
-    copies = [(resource.url, copy.date, copy.response) for resource, copy in site.captures_in(archive)]
-    warc = write_site_warc(folder / "warc", copies, max(date for _, date, _ in copies))
+    captures = [(resource.url, capture.date, capture.response) for resource, capture in site.captures_in(archive)]
+    warc = write_site_warc(folder / "warc", captures, max(date for _, date, _ in captures))
     index = folder / "index.cdxj"
     count = write_index(warc, index)
-    url_count = len({url for url, _, _ in copies})
+    url_count = len({url for url, _, _ in captures})
     return DemoHoldings(archive, site.archives[archive], warc, index, folder / "map.ukvs", count, url_count)

@@ -223,7 +223,7 @@ def render_demo_page(story: DemoStory) -> str:
     names = story.site.archives
     strings = report_strings("en")
     visits = crawl_visits(
-        ((copy.archive, copy.date) for resource in story.site.resources for copy in resource.captures),
+        ((capture.archive, capture.date) for resource in story.site.resources for capture in resource.captures),
         ((each.archive or "", each.datetime) for each in story.chosen),
         ((each.archive or "", each.datetime) for each in story.rejected),
     )

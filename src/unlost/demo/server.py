@@ -128,12 +128,12 @@ class DemoServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, listening: socket.socket, folder: Path, address: str) -> None:
+    def __init__(self, listening: socket.socket, folder: Path, url: str) -> None:
         super().__init__(listening.getsockname()[:2], _RequestHandler, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
         self.folder = folder.resolve()
-        self.address = address
+        self.url = url
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Do nothing: browsers may disconnect at any time."""
@@ -177,7 +177,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         The request path does not decide, because it may be disguised, as in `/.%2Frecovered/`.
         """
         site = "" if file is None else file.relative_to(self.server.folder).parts[0]
-        return sandbox_headers(f"{self.server.address}{site}/") if site in (ORIGINAL_FOLDER, RECOVERED_FOLDER) else {}
+        return sandbox_headers(f"{self.server.url}{site}/") if site in (ORIGINAL_FOLDER, RECOVERED_FOLDER) else {}
 
 
 def _content_type(file: Path | None) -> str:

@@ -194,7 +194,7 @@ class LostSite:
     def captures_in(self, archive: str) -> Iterator[tuple[DemoResource, SiteCapture]]:
         """Yield the captures of an archive with their resources."""
         for resource in self.resources:
-            yield from ((resource, copy) for copy in resource.captures if copy.archive == archive)
+            yield from ((resource, capture) for capture in resource.captures if capture.archive == archive)
 
     def final_resources(self) -> Iterator[tuple[DemoResource, SiteResponse]]:
         """Yield the resources that existed when the site went offline, with their responses."""
@@ -217,7 +217,7 @@ def lost_site() -> LostSite:
 
 def _resource(site: str, entry: Mapping[str, Any]) -> DemoResource:
     last = _response(entry, entry.get("file"))
-    copies = [
+    captures = [
         SiteCapture(
             each["archive"], dates.from_user_input(each["date"]), _response(entry, each.get("file", entry.get("file")))
         )
@@ -227,7 +227,7 @@ def _resource(site: str, entry: Mapping[str, Any]) -> DemoResource:
         site + entry["path"],
         entry.get("title", ""),
         last if entry.get("original", True) else None,
-        tuple(sorted(copies, key=lambda copy: copy.date)),
+        tuple(sorted(captures, key=lambda capture: capture.date)),
     )
 
 

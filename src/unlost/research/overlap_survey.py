@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol, Self, TypeVar
 from urllib.parse import urljoin
 
-from unlost import uri as addresses
 from unlost.aggregate.upstream import classify_error
 from unlost.archives.base import ArchiveClient
 from unlost.archives.sampler import MAX_CONSECUTIVE_FAILURES, EarlyStop
@@ -38,6 +37,7 @@ from unlost.research.overlap_state import (
     random_rank,
 )
 from unlost.research.page_snapshot import PageObservation, is_archive_error_page, snapshot_capture, snapshot_response
+from unlost.uri import key
 
 
 class LiveWebClient(Protocol):
@@ -145,7 +145,7 @@ def _same_page_redirect(url: str, response: FetchResponse) -> str | None:
         return None
     try:
         target = urljoin(url, location.strip())
-        return target if addresses.key(target) == addresses.key(url) else None
+        return target if key(target) == key(url) else None
     except (UriError, ValueError):
         return None
 

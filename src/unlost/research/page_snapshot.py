@@ -169,23 +169,23 @@ def snapshot_response(
     )
 
 
-def snapshot_capture(copy: FetchedCapture, documents: DocumentReader | None = None) -> PageObservation:
+def snapshot_capture(fetched: FetchedCapture, documents: DocumentReader | None = None) -> PageObservation:
     """Return the features of a fetched capture, and close its body."""
-    capture = copy.capture
-    with copy.body:
-        copy.body.seek(0)
+    capture = fetched.capture
+    with fetched.body:
+        fetched.body.seek(0)
         return snapshot_response(
-            capture.uri, capture.datetime, capture.status, capture.mime, copy.headers, copy.body, copy.truncated,
-            documents,
+            capture.uri, capture.datetime, capture.status, capture.mime, fetched.headers, fetched.body,
+            fetched.truncated, documents,
         )  # fmt: skip
 
 
-def is_archive_error_page(copy: FetchedCapture) -> bool:
+def is_archive_error_page(fetched: FetchedCapture) -> bool:
     """Return whether the body is an error page of the archive instead of the capture."""
-    capture = copy.capture
-    copy.body.seek(0)
+    capture = fetched.capture
+    fetched.body.seek(0)
     page = PageResponse(
-        capture.uri, capture.datetime, capture.status, capture.mime, copy.body.read(1 << 20), copy.headers
+        capture.uri, capture.datetime, capture.status, capture.mime, fetched.body.read(1 << 20), fetched.headers
     )
     verdict = classify_page(page)
     return verdict is not None and verdict.kind is VerdictKind.ARCHIVE_ERROR

@@ -470,7 +470,7 @@ def evaluate_archives(
                     index, Path(archive_folder), query_set, with_bands=with_bands, builders=builders
                 )
                 evaluation = _evaluate_configurations(trial, query_set, configurations, training_queries, ground_truth)
-            evaluation.archive, each.query_report = archive, report
+            evaluation.archive, evaluation.query_report = archive, report
             evaluations.append(evaluation)
     return evaluations
 

@@ -116,11 +116,11 @@ class FakeHoldings:
             UriError: The URL is invalid.
             DateError: The timestamp is invalid.
         """
-        copies = self.captures_of(url)
-        if not copies:
+        captures = self.captures_of(url)
+        if not captures:
             return None
         target = dates.to_datetime(dates.pad(timestamp))
-        return min(copies, key=lambda each: abs(dates.to_datetime(each.timestamp) - target))
+        return min(captures, key=lambda each: abs(dates.to_datetime(each.timestamp) - target))
 
     def list_captures(self, url: str, match: str, first: str, last: str) -> list[FakeCapture]:
         """Return the captures that match a CDX query.
@@ -161,9 +161,17 @@ def to_timestamp(when: datetime | str) -> str:
     return dates.from_datetime(when if when.tzinfo else when.replace(tzinfo=UTC))
 
 
-def _make_capture(url: str, copy: Copy) -> FakeCapture:
-    body = copy.body.encode() if isinstance(copy.body, str) else copy.body
-    return FakeCapture(uri.surt(url), to_timestamp(copy.datetime), url, body, copy.mime, copy.status, copy.location)
+def _make_capture(url: str, definition: Copy) -> FakeCapture:
+    body = definition.body.encode() if isinstance(definition.body, str) else definition.body
+    return FakeCapture(
+        uri.surt(url),
+        to_timestamp(definition.datetime),
+        url,
+        body,
+        definition.mime,
+        definition.status,
+        definition.location,
+    )
 
 
 TIMEMAP_PATH, TIMEGATE_PATH, CDX_PATH, REPLAY_PATH = "/timemap/", "/timegate/", "/cdx/search/cdx", "/web/"
@@ -232,34 +240,36 @@ class FakeResponder:
             return _text_response(HTTPStatus.BAD_REQUEST, str(error))
         return _text_response(HTTPStatus.NOT_FOUND, "no such place")
 
-    def memento_url(self, copy: FakeCapture, flag: str = "") -> str:
+    def memento_url(self, capture: FakeCapture, flag: str = "") -> str:
         """Return the URI-M of a capture.
 
         Args:
-            copy: The capture.
+                        capture: The capture.
             flag: `id_` for the raw memento.
         """
-        return f"{self.base}{REPLAY_PATH}{copy.timestamp}{flag}/{copy.original}"
+        return f"{self.base}{REPLAY_PATH}{capture.timestamp}{flag}/{capture.original}"
 
     def _timemap(self, target: str) -> FakeResponse:
         form, _, url = target.partition("/")
-        copies = self.holdings.captures_of(url)
+        captures = self.holdings.captures_of(url)
         if form not in ("link", "json"):
             return _text_response(HTTPStatus.NOT_FOUND, "expected link or json")
-        if not copies:
+        if not captures:
             return _text_response(HTTPStatus.NOT_FOUND, "not archived")
         if form == "json":
-            return self._json(url, copies)
+            return self._json(url, captures)
         entries = [
             f'<{url}>; rel="original"',
             f'<{self.base}{TIMEMAP_PATH}link/{url}>; rel="self"; type="application/link-format"',
             f'<{self.base}{TIMEGATE_PATH}{url}>; rel="timegate"',
-            *(self._link(copy, _memento_rel(copies, copy)) for copy in copies),
+            *(self._link(capture, _memento_rel(captures, capture)) for capture in captures),
         ]
         return FakeResponse(200, {"Content-Type": "application/link-format"}, (",\n".join(entries) + "\n").encode())
 
-    def _json(self, url: str, copies: list[FakeCapture]) -> FakeResponse:
-        entries = [{"datetime": dates.to_iso(copy.timestamp), "uri": self.memento_url(copy)} for copy in copies]
+    def _json(self, url: str, captures: list[FakeCapture]) -> FakeResponse:
+        entries = [
+            {"datetime": dates.to_iso(capture.timestamp), "uri": self.memento_url(capture)} for capture in captures
+        ]
         document = {
             "original_uri": url,
             "self": f"{self.base}{TIMEMAP_PATH}json/{url}",
@@ -270,17 +280,17 @@ class FakeResponder:
         return FakeResponse(200, {"Content-Type": "application/json"}, json.dumps(document, indent=2).encode() + b"\n")
 
     def _timegate(self, url: str, accept_datetime: str | None) -> FakeResponse:
-        copies = self.holdings.captures_of(url)
-        copy = None
-        if copies:
-            copy = (
-                copies[-1]
+        captures = self.holdings.captures_of(url)
+        capture = None
+        if captures:
+            capture = (
+                captures[-1]
                 if accept_datetime is None
                 else self.holdings.closest_to(url, dates.from_http(accept_datetime))
             )
-        if copy is None:
+        if capture is None:
             return _text_response(HTTPStatus.NOT_FOUND, "not archived")
-        headers = {"Vary": "accept-datetime", "Location": self.memento_url(copy), "Link": self._links(url, copy)}
+        headers = {"Vary": "accept-datetime", "Location": self.memento_url(capture), "Link": self._links(url, capture)}
         return FakeResponse(HTTPStatus.FOUND, headers)
 
     def _replay(self, path: str) -> FakeResponse:
@@ -288,22 +298,22 @@ class FakeResponder:
         if match is None:
             return _text_response(HTTPStatus.NOT_FOUND, "expected a date and an address")
         timestamp, url = match.groups()
-        copy = self.holdings.closest_to(url, timestamp)
-        if copy is None:
+        capture = self.holdings.closest_to(url, timestamp)
+        if capture is None:
             return _text_response(HTTPStatus.NOT_FOUND, "not archived")
         flag = "id_" if path.startswith(f"{REPLAY_PATH}{timestamp}id_/") else ""
-        if copy.timestamp != timestamp:
-            return FakeResponse(HTTPStatus.FOUND, {"Location": self.memento_url(copy, flag)})
+        if capture.timestamp != timestamp:
+            return FakeResponse(HTTPStatus.FOUND, {"Location": self.memento_url(capture, flag)})
         headers = {
-            "Content-Type": copy.mime,
-            "X-Archive-Orig-Content-Type": copy.mime,
-            "Memento-Datetime": dates.to_http(copy.timestamp),
-            "Link": self._links(copy.original, copy),
+            "Content-Type": capture.mime,
+            "X-Archive-Orig-Content-Type": capture.mime,
+            "Memento-Datetime": dates.to_http(capture.timestamp),
+            "Link": self._links(capture.original, capture),
         }
-        if copy.location is not None:
-            target = urljoin(copy.original, copy.location)
-            headers["Location"] = f"{self.base}{REPLAY_PATH}{copy.timestamp}{flag}/{target}"
-        return FakeResponse(copy.status, headers, copy.body)
+        if capture.location is not None:
+            target = urljoin(capture.original, capture.location)
+            headers["Location"] = f"{self.base}{REPLAY_PATH}{capture.timestamp}{flag}/{target}"
+        return FakeResponse(capture.status, headers, capture.body)
 
     def _index(self, query: Mapping[str, str]) -> FakeResponse:
         match = query.get("matchType", "exact")
@@ -322,21 +332,21 @@ class FakeResponder:
         text = "[" + ",\n".join(map(json.dumps, table)) + "]\n"
         return FakeResponse(200, {"Content-Type": "application/json"}, text.encode())
 
-    def _links(self, url: str, copy: FakeCapture) -> str:
+    def _links(self, url: str, capture: FakeCapture) -> str:
         links = (
             f'<{url}>; rel="original"',
             f'<{self.base}{TIMEGATE_PATH}{url}>; rel="timegate"',
             f'<{self.base}{TIMEMAP_PATH}link/{url}>; rel="timemap"; type="application/link-format"',
         )
-        return ", ".join((*links, self._link(copy, _memento_rel(self.holdings.captures_of(url), copy))))
+        return ", ".join((*links, self._link(capture, _memento_rel(self.holdings.captures_of(url), capture))))
 
-    def _link(self, copy: FakeCapture, rel: str) -> str:
-        return f'<{self.memento_url(copy)}>; rel="{rel}"; datetime="{dates.to_http(copy.timestamp)}"'
+    def _link(self, capture: FakeCapture, rel: str) -> str:
+        return f'<{self.memento_url(capture)}>; rel="{rel}"; datetime="{dates.to_http(capture.timestamp)}"'
 
 
-def _memento_rel(copies: list[FakeCapture], copy: FakeCapture) -> str:
-    ends = (("first", copies[0]), ("last", copies[-1]))
-    return " ".join([*(name for name, end in ends if end is copy), "memento"])
+def _memento_rel(captures: list[FakeCapture], capture: FakeCapture) -> str:
+    ends = (("first", captures[0]), ("last", captures[-1]))
+    return " ".join([*(name for name, end in ends if end is capture), "memento"])
 
 
 def _text_response(status: int, text: str) -> FakeResponse:

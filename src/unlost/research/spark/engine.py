@@ -56,7 +56,7 @@ def choose_part_count(size: int, at_least: int) -> int:
 
 
 def choose_bounds(
-    samples: Sequence[tuple[bytes, int]], parts: int, level: CutLevel, whole: Collection[bytes] = ()
+    samples: Sequence[tuple[bytes, int]], parts: int, level: CutLevel, undivided_tlds: Collection[bytes] = ()
 ) -> list[bytes]:
     r"""Return the first keys of the parts but the first, sorted; at most `parts` - 1.
 
@@ -64,7 +64,7 @@ def choose_bounds(
         samples: Sampled keys with the bytes that each represents.
         parts: Number of parts.
         level: Unit that must not be divided.
-        whole: Top-level domains that must not be divided.
+        undivided_tlds: Top-level domains that must not be divided.
 
     >>> keys = [(b"com,a)/", 1), (b"com,b)/x", 1), (b"com,b,c)/", 1), (b"org,d)/", 1)]
     >>> choose_bounds(keys, 4, "page")
@@ -81,7 +81,7 @@ def choose_bounds(
         if covered * parts >= (len(bounds) + 1) * total:
             bound = _unit_start(key, level)
             is_new = bound is not None and (not bounds or bound > bounds[-1])
-            if bound is not None and is_new and bound.partition(b",")[0] not in whole:
+            if bound is not None and is_new and bound.partition(b",")[0] not in undivided_tlds:
                 bounds.append(bound)
         covered += weight
     return bounds[: max(parts - 1, 0)]
@@ -183,7 +183,7 @@ class SparkStage:
     is_checkpointed: bool = False
 
     def choose_bounds(
-        self, parts: int | None, at_least: int, level: CutLevel, whole: Sequence[bytes] = ()
+        self, parts: int | None, at_least: int, level: CutLevel, undivided_tlds: Sequence[bytes] = ()
     ) -> list[bytes]:
         """Return the bounds of the parts, from the keys sampled by the tasks.
 
@@ -191,11 +191,11 @@ class SparkStage:
             parts: Number of parts; None to choose by size.
             at_least: Minimum number of parts if chosen by size.
             level: Unit that must not be divided.
-            whole: Top-level domains that must not be divided.
+            undivided_tlds: Top-level domains that must not be divided.
         """
         samples = [sample for task_report in self.reports for sample in task_report.samples]
         part_count = parts or choose_part_count(sum(weight for _, weight in samples), at_least)
-        return choose_bounds(samples, part_count, level, whole)
+        return choose_bounds(samples, part_count, level, undivided_tlds)
 
     def rows(self, source: int | None = None) -> Iterator[PartialRow]:
         """Yield all rows, or those of one source, in order.

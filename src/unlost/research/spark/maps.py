@@ -341,8 +341,8 @@ def _merge_parts(
     pages: bool = False,
 ) -> SparkStage:
     rollups = compaction.rollup if compaction else ()
-    whole = [key.removesuffix(",*").encode() for key in rollups if key.count(",") == 1]
-    bounds = [] if "*" in rollups else stage.choose_bounds(engine.parts, engine.parallelism, level, whole)
+    undivided_tlds = [key.removesuffix(",*").encode() for key in rollups if key.count(",") == 1]
+    bounds = [] if "*" in rollups else stage.choose_bounds(engine.parts, engine.parallelism, level, undivided_tlds)
     return engine.merge(stage, LineCutter(bounds, pages), len(bounds) + 1, work)
 
 
