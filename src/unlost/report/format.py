@@ -1,4 +1,4 @@
-"""Formats numbers, shares and untrusted text; the `Table` model; the supported languages."""
+"""Formatting of numbers, shares and untrusted text; the `ReportTable` model; the supported languages."""
 
 import re
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from unlost.errors import UsageError
 
 
 def format_share(value: float | None) -> str:
-    """Return a share for people: a whole percentage that says 0 or 100 only where it is; `n/a` of nothing.
+    """Return a share as a whole percentage, which is 0 or 100 only if exact; `n/a` for None.
 
-    >>> share(0.684), share(0.999), share(0.0001), share(1.0), share(None)
+    >>> format_share(0.684), format_share(0.999), format_share(0.0001), format_share(1.0), format_share(None)
     ('68 %', '> 99 %', '< 1 %', '100 %', 'n/a')
     """
     if value is None:
@@ -23,18 +23,18 @@ def format_share(value: float | None) -> str:
 
 
 def escape_unprintable(text: str) -> str:
-    r"""Return untrusted text in which nothing is hidden: whatever has no sign of its own is spelled out.
+    r"""Return untrusted text with all unprintable characters escaped.
 
-    >>> printable("http://a.example/\u202egnp.exe\x1b")
+    >>> escape_unprintable("http://a.example/\u202egnp.exe\x1b")
     'http://a.example/\\u202egnp.exe\\x1b'
     """
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def format_count(count: int, what: str) -> str:
-    """Return how many there are of something whose plural ends in `s`.
+    """Return a count with its noun; the plural must end in `s`.
 
-    >>> counted(1, "request"), counted(1_200, "request")
+    >>> format_count(1, "request"), format_count(1_200, "request")
     ('1 request', '1,200 requests')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
@@ -42,10 +42,14 @@ def format_count(count: int, what: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReportTable:
-    """Rows under heads, all of them texts; other people's words in them are not yet made harmless.
+    """A table of texts. Untrusted text in it is not escaped yet.
 
-    title: what it shows. note: a sentence about how to read it; empty if there is no need. words: the columns, from 0,
-    that are words and not numbers; the first always is.
+    Attributes:
+        title: What the table shows.
+        heads: Column headings.
+        rows: Rows of cells.
+        note: How to read the table; may be empty.
+        words: Indexes of columns that contain text rather than numbers; the first always does.
     """
 
     title: str
@@ -56,28 +60,28 @@ class ReportTable:
 
 
 LANGUAGES = ("en", "de")
-"""Those in which pages and letters are written; the first is taken where nobody says anything."""
+"""Languages of pages and emails; the first is the default."""
 
 
 _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def parse_byte_size(text: str) -> int:
-    """Return a number of bytes. A KB has 1,024, as the dissertation's have. Raises UsageError.
+    """Parse a size in bytes. 1 KB is 1,024 bytes, as in the dissertation. Raises UsageError.
 
-    >>> bytes_of("50KB"), bytes_of("1.5 MiB"), bytes_of("200")
+    >>> parse_byte_size("50KB"), parse_byte_size("1.5 MiB"), parse_byte_size("200")
     (51200, 1572864, 200)
     """
-    found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmg]?)(?:i?b)?\s*", text, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,6})?)\s*([kmg]?)(?:i?b)?\s*", text, re.IGNORECASE)
+    if match is None:
         raise UsageError(f"{ascii(text)[:40]}: expected a number of bytes, as in 50KB, 1MB or 1GB")
-    return int(float(found[1]) * _FACTORS[found[2].lower()])
+    return int(float(match[1]) * _FACTORS[match[2].lower()])
 
 
 def format_byte_size(count: int) -> str:
-    """Return a number of bytes for people.
+    """Return a size in bytes in human-readable form.
 
-    >>> shown_bytes(999), shown_bytes(51200), shown_bytes(3 << 20)
+    >>> format_byte_size(999), format_byte_size(51200), format_byte_size(3 << 20)
     ('999 B', '50.0 KB', '3.0 MB')
     """
     if count < 1 << 10:
