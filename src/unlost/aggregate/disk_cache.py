@@ -251,8 +251,8 @@ def cache_key(scope: str, uri: str, options: RoutingOptions) -> bytes:
 def serialize_result(scope: str, options: RoutingOptions, result: AggregateResult) -> bytes:
     """Return an answer as bytes, without its times, which stand beside it.
 
-    >>> found = Found("http://a/", Mementos(), (Report("a", "routed", "miss"),), ("b",), 1.0, 2.0)
-    >>> unpacked("", "http://a/", Wish(), packed("", Wish(), found), 1.0, 2.0).reports[0].outcome
+    >>> found = AggregateResult("http://a/", Mementos(), (ArchiveReport("a", "routed", "miss"),), ("b",), 1.0, 2.0)
+    >>> deserialize_result("", "http://a/", RoutingOptions(), serialize_result("", RoutingOptions(), found), 1.0, 2.0).reports[0].outcome
     'miss'
     """
     reports = [[each.archive, each.reason, each.outcome, each.mementos, each.message] for each in result.reports]

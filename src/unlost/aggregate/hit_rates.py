@@ -23,7 +23,7 @@ _Z = 1.959964  # 95 %, two-sided
 class HitShare:
     """So many of so many, and what that tells about the share of all.
 
-    >>> Share(3, 100).rate, Share(0, 0).rate, [round(bound, 3) for bound in Share(3, 100).bounds]
+    >>> HitShare(3, 100).rate, HitShare(0, 0).rate, [round(bound, 3) for bound in HitShare(3, 100).bounds]
     (0.03, None, [0.01, 0.085])
     """
 
@@ -155,10 +155,10 @@ class HitRates:
 
     archives: those of the registry. memory: how many answers are remembered.
 
-    >>> from unlost.registry.models import Figure, Kind
-    >>> rates = HitRates([Archive("a", "A", Kind.MEMENTO, hit_rate=Figure(0.2, "counted"))])
+    >>> from unlost.registry.models import SourcedNumber, ArchiveKind
+    >>> rates = HitRates([Archive("a", "A", ArchiveKind.MEMENTO, hit_rate=SourcedNumber(0.2, "counted"))])
     >>> for _ in range(20):
-    ...     rates.learn("a", Ground.ANY, is_hit=False)
+    ...     rates.learn("a", Evidence.ANY, is_hit=False)
     >>> round(rates.rate("a"), 2)
     0.1
     """

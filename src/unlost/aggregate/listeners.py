@@ -40,7 +40,7 @@ class ListenerGroup:
     """Tells everybody; who raises is logged, spoils nothing and is told again.
 
     >>> logging.disable()
-    >>> Listeners([None]).heard(None)  # which has no such method
+    >>> ListenerGroup([None]).on_upstream_result(None)  # which has no such method
     >>> logging.disable(logging.NOTSET)
     """
 
@@ -51,12 +51,12 @@ class ListenerGroup:
     def on_upstream_result(self, result: UpstreamResult) -> None:
         """Tell what came of one archive."""
         for listener in self._listeners:
-            self._notify(lambda listener=listener: listener.heard(result))  # type: ignore[misc]  # of a known type
+            self._notify(lambda listener=listener: listener.on_upstream_result(result))  # type: ignore[misc]  # of a known type
 
     def on_result(self, result: AggregateResult) -> None:
         """Tell an answer."""
         for listener in self._listeners:
-            self._notify(lambda listener=listener: listener.found(result))  # type: ignore[misc]
+            self._notify(lambda listener=listener: listener.on_result(result))  # type: ignore[misc]
 
     def _notify(self, what: Callable[[], None]) -> None:
         try:

@@ -32,9 +32,9 @@ def parse_target_url(path: bytes, query: bytes) -> str:
     It is unescaped once; what an address cannot have is escaped again; `http://` is put in front unless it has a
     scheme; the query is its own. Raises UriError if there is nothing.
 
-    >>> page_of(b"http%3A%2F%2Fexample.com%2Fa%20b", b""), page_of(b"example.com:8080/", b"a=1,2&b")
+    >>> parse_target_url(b"http%3A%2F%2Fexample.com%2Fa%20b", b""), parse_target_url(b"example.com:8080/", b"a=1,2&b")
     ('http://example.com/a%20b', 'http://example.com:8080/?a=1,2&b')
-    >>> page_of(b"http:/example.com/%0d%0aX: y", b""), page_of("http://ü.example/%23".encode(), b"")
+    >>> parse_target_url(b"http:/example.com/%0d%0aX: y", b""), parse_target_url("http://ü.example/%23".encode(), b"")
     ('http://example.com/%0D%0AX:%20y', 'http://%C3%BC.example/%23')
     """
     whole = path + b"?" + query if query else path
@@ -46,7 +46,7 @@ def parse_target_url(path: bytes, query: bytes) -> str:
 def parse_typed_url(text: str) -> str:
     """Return the page that somebody typed, or that a parameter holds: the same, but nothing is unescaped.
 
-    >>> page_in(" example.com/a b%20c ")
+    >>> parse_typed_url(" example.com/a b%20c ")
     'http://example.com/a%20b%20c'
     """
     return _escape_url(text.encode("utf-8", "surrogatepass"))
@@ -83,7 +83,7 @@ _HTTP_DATE = re.compile(
 def parse_prefer(header: str) -> RoutingOptions:
     """Return what a `Prefer` header wishes (RFC 7240); preferences of others are passed over. Raises UsageError.
 
-    >>> preferred('archives="a,b"; broadcast; top-k=3, respond-async') == wished("a,b", "1", "3")
+    >>> parse_prefer('archives="a,b"; broadcast; top-k=3, respond-async') == parse_routing_options("a,b", "1", "3")
     True
     """
     found: dict[str, str] = {}
@@ -137,8 +137,8 @@ def parse_routing_parameters(options: Mapping[str, str]) -> RoutingOptions:
 def parse_cache_control(cache_control: str) -> CacheControl:
     """Return how fresh an answer must be, from a request's Cache-Control; what else it says is passed over.
 
-    >>> freshness_of("max-age=0, No-Cache")
-    Freshness(no_cache=True, only_if_cached=False)
+    >>> parse_cache_control("max-age=0, No-Cache")
+    CacheControl(no_cache=True, only_if_cached=False)
     """
     directives = {part.strip().lower() for part in cache_control.split(",")}
     return CacheControl("no-cache" in directives, "only-if-cached" in directives)

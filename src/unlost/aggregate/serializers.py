@@ -122,8 +122,8 @@ def split_pages(mementos: Mementos, size: int = TIMEMAP_PAGE_SIZE) -> tuple[Date
 
     Copies of one second stay together, so a page may have more than `size`.
 
-    >>> from unlost.memento.timemap import Memento
-    >>> copies = Mementos(Memento(f"2014020{day}000000", "a", "http://a/") for day in range(1, 6))
+    >>> from unlost.memento.timemap import TimeMapEntry
+    >>> copies = Mementos(TimeMapEntry(f"2014020{day}000000", "a", "http://a/") for day in range(1, 6))
     >>> pages(copies, 3)
     (Span(start='20140201000000', until='20140203000000'), Span(start='20140204000000', until='20140205000000'))
     """

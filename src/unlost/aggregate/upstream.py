@@ -210,7 +210,7 @@ def endpoint_of(archive: Archive) -> upstream.UpstreamEndpoint:
 def classify_error(error: Exception) -> ArchiveOutcome:  # noqa: PLR0911  one for each word
     """Return the word for what an archive raised.
 
-    >>> outcome_of(FailedError("status 500", "a", "status")), outcome_of(ExcludedError("it does not show it", "a"))
+    >>> classify_error(FailedError("status 500", "a", "status")), classify_error(ExcludedError("it does not show it", "a"))
     ('http-5xx', 'excluded')
     """
     match error:
@@ -316,11 +316,11 @@ def capture_url(archive: Archive, capture: Capture) -> str | None:
 
     Whatever an archive says, it is printable ASCII without spaces: it goes into headers and lines.
 
-    >>> from unlost.registry.models import Kind
-    >>> crawl = Archive("c", "C", Kind.COMMON_CRAWL, replay="https://data.example/{filename}")
-    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", filename="x.warc.gz", offset=7, length=3))
+    >>> from unlost.registry.models import ArchiveKind
+    >>> crawl = Archive("c", "C", ArchiveKind.COMMON_CRAWL, replay="https://data.example/{filename}")
+    >>> capture_url(crawl, Capture("http://a/", "a)/", "20140210000001", filename="x.warc.gz", offset=7, length=3))
     'https://data.example/x.warc.gz#7-9'
-    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", urim="http://b/\r\nX: é"))
+    >>> capture_url(crawl, Capture("http://a/", "a)/", "20140210000001", urim="http://b/\r\nX: é"))
     'http://b/%0D%0AX:%20%C3%A9'
     """
     address = capture.urim

@@ -24,7 +24,7 @@ class DateSpan(NamedTuple):
 def ascii_url(uri: str, safe: str = _VISIBLE) -> str:
     r"""Return an address in visible ASCII without `<`, `>` and `"`, the rest of it escaped.
 
-    >>> harmless('http://a.com/é b\r\n"<>%20')
+    >>> ascii_url('http://a.com/é b\r\n"<>%20')
     'http://a.com/%C3%A9%20b%0D%0A%22%3C%3E%20'
     """
     if _UNESCAPED[safe].fullmatch(uri):
@@ -46,7 +46,7 @@ class ServiceUrls:
 
     A page in them is escaped once more than the page itself: whoever reads it unescapes it once, as MemGator does.
 
-    >>> places = Places("http://localhost:1208")
+    >>> places = ServiceUrls("http://localhost:1208")
     >>> places.timemap("link", "http://a.com/?b=c"), places.timegate("http://a.com/%2F")
     ('http://localhost:1208/timemap/link/http://a.com/?b=c', 'http://localhost:1208/timegate/http://a.com/%252F')
     >>> places.memento("2014", "http://a.com/", "json")
@@ -73,7 +73,7 @@ class ServiceUrls:
     def prefix(self) -> str:
         """The path of the base, which the path of every URL begins with; empty if it has none.
 
-        >>> Places("https://example.org/memento").prefix
+        >>> ServiceUrls("https://example.org/memento").prefix
         '/memento'
         """
         return urlsplit(self.base).path
