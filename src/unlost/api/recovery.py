@@ -468,9 +468,9 @@ async def _run_session(
     store_source_paths(state, archives)
     with closing(WarcStore(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
         opening = open_sources(archives, http_client, options, clock, contact=contact, delay=delay)
-        async with http_client, opening as repositories:
+        async with http_client, opening as clients:
             recovery = RecoverySession(
-                options, state, warcs, repositories, clock, on_event, connections=connections, until_done=until_done,
+                options, state, warcs, clients, clock, on_event, connections=connections, until_done=until_done,
                 requests_sent=http_client.request_counts,
             )  # fmt: skip
             return await recovery.run(), http_client.request_counts

@@ -121,7 +121,7 @@ class LinkResolver:
         """Return the first of the paths that is not used by the site, or a variation if all are used."""
         return self._allocator.free_path(PathCandidates("", names, names[0]))
 
-    def resolve(self, uri: str, use: LinkKind) -> LinkTarget:
+    def resolve(self, uri: str, kind: LinkKind) -> LinkTarget:
         """Return the target of a link after redirects and aliases.
 
         A URL inside the site without a file resolves to the path that its file would have. Inside is what the scope of
@@ -135,9 +135,9 @@ class LinkResolver:
         path = self.paths.get(name)
         if path is not None:
             return LinkTarget(LinkTargetKind.FILE, path, uri, relative_url(path))
-        if not self._is_inside(name, uri, use):
+        if not self._is_inside(name, uri, kind):
             return LinkTarget(LinkTargetKind.OUTSIDE, None, uri)
-        candidates = self._mapper.candidates_for_missing(name, uri, is_page=use is not LinkKind.REQUISITE)
+        candidates = self._mapper.candidates_for_missing(name, uri, is_page=kind is not LinkKind.REQUISITE)
         path = self._allocator.free_path(candidates)
         return LinkTarget(LinkTargetKind.MISSING, path, uri, relative_url(path))
 
@@ -157,15 +157,15 @@ class LinkResolver:
                 return start
         return start
 
-    def _is_inside(self, name: str, uri: str, use: LinkKind) -> bool:
-        if use is LinkKind.REQUISITE and _host_of_name(name) in self.hosts:
+    def _is_inside(self, name: str, uri: str, kind: LinkKind) -> bool:
+        if kind is LinkKind.REQUISITE and _host_of_name(name) in self.hosts:
             return True
         scope = self._scope
         if scope is None:
             return _host_of_name(name) in self.hosts
         if not scope.is_own(uri):
             return False
-        is_exempt = _host_of_name(name) != scope.host or scope.folder is None or use is not LinkKind.PAGE
+        is_exempt = _host_of_name(name) != scope.host or scope.folder is None or kind is not LinkKind.PAGE
         return is_exempt or name == scope.folder or name.startswith((f"{scope.folder}/", f"{scope.folder}?"))
 
 
@@ -213,20 +213,20 @@ def replay_prefix(urim: str | None) -> str:
     return match[1] if match and match[1].isascii() else _DEFAULT_REPLAY_PREFIX
 
 
-def external_url(external: ExternalLinks, uri: str, use: LinkKind, date: str, urim: str | None) -> str | None:
+def external_url(external: ExternalLinks, uri: str, kind: LinkKind, date: str, urim: str | None) -> str | None:
     """Return the replacement for a link to another site, or None if it remains unchanged.
 
     Args:
         external: What to do with such links.
         uri: The target.
-        use: The kind of the link.
+        kind: The kind of the link.
         date: Datetime of the page, 14 digits.
         urim: URI-M of the page.
 
     >>> external_url(ExternalLinks.ARCHIVE, "http://b.example/", LinkKind.PAGE, "20140102030405", None)
     'https://web.archive.org/web/20140102030405/http://b.example/'
     """
-    if external is ExternalLinks.NONE and use is LinkKind.REQUISITE:
+    if external is ExternalLinks.NONE and kind is LinkKind.REQUISITE:
         return EMPTY_IMAGE_URL
     if external is ExternalLinks.ARCHIVE:
         memento_url = f"{replay_prefix(urim)}{date}/{uri}"
@@ -256,24 +256,24 @@ class SiteLinkRewriter:
         """Return the rewriter for one page. path: of the page in the export. capture: of the page."""
         return PageLinkRewriter(self, path, capture)
 
-    def replacement(self, uri: str, use: LinkKind, page: "PageLinkRewriter") -> str | None:
+    def replacement(self, uri: str, kind: LinkKind, page: "PageLinkRewriter") -> str | None:
         """Return the replacement for a URL on a page; None if it remains unchanged."""
-        target = self._resolver.resolve(uri, use)
+        target = self._resolver.resolve(uri, kind)
         page.counts[target.kind] += 1
         if target.kind is not LinkTargetKind.OUTSIDE:
-            self.directory.add(uri, use, target.relative_url, _KINDS.index(target.kind))
+            self.directory.add(uri, kind, target.relative_url, _KINDS.index(target.kind))
             return relative_to_page(target.relative_url, page.relative_url)
         # Links to the page's own host may be relative, and would resolve to the export.
         host = _host_of_url(uri)
         if target.uri == uri and host != page.host:
             if self._external is ExternalLinks.KEEP and host not in self._resolver.hosts:
-                self.directory.add(uri, use, None, _KINDS.index(LinkTargetKind.OUTSIDE))
-            return external_url(self._external, uri, use, page.date, page.urim)
+                self.directory.add(uri, kind, None, _KINDS.index(LinkTargetKind.OUTSIDE))
+            return external_url(self._external, uri, kind, page.date, page.urim)
         absolute = quote(target.uri, safe=punctuation, errors="surrogatepass")
-        return external_url(self._external, absolute, use, page.date, page.urim) or absolute
+        return external_url(self._external, absolute, kind, page.date, page.urim) or absolute
 
     def file_url(self, uri: str, page: "PageLinkRewriter") -> str | None:
-        """Return the URL of the file for a URL that scripts of a page may use; None without a file.
+        """Return the URL of the file for a URL that scripts of a page may kind; None without a file.
 
         A URL without a file is left unchanged, because the text may not be a URL.
         """
@@ -310,9 +310,9 @@ class PageLinkRewriter:
         self.urim = capture.urim
         self.counts: Counter[str] = Counter()
 
-    def __call__(self, uri: str, use: LinkKind) -> str | None:
+    def __call__(self, uri: str, kind: LinkKind) -> str | None:
         """Return the replacement for a URL; None if it remains unchanged."""
-        return self._links.replacement(uri, use, self)
+        return self._links.replacement(uri, kind, self)
 
     def file_url(self, uri: str) -> str | None:
         """Return the relative URL of the file that a URL used by scripts resolves to; None if there is no such file."""

@@ -67,7 +67,7 @@ class ResourceFetcher:
         scope: RecoveryScope,
         state: RecoveryState,
         warcs: WarcStore,
-        repositories: Mapping[str, ArchiveClient],
+        clients: Mapping[str, ArchiveClient],
         breakers: CircuitBreakers,
         frontier: RecoveryFrontier,
         clock: Clock,
@@ -77,7 +77,7 @@ class ResourceFetcher:
         self._scope = scope
         self._state = state
         self._warcs = warcs
-        self._repositories = repositories
+        self._clients = clients
         self._breakers = breakers
         self._frontier = frontier
         self._clock = clock
@@ -85,7 +85,7 @@ class ResourceFetcher:
         self._planner = FetchPlanner(options, scope.is_own)
         self._disk = asyncio.Lock()
         self._quality_gate = QualityGate(state, warcs, on_event, drop_rejected=options.drop_rejected)
-        self._requisite_lookups = RequisiteLookups(options, scope, state, repositories)
+        self._requisite_lookups = RequisiteLookups(options, scope, state, clients)
         # Captures that match the digest in their index, less those that do not: some archives hash something else.
         self._digest_trust: Counter[str] = Counter()
         self._fetches_by_digest: dict[str, asyncio.Event] = {}
@@ -120,9 +120,7 @@ class ResourceFetcher:
 
     def _listed_captures(self, resource: RecoveryResource) -> list[CaptureRow]:
         """Return the listed captures of the archives that take part in this run."""
-        return [
-            each for each in self._state.captures.of_resource(resource.id) if each.capture.archive in self._repositories
-        ]
+        return [each for each in self._state.captures.of_resource(resource.id) if each.capture.archive in self._clients]
 
     def schedule_next(self, resource: RecoveryResource) -> str | None:
         """Assign the resource to the next archive to query.
@@ -336,7 +334,7 @@ class ResourceFetcher:
         captures: list[Capture] = []
         outcome = "done"
         try:
-            async for capture in self._repositories[archive].captures(
+            async for capture in self._clients[archive].captures(
                 uri_names.archive_lookup_url(resource.uri, resource.name)
             ):
                 captures.append(capture)  # noqa: PERF401  captures before an error are stored
@@ -403,7 +401,7 @@ class ResourceFetcher:
     async def _fetch_capture(self, resource: RecoveryResource, step: FetchCapture) -> None:
         listed, archive = step.listed, step.archive
         try:
-            fetched = await self._repositories[archive].fetch(listed.capture)
+            fetched = await self._clients[archive].fetch(listed.capture)
         except NotNowError as error:
             self._breakers.record_failure(archive, error)
             if error.reason == "told-to-wait":
@@ -453,21 +451,21 @@ class ResourceFetcher:
 
     def _store_fetched(self, resource: RecoveryResource, step: FetchCapture, stored: StoredCapture) -> None:
         is_preferred = step.listed.outcome is CaptureOutcome.RETRY
-        number, quality = self.store_record(resource, stored, is_preferred=is_preferred)
+        record_id, quality = self.store_record(resource, stored, is_preferred=is_preferred)
         is_rejected = quality in (CaptureQuality.DOUBTFUL, CaptureQuality.REJECTED)
         self._state.captures.set_outcome(
             step.listed.id, CaptureOutcome.REJECTED if is_rejected else CaptureOutcome.STORED
         )
         if self._quality_gate.is_pending(resource.id):
-            self._resolve_pending(resource, number, stored, quality)
-        elif not self._quality_gate.defer(resource.id, number, step.listed.id, stored, quality):
+            self._resolve_pending(resource, record_id, stored, quality)
+        elif not self._quality_gate.defer(resource.id, record_id, step.listed.id, stored, quality):
             self._follow(resource, stored, quality)
 
     def _resolve_pending(
-        self, resource: RecoveryResource, number: int | None, stored: StoredCapture | None, quality: CaptureQuality
+        self, resource: RecoveryResource, record_id: int | None, stored: StoredCapture | None, quality: CaptureQuality
     ) -> None:
         """Decide on a pending capture by an earlier one, if any, and follow the links of the accepted one."""
-        accepted = self._quality_gate.resolve(resource.id, number)
+        accepted = self._quality_gate.resolve(resource.id, record_id)
         if accepted is not None:
             self._follow(resource, accepted, CaptureQuality.GOOD)
         elif stored is not None:
@@ -498,14 +496,14 @@ class ResourceFetcher:
         if quality is CaptureQuality.MIGRATED and self._options.most_recent:
             quality = CaptureQuality.GOOD  # with `most_recent`, the format does not count
         verdict = self._quality_gate.classify(stored.page, quality)
-        number = self._state.records.add(resource.id, quality, stored.record)
+        record_id = self._state.records.add(resource.id, quality, stored.record)
         if verdict is not None:
-            quality = self._quality_gate.reject(number, stored.record, quality, verdict)
+            quality = self._quality_gate.reject(record_id, stored.record, quality, verdict)
         self._frontier.requisite_budget.add_stored_bytes(resource.uri, stored.record.size)
         best = self._state.records.best(resource.id)
         is_as_good = is_preferred and best is not None and quality <= self._state.records.get(best).quality
-        self._state.resources.set_best_record(resource.id, number if is_as_good else best)
-        return number, quality
+        self._state.resources.set_best_record(resource.id, record_id if is_as_good else best)
+        return record_id, quality
 
     def _follow_stored(self, resource: RecoveryResource) -> None:
         """Enqueue the links of stored captures; of doubtful ones, only those of the chosen one."""

@@ -52,7 +52,7 @@ class RecoveryFrontier:
 
     def enqueue_seeds(self) -> None:
         """Enqueue the start URLs of the site."""
-        named = [(Link(uri, use), 0) for uri, use in self._scope.seeds()]
+        named = [(Link(uri, kind), 0) for uri, kind in self._scope.seeds()]
         self._state.resources.enqueue(self._new_resources(named, None))
 
     def enqueue_listed_without_start(self) -> bool:

@@ -6,7 +6,6 @@ Also decides which listed URLs are skipped: crawl traps and duplicates.
 import re
 from collections.abc import Mapping, Sequence
 
-from unlost import uri as addresses
 from unlost.archives.base import ArchiveClient
 from unlost.archives.datetime_negotiation import ALL_TIME
 from unlost.archives.prefix_query import PrefixQuery
@@ -20,6 +19,7 @@ from unlost.recover.state.captures import ListingRow, ListingStatus
 from unlost.recover.state.resources import NewResource, RecoveryResource
 from unlost.recover.state.store import RecoveryState
 from unlost.registry.models import Archive
+from unlost.uri import key as uri_key
 from unlost.uri import names as uri_names
 
 OUT_OF_SCOPE = "out-of-scope"
@@ -137,7 +137,7 @@ class ListingCoverage:
             allowed: Consider only these archives, in this order; None for all.
         """
         try:
-            key = addresses.key(uri)
+            key = uri_key(uri)
         except UriError:
             return []
         return [
@@ -153,17 +153,17 @@ _BATCH_SIZE = 1000  # captures that are stored at once
 
 
 async def query_listing(
-    repository: ArchiveClient, prefix: str, options: RecoverOptions, state: RecoveryState
+    client: ArchiveClient, prefix: str, options: RecoverOptions, state: RecoveryState
 ) -> ListingRow:
     """Query an archive's listing of a prefix, store its captures and the result, and return the result.
 
     No error of the archive is raised: captures listed before it failed are valid and stored.
     """
-    archive = repository.archive.id
+    archive = client.archive.id
     added, outcome, message, until = 0, ListingStatus.DONE, None, None
     batch: list[Capture] = []
     try:
-        async for capture in repository.list_prefix(prefix, options.first, options.last):
+        async for capture in client.list_prefix(prefix, options.first, options.last):
             batch.append(capture)
             if len(batch) >= _BATCH_SIZE:
                 added += store_listed_captures(batch, state, options)

@@ -36,12 +36,12 @@ class RequisiteLookups:
         options: RecoverOptions,
         scope: RecoveryScope,
         state: RecoveryState,
-        repositories: Mapping[str, ArchiveClient],
+        clients: Mapping[str, ArchiveClient],
     ) -> None:
         self._options = options
         self._scope = scope
         self._state = state
-        self._repositories = repositories
+        self._clients = clients
         self._listings: dict[tuple[str, str], asyncio.Event] = {}
         self._holding: set[str] | None = None
 
@@ -54,8 +54,8 @@ class RequisiteLookups:
         first = self._state.records.archive_of_linking_page(resource.id)
         if first is not None:
             self._holding.add(first)
-        ordered = [first] if first is not None and first in self._repositories else []
-        ordered += [each for each in self._repositories if each in self._holding and each != first]
+        ordered = [first] if first is not None and first in self._clients else []
+        ordered += [each for each in self._clients if each in self._holding and each != first]
         local = [each for each in ordered if self._is_local(each)]
         if self._count_responses(resource) >= self._options.requisite_lookups:
             return local
@@ -67,7 +67,7 @@ class RequisiteLookups:
         return sum(outcome == "done" and not self._is_local(each) for each, outcome in outcomes.items())
 
     def _is_local(self, archive: str) -> bool:
-        return archive in self._repositories and self._repositories[archive].archive.folder is not None
+        return archive in self._clients and self._clients[archive].archive.folder is not None
 
     def mark_holding(self, archive: str | None) -> None:
         """Note that an archive holds something of the site. None discards this knowledge after another listing."""
@@ -113,7 +113,7 @@ class RequisiteLookups:
         names = {each.name: each.id for each in queued}
         rows = 0
         captures: list[tuple[int, Capture]] = []
-        listed = self._repositories[archive].list_prefix(prefix, self._options.first, self._options.last)
+        listed = self._clients[archive].list_prefix(prefix, self._options.first, self._options.last)
         try:
             async for capture in listed:
                 rows += 1
@@ -154,17 +154,17 @@ class RequisiteBudget:
         if not self._scope.is_own(uri):
             self._bytes += size
 
-    def admit(self, wanted: list[NewResource]) -> tuple[list[NewResource], int]:
+    def admit(self, resources: list[NewResource]) -> tuple[list[NewResource], int]:
         """Return the resources that may be enqueued, and how many were rejected by the limits."""
         external = {
-            each.name for each in wanted if each.link_kind is LinkKind.REQUISITE and not self._scope.is_own(each.uri)
+            each.name for each in resources if each.link_kind is LinkKind.REQUISITE and not self._scope.is_own(each.uri)
         }
         if not external:
-            return wanted, 0
+            return resources, 0
         new = sorted(external - self._state.resources.find_ids(external).keys())
         remaining = (
             max(0, self._options.requisite_files - self._files) if self._bytes < self._options.requisite_bytes else 0
         )
         self._files += min(remaining, len(new))
         rejected = set(new[remaining:])
-        return [each for each in wanted if each.name not in rejected], len(rejected)
+        return [each for each in resources if each.name not in rejected], len(rejected)

@@ -127,11 +127,11 @@ class QualityGate:
         return verdict
 
     def reject(
-        self, number: int, record: RecoveryRecord, quality: CaptureQuality, verdict: PageVerdict
+        self, record_id: int, record: RecoveryRecord, quality: CaptureQuality, verdict: PageVerdict
     ) -> CaptureQuality:
         """Store and report the rejection of a record; return its new quality. quality: without the rejection."""
-        self._state.records.set_quality(number, self._rejected_quality)
-        self._state.rejections.add(number, quality, verdict.kind.value, verdict.reason)
+        self._state.records.set_quality(record_id, self._rejected_quality)
+        self._state.rejections.add(record_id, quality, verdict.kind.value, verdict.reason)
         capture = record.capture
         fields = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
         self._on_event("rejected", {**fields, "verdict": verdict.kind.value, "reason": verdict.reason})
@@ -141,7 +141,7 @@ class QualityGate:
         """Return whether a resource awaits a second opinion."""
         return resource in self._pending
 
-    def defer(self, resource: int, number: int, listed: int, stored: StoredCapture, quality: CaptureQuality) -> bool:
+    def defer(self, resource: int, record_id: int, listed: int, stored: StoredCapture, quality: CaptureQuality) -> bool:
         """Defer the decision on a capture that looks hijacked if no earlier page is known; return whether it was.
 
         Its links are not followed until the decision.
@@ -152,7 +152,7 @@ class QualityGate:
             or not self._site_context().needs_earlier_page(stored.page)
         ):
             return False
-        self._pending[resource] = _PendingCapture(number, listed, stored, quality)
+        self._pending[resource] = _PendingCapture(record_id, listed, stored, quality)
         self._state.set_refollow_links(refollow=True)  # after a crash, its links are still to be followed
         return True
 

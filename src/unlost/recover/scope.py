@@ -55,7 +55,7 @@ class RecoveryScope:
             UrlFilter.compile(options.include, options.exclude, ignore_case=options.ignore_case),
         )
 
-    def admits(self, uri: str, use: LinkKind, hops: int) -> bool:
+    def admits(self, uri: str, kind: LinkKind, hops: int) -> bool:
         """Return whether a URL found as a link is in scope.
 
         Start URLs always are. Other pages must be in the folder and within `depth`. Page requisites may be anywhere on
@@ -65,7 +65,7 @@ class RecoveryScope:
 
         Args:
             uri: The URL.
-            use: The kind of the link.
+            kind: The kind of the link.
             hops: Number of links between a start URL and this one.
         """
         try:
@@ -74,9 +74,9 @@ class RecoveryScope:
             return False
         if name in self.named:
             return True
-        if use is not LinkKind.REQUISITE and (self.options.page or not self._is_within_depth(hops)):
+        if kind is not LinkKind.REQUISITE and (self.options.page or not self._is_within_depth(hops)):
             return False
-        return self._is_inside(name, use) and self._url_filter.matches(uri, is_sitemap=use is LinkKind.LIST)
+        return self._is_inside(name, kind) and self._url_filter.matches(uri, is_sitemap=kind is LinkKind.LIST)
 
     def is_own(self, uri: str) -> bool:
         """Return whether a URL is on one of the site's hosts, in any folder."""
@@ -101,10 +101,10 @@ class RecoveryScope:
     def _is_within_depth(self, hops: int) -> bool:
         return self.options.depth is None or hops <= self.options.depth
 
-    def _is_inside(self, name: str, use: LinkKind) -> bool:
+    def _is_inside(self, name: str, kind: LinkKind) -> bool:
         host = host_of_name(name)
-        if use is not LinkKind.PAGE:
-            return self._has_host(host) or (use is LinkKind.REQUISITE and self.options.page_requisites)
+        if kind is not LinkKind.PAGE:
+            return self._has_host(host) or (kind is LinkKind.REQUISITE and self.options.page_requisites)
         if host != self.host:
             return self._is_below(host)
         return self.folder is None or is_name_in_folder(name, self.folder)

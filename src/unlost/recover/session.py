@@ -100,7 +100,7 @@ class RecoverySession:
         options: What to recover.
         state: The database of the recovery.
         warcs: The WARC files of the recovery.
-        repositories: Archive clients by id, in the order of preference where nothing else decides.
+        clients: Archive clients by id, in the order of preference where nothing else decides.
         clock: The source of time.
         on_event: Receives the events of the run.
         connections: Concurrent requests that the HTTP client sends to one archive.
@@ -119,7 +119,7 @@ class RecoverySession:
         options: RecoverOptions,
         state: RecoveryState,
         warcs: WarcStore,
-        repositories: Mapping[str, ArchiveClient],
+        clients: Mapping[str, ArchiveClient],
         clock: Clock,
         on_event: EventCallback,
         *,
@@ -133,7 +133,7 @@ class RecoverySession:
         self._options = options
         self._state = state
         self._warcs = warcs
-        self._repositories = repositories
+        self._clients = clients
         self._clock = clock
         self._on_event = on_event
         # Some resources more than connections, so that the next request is sent while a response is stored.
@@ -151,9 +151,9 @@ class RecoverySession:
         year = int(dates.from_epoch(str(int(clock.now())))[:4])
         self._frontier = RecoveryFrontier(options, self._scope, state, year)
         self._fetcher = ResourceFetcher(
-            options, self._scope, state, warcs, repositories, self._breakers, self._frontier, clock, on_event
+            options, self._scope, state, warcs, clients, self._breakers, self._frontier, clock, on_event
         )
-        self._in_flight: dict[str, set[int]] = {archive: set() for archive in repositories}
+        self._in_flight: dict[str, set[int]] = {archive: set() for archive in clients}
         self._linked_in_flight: set[int] = set()  # the subset of them that links point to
         self._ready: set[str] = set()
         self._wake = asyncio.Event()
@@ -231,10 +231,12 @@ class RecoverySession:
                 name = names.page_name(record.capture.uri, ignore_case=self._options.ignore_case)
             except UriError:
                 continue
-            number = self._state.resources.add(
+            resource_id = self._state.resources.add(
                 [NewResource(name, record.capture.uri, LinkKind.PAGE, name.count("/") + 1)]
             )[name]
-            self._fetcher.store_record(self._state.resources.get(number), warc_store.load_stored(self._warcs, record))
+            self._fetcher.store_record(
+                self._state.resources.get(resource_id), warc_store.load_stored(self._warcs, record)
+            )
             # Its links are followed when it is scheduled: only then are its scope and its distance from a seed known.
             self._state.set_refollow_links(refollow=True)
         self._state.commit()
@@ -251,10 +253,10 @@ class RecoverySession:
             state.candidates.reset_enqueued()
         state.set_fact("done", "")
         state.set_fact("span", listing_time_span(self._options))
-        again = state.captures.reset_failed()
-        self._fetcher.failed_before = frozenset(again)
-        for number in again:
-            state.resources.requeue("id = ?", number)
+        failed = state.captures.reset_failed()
+        self._fetcher.failed_before = frozenset(failed)
+        for resource_id in failed:
+            state.resources.requeue("id = ?", resource_id)
         state.resources.requeue(_REQUEUE_CONDITION[self._options.all_versions])
         for archive in state.resources.count_queued_by_archive():
             state.resources.assign_all(archive)
@@ -268,7 +270,7 @@ class RecoverySession:
             previous = {(each.archive, each.prefix): each.outcome for each in self._state.listings.all()}
             listing_tasks = [
                 self._start_listing(archive, prefix, tasks)
-                for archive in self._repositories
+                for archive in self._clients
                 for prefix in self._scope.prefixes
                 if previous.get((archive, prefix), ListingStatus.FAILED)
                 in (ListingStatus.FAILED, ListingStatus.NOT_NOW)
@@ -291,7 +293,7 @@ class RecoverySession:
         self._wake.set()
 
     async def _query_listing(self, archive: str, prefix: str) -> None:
-        listing = await query_listing(self._repositories[archive], prefix, self._options, self._state)
+        listing = await query_listing(self._clients[archive], prefix, self._options, self._state)
         self._on_event(
             "listed",
             {
@@ -316,7 +318,7 @@ class RecoverySession:
 
     def _apply_listings(self) -> None:
         """Apply the listings that ended since the last call."""
-        archives = [each.archive for each in self._repositories.values()]
+        archives = [each.archive for each in self._clients.values()]
         self._fetcher.coverage = ListingCoverage(archives, self._state.listings.all())
         if not self._options.ignore_case:
             busy = set().union(*self._in_flight.values())
@@ -349,7 +351,7 @@ class RecoverySession:
         return True
 
     def _costs(self, share: float, most: int | None = None) -> list[ArchiveCost]:
-        archives = {name: each.archive for name, each in self._repositories.items()}
+        archives = {name: each.archive for name, each in self._clients.items()}
         return estimate.estimate_costs(archives, self._scope, self._fetcher, self._state, share, most)
 
     def _check_substitutes(self) -> None:
@@ -363,7 +365,7 @@ class RecoverySession:
     async def _dispatch(self, tasks: asyncio.TaskGroup) -> None:
         """Keep every archive as busy as its limits allow, most valuable resources first, until nothing is left."""
         self._is_dispatching = True
-        self._ready.update(self._repositories)
+        self._ready.update(self._clients)
         while True:
             self._wake.clear()
             self._resume_archives(tasks)
@@ -494,7 +496,7 @@ class RecoverySession:
         return {
             each.archive: each.message or ""
             for each in self._state.listings.all()
-            if each.outcome in outcomes and each.archive in self._repositories and each.prefix in prefixes
+            if each.outcome in outcomes and each.archive in self._clients and each.prefix in prefixes
         }
 
     def _result(self) -> RecoveryRunResult:
@@ -521,7 +523,7 @@ class RecoverySession:
                 archive: outcome.value
                 for outcome in (ListingStatus.UNSUPPORTED, ListingStatus.TRUNCATED)
                 for archive in self._archives_by_outcome(outcome)
-                if self._repositories[archive].archive.kind is not ArchiveKind.LIVE
+                if self._clients[archive].archive.kind is not ArchiveKind.LIVE
             },
             self._unconfirmed,
             int(state.fact(LOOKUPS_FACT) or 0),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import urljoin
 
-from unlost import uri as addresses
 from unlost.archives.base import ArchiveClient, FetchedCapture
 from unlost.archives.factory import create_client
 from unlost.capture import Capture
@@ -33,6 +32,7 @@ from unlost.http.client import ArchiveHttpClient
 from unlost.recover.options import RecoverOptions
 from unlost.recover.state.store import RecoveryState
 from unlost.registry.models import Archive, ArchiveKind, RequestKind
+from unlost.uri import key as uri_key
 from unlost.uri.names import page_name
 from unlost.uri.normalize import normalize_input_url
 
@@ -154,7 +154,7 @@ class LiveSiteClient:
         mime = (response.header("content-type") or "").partition(";")[0].strip().lower() or None
         capture = Capture(
             uri=response.uri,
-            key=addresses.key(response.uri),
+            key=uri_key(response.uri),
             datetime=response.requested_at,
             status=response.status,
             mime=mime,
@@ -221,18 +221,18 @@ async def open_sources(
         proxies: Whether to use the proxies from the environment.
     """
     async with AsyncExitStack() as stack:
-        repositories: dict[str, ArchiveClient] = {}
+        clients: dict[str, ArchiveClient] = {}
         for name, archive in archives.items():
             if archive.kind is not ArchiveKind.LIVE:
-                repositories[name] = create_client(archive, http_client)
+                clients[name] = create_client(archive, http_client)
                 continue
             fetcher = _CountingFetcher((options.url, *options.urls), clock, contact, use_proxies=proxies)
             fetcher.count_in(http_client.request_counts, name)
             await stack.enter_async_context(fetcher)
             pause = delay if contact else 2 * delay
             polite = PoliteFetcher(fetcher, MemoryRobotsStore(), clock, pause, max_wait=MAX_WAIT_SECONDS)
-            repositories[name] = LiveSiteClient(polite, archive)
-        yield repositories
+            clients[name] = LiveSiteClient(polite, archive)
+        yield clients
 
 
 class _CountingFetcher(Fetcher):

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
-from unlost import uri as addresses
 from unlost.capture import Capture
 from unlost.recover.state.schema import RecoveryStateFile
 from unlost.recover.warc_records import RecoveryRecord
 from unlost.sqlite import decode_text, encode_text
+from unlost.uri import key as uri_key
 
 
 class ListingStatus(StrEnum):
@@ -133,10 +133,10 @@ class CaptureTable:
         """Return all captures of a resource in the order of listing."""
         return [_capture_row(row) for row in self._execute(_SELECT_CAPTURES, (resource,))]
 
-    def set_outcome(self, number: int, outcome: CaptureOutcome) -> None:
+    def set_outcome(self, capture_id: int, outcome: CaptureOutcome) -> None:
         """Store the outcome of fetching a capture."""
         self._file.begin()
-        self._execute("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
+        self._execute("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, capture_id))
 
     def digests(self, resources: Collection[int]) -> dict[int, set[str]]:
         """Return the digests of successful captures, by resource id.
@@ -182,9 +182,10 @@ class CaptureTable:
         """Mark failed captures and queries for retry; return the ids of their resources."""
         self._file.begin()
         failed = {
-            number for (number,) in self._execute("SELECT resource FROM capture WHERE outcome IN ('failed', 'again')")
+            resource
+            for (resource,) in self._execute("SELECT resource FROM capture WHERE outcome IN ('failed', 'again')")
         }
-        failed |= {number for (number,) in self._execute("SELECT resource FROM asked WHERE outcome = 'failed'")}
+        failed |= {resource for (resource,) in self._execute("SELECT resource FROM asked WHERE outcome = 'failed'")}
         self._execute("UPDATE capture SET outcome = 'again' WHERE outcome = 'failed'")
         self._execute("DELETE FROM asked WHERE outcome = 'failed'")
         return sorted(failed)
@@ -219,7 +220,7 @@ def _capture_row(row: tuple[Any, ...]) -> CaptureRow:
     id_, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = row
     of_uri, of_datetime, filename, offset, skip = more
     capture = Capture(
-        uri, addresses.key(uri), datetime, status, mime, digest, length, redirect, archive, urim,
+        uri, uri_key(uri), datetime, status, mime, digest, length, redirect, archive, urim,
         None if migrated is None else bool(migrated), bool(revisit),
         None if of_uri is None else (of_uri, of_datetime), filename, offset, skip,
     )  # fmt: skip
@@ -266,10 +267,10 @@ class RecordTable:
         )
         return int(added.lastrowid or 0)
 
-    def set_quality(self, number: int, quality: int) -> None:
+    def set_quality(self, record_id: int, quality: int) -> None:
         """Change the quality of a record."""
         self._file.begin()
-        self._execute("UPDATE record SET worth = ? WHERE id = ?", (quality, number))
+        self._execute("UPDATE record SET worth = ? WHERE id = ?", (quality, record_id))
 
     def of_resource(self, resource: int) -> list[RecordRow]:
         """Return all records of a resource, best first; of equal ones, the first stored."""
@@ -282,9 +283,9 @@ class RecordTable:
         row = self._execute(sql, (resource,)).fetchone()
         return None if row is None else int(row[0])
 
-    def get(self, number: int) -> RecordRow:
+    def get(self, record_id: int) -> RecordRow:
         """Return a record."""
-        return _record_row(self._execute(f"SELECT {_RECORD_FIELDS} FROM record WHERE id = ?", (number,)).fetchone())  # noqa: S608
+        return _record_row(self._execute(f"SELECT {_RECORD_FIELDS} FROM record WHERE id = ?", (record_id,)).fetchone())  # noqa: S608
 
     def archive_of_linking_page(self, resource: int) -> str | None:
         """Return the archive of the first page that links to a resource, or None."""
@@ -341,7 +342,7 @@ def _record_row(row: tuple[int, int, int, str | None, str, int, int, str]) -> Re
     fields = values.pop("capture")
     if "revisit_of" in fields:
         fields["revisit_of"] = tuple(fields["revisit_of"])
-    capture = Capture(key=addresses.key(fields["uri"]), **fields)
+    capture = Capture(key=uri_key(fields["uri"]), **fields)
     return RecordRow(
         id_,
         resource,

@@ -102,29 +102,29 @@ class RecoveryResourceTable:
         self._execute = file.connection.execute
         self._execute_many = file.connection.executemany
 
-    def enqueue(self, wanted: Sequence[NewResource], source: int | None = None) -> list[int]:
+    def enqueue(self, resources: Sequence[NewResource], source: int | None = None) -> list[int]:
         """Queue resources, or count another use of them; return their ids in order.
 
         A name that is not known and differs from a known one only in letter case or in the name of a default page
         becomes an alias of that.
 
         Args:
-            wanted: The resources.
+            resources: The resources to queue.
             source: Id of the resource that links to them; several links from it count as one use.
         """
         self._file.begin()
-        known = self.find_ids({each.name for each in wanted})
-        for each in wanted:
+        known = self.find_ids({each.name for each in resources})
+        for each in resources:
             if each.name not in known:
                 known[each.name] = self._find_alias_target(each.name) or self._insert(each)
         already_linked = self._linked_ids(source) if source is not None else set()
-        new = {known[each.name]: each for each in reversed(wanted) if known[each.name] not in already_linked}
+        new = {known[each.name]: each for each in reversed(resources) if known[each.name] not in already_linked}
         self._execute_many(
             _ENQUEUE, [(id_, each.hops, each.link_kind.value, each.page_datetime) for id_, each in new.items()]
         )
         if source is not None:
             self._execute_many("INSERT INTO link VALUES (?, ?)", [(source, id_) for id_ in new])
-        return [known[each.name] for each in wanted]
+        return [known[each.name] for each in resources]
 
     def deprioritize(self, ids: Collection[int]) -> None:
         """Move queued resources without other links to the end of the queue."""
@@ -152,14 +152,14 @@ class RecoveryResourceTable:
             [(reason, id_) for id_, reason in reasons.items()],
         )
 
-    def clear_skip_reasons(self, numbers: Iterable[int] | None = None, reason: str | None = None) -> None:
-        """Reset the decision to skip listed resources. numbers: None for all. reason: None for any."""
+    def clear_skip_reasons(self, resource_ids: Iterable[int] | None = None, reason: str | None = None) -> None:
+        """Reset the decision to skip listed resources. resource_ids: None for all. reason: None for any."""
         self._file.begin()
         sql = "UPDATE resource SET reason = NULL WHERE standing = 'listed' AND coalesce(?1, reason) = reason"
-        if numbers is None:
+        if resource_ids is None:
             self._execute(sql, (reason,))
         else:
-            self._execute_many(f"{sql} AND id = ?2", [(reason, number) for number in numbers])
+            self._execute_many(f"{sql} AND id = ?2", [(reason, resource_id) for resource_id in resource_ids])
 
     def undecided_batches(self) -> Iterator[list[RecoveryResource]]:
         """Yield the listed resources that were not skipped, in batches. They may be changed during iteration."""
@@ -169,18 +169,18 @@ class RecoveryResourceTable:
             yield [_resource(row) for row in rows]
             last = rows[-1][0]
 
-    def substitute(self, number: int, other: int, changed: str, near: str | None) -> None:
+    def substitute(self, resource_id: int, other: int, changed: str, page_datetime: str | None) -> None:
         """Replace a resource that no archive has by another one.
 
         Args:
-            number: Id of the resource.
+            resource_id: Id of the resource.
             other: Id of its substitute.
             changed: The current time, 14 digits.
-            near: Datetime of the page that needs the resource, 14 digits.
+            page_datetime: Datetime of the page that needs the resource, 14 digits.
         """
-        self.finish(number, ResourceStatus.SUBSTITUTED, changed, ResourceStatus.SUBSTITUTED.value)
-        self._execute("INSERT OR REPLACE INTO substitute VALUES (?, ?)", (number, other))
-        self._execute("UPDATE resource SET near = coalesce(near, ?) WHERE id = ? AND uses = 0", (near, other))
+        self.finish(resource_id, ResourceStatus.SUBSTITUTED, changed, ResourceStatus.SUBSTITUTED.value)
+        self._execute("INSERT OR REPLACE INTO substitute VALUES (?, ?)", (resource_id, other))
+        self._execute("UPDATE resource SET near = coalesce(near, ?) WHERE id = ? AND uses = 0", (page_datetime, other))
         self.enqueue_listed([other])
 
     def without_substitute(self) -> list[RecoveryResource]:
@@ -284,28 +284,28 @@ class RecoveryResourceTable:
         )
         return next((_resource(row) for row in rows if row[0] not in in_flight), None)
 
-    def get(self, number: int) -> RecoveryResource:
+    def get(self, resource_id: int) -> RecoveryResource:
         """Return the resource with this id."""
-        return _resource(self._execute(f"SELECT {_COLUMNS} FROM resource WHERE id = ?", (number,)).fetchone())  # noqa: S608
+        return _resource(self._execute(f"SELECT {_COLUMNS} FROM resource WHERE id = ?", (resource_id,)).fetchone())  # noqa: S608
 
-    def assign(self, number: int, archive: str) -> None:
+    def assign(self, resource_id: int, archive: str) -> None:
         """Assign a resource to an archive."""
         self._file.begin()
-        self._execute("UPDATE resource SET archive = ? WHERE id = ?", (archive, number))
+        self._execute("UPDATE resource SET archive = ? WHERE id = ?", (archive, resource_id))
 
     def assign_all(self, before: str, archive: str = UNASSIGNED) -> None:
         """Reassign all queued resources of one archive to another."""
         self._file.begin()
         self._execute("UPDATE resource SET archive = ? WHERE standing = 'queued' AND archive = ?", (archive, before))
 
-    def finish(self, number: int, status: ResourceStatus, changed: str, reason: str | None = None) -> None:
+    def finish(self, resource_id: int, status: ResourceStatus, changed: str, reason: str | None = None) -> None:
         """Set the final status of a resource, with the time (14 digits) and for missing ones the reason."""
         self._file.begin()
         self._execute(
             "UPDATE resource SET standing = ?, changed = ?, reason = ? WHERE id = ?",
-            (status.value, changed, reason, number),
+            (status.value, changed, reason, resource_id),
         )
-        self._execute("DELETE FROM substitute WHERE resource = ?", (number,))
+        self._execute("DELETE FROM substitute WHERE resource = ?", (resource_id,))
 
     def find_case_variant(self, name: str) -> str | None:
         """Return the URL of a resource whose name differs only in letter case, or None."""
@@ -314,13 +314,13 @@ class RecoveryResourceTable:
         ).fetchone()
         return None if row is None else str(row[0])
 
-    def is_linked(self, number: int) -> bool:
+    def is_linked(self, resource_id: int) -> bool:
         """Return whether another resource links to this one."""
-        return self._execute("SELECT 1 FROM link WHERE target = ? LIMIT 1", (number,)).fetchone() is not None
+        return self._execute("SELECT 1 FROM link WHERE target = ? LIMIT 1", (resource_id,)).fetchone() is not None
 
-    def has_followed_links(self, number: int) -> bool:
+    def has_followed_links(self, resource_id: int) -> bool:
         """Return whether links of this resource were followed."""
-        return self._execute("SELECT 1 FROM link WHERE source = ? LIMIT 1", (number,)).fetchone() is not None
+        return self._execute("SELECT 1 FROM link WHERE source = ? LIMIT 1", (resource_id,)).fetchone() is not None
 
     def reset_discovery(self) -> None:
         """Forget how resources were found, because the scope has changed.
@@ -351,20 +351,21 @@ class RecoveryResourceTable:
     def _last_id(self) -> int:
         return int(self._execute("SELECT coalesce(max(id), 0) FROM resource").fetchone()[0])
 
-    def unqueue(self, number: int) -> None:
+    def unqueue(self, resource_id: int) -> None:
         """Remove a resource from the queue: it becomes listed, or is deleted if no archive lists it."""
         self._file.begin()
-        self._execute("UPDATE resource SET standing = 'listed', uses = 0, reason = NULL WHERE id = ?", (number,))
-        self._execute("DELETE FROM asked WHERE resource = ?", (number,))
-        self._execute("DELETE FROM substitute WHERE ? IN (resource, other)", (number,))  # SQLite may reuse the id
+        self._execute("UPDATE resource SET standing = 'listed', uses = 0, reason = NULL WHERE id = ?", (resource_id,))
+        self._execute("DELETE FROM asked WHERE resource = ?", (resource_id,))
+        self._execute("DELETE FROM substitute WHERE ? IN (resource, other)", (resource_id,))  # SQLite may reuse the id
         self._execute(
-            "DELETE FROM resource WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = ?1)", (number,)
+            "DELETE FROM resource WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = ?1)",
+            (resource_id,),
         )
 
-    def set_best_record(self, number: int, record: int | None) -> None:
+    def set_best_record(self, resource_id: int, record: int | None) -> None:
         """Set the best record of a resource."""
         self._file.begin()
-        self._execute("UPDATE resource SET record = ? WHERE id = ?", (record, number))
+        self._execute("UPDATE resource SET record = ? WHERE id = ?", (record, resource_id))
 
     def requeue(self, condition: str, *values: object) -> int:
         """Queue the resources that meet a trusted SQL condition; return their number."""

@@ -154,9 +154,9 @@ class RecoveryState:
 
     def _set_rejected_quality(self, quality: CaptureQuality) -> None:
         """Set the quality of rejected captures, and queue the resources that are affected."""
-        for number in self.rejections.set_quality(quality):
-            self.resources.set_best_record(number, self.records.best(number))
-            self.resources.requeue("id = ?", number)
+        for resource_id in self.rejections.set_quality(quality):
+            self.resources.set_best_record(resource_id, self.records.best(resource_id))
+            self.resources.requeue("id = ?", resource_id)
             self.set_refollow_links(refollow=True)
 
     @property
