@@ -229,11 +229,11 @@ class PathAllocator:
         del candidates
         ordered.reverse()
         while ordered:
-            candidates = ordered.pop()
-            path, reason = self._find_free(candidates)
+            entry = ordered.pop()
+            path, reason = self._find_free(entry)
             key = fold_path(path)
             self._taken[path if key == path else key] = path  # shares one string if possible
-            self.paths[candidates.key] = path
+            self.paths[entry.key] = path
             if reason is not None:
                 self.renamed[reason] += 1
 
