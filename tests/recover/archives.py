@@ -17,9 +17,9 @@ from tests.neighbours import pywb
 from tests.neighbours.fault_proxy import Proxy, proxying
 from tests.neighbours.faults import Answering, Talk
 from tests.recover.aside import aside
+from tests.recover.random_pages import ARCHIVES
 from tests.recover.registry import registry
 from tests.recover.site import Held, Site
-from tests.recover.streets import ARCHIVES
 from unlost.clock import SystemClock
 
 

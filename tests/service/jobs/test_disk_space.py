@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.made import ROOT, Copy, recovered
+from tests.recover.export.sample_recoveries import ROOT, Copy, recovered
 from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import ORDER, serving
 from tests.service.jobs.workers import Hold, Place, check, place

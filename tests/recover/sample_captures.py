@@ -100,7 +100,7 @@ copies = st.builds(
 )
 
 
-def kept_headers(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+def expected_headers(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     """Return what must come back of headers: those with a name that a header can have, without control characters."""
     came = []
     for name, value in headers:

@@ -10,7 +10,7 @@ GUESSED = {f"{HOST}/sitemap.xml", f"{HOST}/favicon.ico"}
 """What nobody links to and a recovery may look for all the same: it may be said to be missing or not."""
 
 
-def told(site: Site, run: Run, path: Path) -> dict[str, Line]:
+def lines_by_name(site: Site, run: Run, path: Path) -> dict[str, Line]:
     """Return the lines of a summary by the names of the resources; none may be there twice, or be unknown."""
     names = site.names()
     found: dict[str, Line] = {}
@@ -25,32 +25,32 @@ def told(site: Site, run: Run, path: Path) -> dict[str, Line]:
     return found
 
 
-def brief(line: Line | None) -> str:
+def format_line(line: Line | None) -> str:
     """Return archive and date of a line, to compare many at a glance."""
     if line is None:
         return "not wanted"
     return "MISSING" if line.is_missing else f"{line.archive} {line.date}"
 
 
-def wanted(held: Held | None) -> str:
+def format_expected(held: Held | None) -> str:
     """Return the same of what is expected."""
     return "MISSING" if held is None else f"{held.archive} {held.date}"
 
 
-def check(site: Site, run: Run, folder: Path, path: Path, except_for: frozenset[str] = frozenset()) -> None:
+def assert_recovered(site: Site, run: Run, folder: Path, path: Path, except_for: frozenset[str] = frozenset()) -> None:
     """Compare archive, date and bytes of every resource. except_for: names of what may come out in any way."""
-    found = told(site, run, path)
+    found = lines_by_name(site, run, path)
     expected = outcome(site, run)
     differences = {
-        name: (brief(found.get(name)), wanted(expected[name]) if name in expected else "not wanted")
+        name: (format_line(found.get(name)), format_expected(expected[name]) if name in expected else "not wanted")
         for name in (expected.keys() | found.keys()) - except_for
-        if name not in expected or brief(found.get(name)) != wanted(expected[name])
+        if name not in expected or format_line(found.get(name)) != format_expected(expected[name])
     }
     assert differences == {}, f"{len(differences)} came out otherwise (first what came): {differences}"
-    check_bytes({name: expected[name] for name in expected if name not in except_for}, found, folder)
+    assert_same_bytes({name: expected[name] for name in expected if name not in except_for}, found, folder)
 
 
-def check_bytes(
+def assert_same_bytes(
     expected: dict[str, Held | None], found: dict[str, Line], folder: Path, *, is_listed: bool = True
 ) -> None:
     """Compare what the lines of a summary lead to with the bytes that archives hold.

@@ -5,7 +5,7 @@ import random
 from urllib.parse import quote
 
 from tests.recover.site import HOST, LIST, ROOT, Held, Ref, Site, a, guess, html, listing, part
-from tests.recover.specials import case, on
+from tests.recover.special_cases import case, on
 
 # Every place of a link that somebody who shows the page looks at. Links of another page's folder come by `<base>`.
 _FORMS = b"""<!doctype html><html><head><meta charset="utf-8"><base href="/forms/base/">

@@ -1,4 +1,4 @@
-"""Processes that store copies until they are killed: `python -m tests.recover.keeping`.
+"""Processes that store copies until they are killed: `python -m tests.recover.store_until_killed`.
 
 Each line of standard input is a folder, a seed, a file and a number; a process of its own then stores copies in the
 folder, and writes into the file, after each, what it was told of it. It kills itself at the step of that number, or
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.recover.kept import capture, copy, opened
+from tests.recover.sample_captures import capture, copy, opened
 
 MAX_BYTES = 2_500_000
 
@@ -44,7 +44,7 @@ def die_at(step: int, drawn: random.Random) -> None:
         setattr(os, name, dying(getattr(os, name)))
 
 
-def keep(folder: Path, seed: int, told: Path, step: int) -> None:
+def store_captures(folder: Path, seed: int, told: Path, step: int) -> None:
     """Store copies without end, of all sizes; a large one is written piece by piece."""
     drawn = random.Random(seed)  # noqa: S311
     die_at(step, drawn)
@@ -75,7 +75,7 @@ def main() -> None:
             os.dup2(nowhere, 0)
             os.dup2(nowhere, 1)
             try:
-                keep(Path(folder), int(seed), Path(told), int(step))
+                store_captures(Path(folder), int(seed), Path(told), int(step))
             finally:
                 os._exit(1)
         print("process", child, flush=True)

@@ -2,29 +2,35 @@
 
 from functools import cache
 
-from tests.recover import forms, specials
+from tests.recover import link_forms, special_cases
+from tests.recover.random_pages import add_random_pages
 from tests.recover.site import HOST, ROOT, Held, Site, a, html, part
-from tests.recover.streets import streets
 
 SEED = 7
 
 
 @cache
-def town() -> Site:
+def reference_site() -> Site:
     """Return it; always the same."""
-    specials.WINS.clear()
+    special_cases.WINS.clear()
     site = Site()
-    to_streets = streets(site, SEED)
-    special = (*specials.versions(site), *specials.spellings(site), *specials.borders(site))
-    others = (*forms.links(site), *forms.bodies(site), *forms.lists(site), *forms.shop(site), *forms.gallery(site))
-    specials.case(
+    to_streets = add_random_pages(site, SEED)
+    special = (*special_cases.versions(site), *special_cases.spellings(site), *special_cases.borders(site))
+    others = (
+        *link_forms.links(site),
+        *link_forms.bodies(site),
+        *link_forms.lists(site),
+        *link_forms.shop(site),
+        *link_forms.gallery(site),
+    )
+    special_cases.case(
         site, "/special/", "leads to the special cases", ("a", 2010),
-        specials.on("a", 2010, refs=special), specials.bad("c", 2013, 404),
+        special_cases.on("a", 2010, refs=special), special_cases.bad("c", 2013, 404),
     )  # fmt: skip
     # In a street, since whoever asks for it tries again for some seconds, and few tests ask for streets.
-    damaged = specials.case(
+    damaged = special_cases.case(
         site, "/street/damaged.html", "the last capture cannot be read", ("b", 2007),
-        specials.on("a", 2012, damaged="lost"), specials.on("b", 2007),
+        special_cases.on("a", 2012, damaged="lost"), special_cases.on("b", 2007),
     )  # fmt: skip
     front = (part("/img/crest.gif"), a("/special/", "/special/"), a(damaged), *others, *to_streets)
     early = (part("/img/crest.gif"), a("/shop/"), *to_streets[:3])
@@ -37,8 +43,8 @@ def town() -> Site:
         case="the front page",
         also=(f"{HOST}/index.html",),
     )
-    specials.WINS[HOST] = ("b", 2012)
-    specials.case(
-        site, "/img/crest.gif", "an image", ("c", 2012), specials.on("c", 2012, b"GIF89a crest", mime="image/gif")
+    special_cases.WINS[HOST] = ("b", 2012)
+    special_cases.case(
+        site, "/img/crest.gif", "an image", ("c", 2012), special_cases.on("c", 2012, b"GIF89a crest", mime="image/gif")
     )
     return site

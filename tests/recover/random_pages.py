@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from tests.recover.site import HOST, ROOT, Held, Ref, Site, a, html, part
 
 ARCHIVES = ("a", "b", "c")
-STREETS = 15
+RANDOM_FOLDERS = 15
 GOOD_UNTIL = 2012  # what is worse than a good capture is newer than all of those
 
 
 @dataclass(slots=True)
-class Streets:
+class RandomPages:
     """What makes them. Every date is given once, so that no two captures are equally good."""
 
     site: Site
@@ -67,10 +67,10 @@ class Streets:
         return Held(archive, date, uri, b"" if kind == 200 else b"an error", status=kind)
 
 
-def streets(site: Site, seed: int) -> tuple[Ref, ...]:
+def add_random_pages(site: Site, seed: int) -> tuple[Ref, ...]:
     """Add them, and return the links that lead to them."""
-    making = Streets(site, random.Random(seed))  # noqa: S311
-    for street in range(STREETS):
+    making = RandomPages(site, random.Random(seed))  # noqa: S311
+    for street in range(RANDOM_FOLDERS):
         houses = making.random.randint(8, 16)
         making.page(
             f"/street/{street}/",
@@ -87,4 +87,4 @@ def streets(site: Site, seed: int) -> tuple[Ref, ...]:
             )
             if has_image:
                 making.image(f"/img/{street}-{house}.gif")
-    return tuple(a(f"/street/{street}/") for street in range(STREETS))
+    return tuple(a(f"/street/{street}/") for street in range(RANDOM_FOLDERS))
