@@ -1,4 +1,4 @@
-"""The whole lost site: its front page, its streets and its special quarters."""
+"""The reference site of the recovery tests: random pages, special cases, and pages with all link forms."""
 
 from functools import cache
 
@@ -11,7 +11,7 @@ SEED = 7
 
 @cache
 def reference_site() -> Site:
-    """Return it; always the same."""
+    """Return the site, which is always the same."""
     special_cases.WINS.clear()
     site = Site()
     to_streets = add_random_pages(site, SEED)
@@ -27,7 +27,7 @@ def reference_site() -> Site:
         site, "/special/", "leads to the special cases", ("a", 2010),
         special_cases.on("a", 2010, refs=special), special_cases.bad("c", 2013, 404),
     )  # fmt: skip
-    # In a street, since whoever asks for it tries again for some seconds, and few tests ask for streets.
+    # Below /street/, because its retries take some seconds, and few tests recover that folder.
     damaged = special_cases.case(
         site, "/street/damaged.html", "the last capture cannot be read", ("b", 2007),
         special_cases.on("a", 2012, damaged="lost"), special_cases.on("b", 2007),
