@@ -350,9 +350,9 @@ class RecoverySession:
         self._state.set_fact(_CONFIRMED, str(count))
         return True
 
-    def _costs(self, share: float, most: int | None = None) -> list[ArchiveCost]:
+    def _costs(self, share: float, max_resources: int | None = None) -> list[ArchiveCost]:
         archives = {name: each.archive for name, each in self._clients.items()}
-        return estimate.estimate_costs(archives, self._scope, self._fetcher, self._state, share, most)
+        return estimate.estimate_costs(archives, self._scope, self._fetcher, self._state, share, max_resources)
 
     def _check_substitutes(self) -> None:
         """Finish resources whose substitute was not recovered either."""

@@ -101,10 +101,10 @@ class WarcStore:
             message = "not a WARC of this recovery: move it away, and the same command goes on"
             raise ArchiveFileError(f"{self._folder.path / name}: {message}") from None
 
-    def _damaged_error(self, name: str, place: int) -> InputError:
+    def _damaged_error(self, name: str, offset: int) -> InputError:
         return ArchiveFileError(
-            f"{self._folder.path / name}: damaged at byte {place}: put back the whole file, or move it away and delete "
-            "state.sqlite: what it had is then asked for again"
+            f"{self._folder.path / name}: damaged at byte {offset}: put back the whole file, or move it away and "
+            "delete state.sqlite: what it had is then asked for again"
         )
 
     def store(self, fetched: FetchedCapture, listed: Capture | None) -> RecoveryRecord:
