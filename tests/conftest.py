@@ -35,7 +35,7 @@ LONGEST = (
     "tests/service/jobs/test_jobs_api.py",
     "tests/service/jobs/test_service_crashes.py",
     "tests/cli/test_demo.py",
-    "tests/recover/test_town.py",
+    "tests/recover/test_reference_site.py",
     "tests/service/pages/",
     "tests/cli/test_vault.py",
     "tests/vault/test_proof.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.export.made import ROOT, Copy, recovered
+from tests.recover.export.sample_recoveries import ROOT, Copy, recovered
 from tests.recover.village import Village, running, village
 from tests.service.jobs.service_process import ORDER, run_service
 from tests.service.jobs.worker_processes import (

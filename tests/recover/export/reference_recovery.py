@@ -6,15 +6,15 @@ from pathlib import Path
 
 from tests.recover.archives import write_warc
 from tests.recover.command import Command
+from tests.recover.random_pages import ARCHIVES, RANDOM_FOLDERS
+from tests.recover.reference_site import reference_site
 from tests.recover.registry import registry
 from tests.recover.site import ROOT, Held, Site
-from tests.recover.streets import ARCHIVES, STREETS
-from tests.recover.town import town
 from unlost.registry.models import Archive, ArchiveKind
 
 GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 
-EXCLUDED = [f"{ROOT}street/{number}/" for number in range(1, STREETS)]
+EXCLUDED = [f"{ROOT}street/{number}/" for number in range(1, RANDOM_FOLDERS)]
 """Streets that are not recovered: all are alike."""
 
 
@@ -26,7 +26,7 @@ def shown(held: Held) -> Held:
 
 def recovered(folder: Path) -> Command:
     """Recover it, without most of its streets."""
-    site: Site = town()
+    site: Site = reference_site()
     archives = []
     for name in ARCHIVES:
         captures = [shown(held) for _, held in site.captures() if held.archive == name and not held.damaged]

@@ -1,4 +1,4 @@
-"""The streets of the lost site: hundreds of resources that a seed makes, over three archives."""
+"""Hundreds of pseudo-random pages and images in three archives, generated from a seed."""
 
 import random
 from dataclasses import dataclass
@@ -6,27 +6,27 @@ from dataclasses import dataclass
 from tests.recover.site import HOST, ROOT, Held, Ref, Site, a, html, part
 
 ARCHIVES = ("a", "b", "c")
-STREETS = 15
-GOOD_UNTIL = 2012  # what is worse than a good capture is newer than all of those
+RANDOM_FOLDERS = 15
+GOOD_UNTIL = 2012  # worse captures are newer than all good ones
 
 
 @dataclass(slots=True)
-class Streets:
-    """What makes them. Every date is given once, so that no two captures are equally good."""
+class RandomPages:
+    """Generates pages and images. All dates are distinct, so that no two captures rank equally."""
 
     site: Site
     random: random.Random
     second: int = 0
 
     def date(self, first: int, last: int) -> str:
-        """Return a date of these years."""
+        """Return a new date between two years."""
         self.second += 1
         year, month, day = self.random.randint(first, last), self.random.randint(1, 12), self.random.randint(1, 28)
         hour, rest = divmod(self.second, 3600)
         return f"{year}{month:02}{day:02}{hour:02}{rest // 60:02}{rest % 60:02}"
 
     def page(self, path: str, title: str, *refs: Ref) -> None:
-        """Add a page of one to three good versions, each with the same links, and perhaps worse ones that are newer."""
+        """Add a page with one to three good versions with the same links, and possibly newer worse ones."""
         good = [
             Held(
                 self.random.choice(ARCHIVES),
@@ -41,7 +41,7 @@ class Streets:
         self.site.add(f"{HOST}{path}".rstrip("/"), *good, *bad, case="street")
 
     def image(self, path: str) -> None:
-        """Add an image of one or two versions."""
+        """Add an image with one or two versions."""
         versions = [
             Held(
                 self.random.choice(ARCHIVES),
@@ -67,10 +67,10 @@ class Streets:
         return Held(archive, date, uri, b"" if kind == 200 else b"an error", status=kind)
 
 
-def streets(site: Site, seed: int) -> tuple[Ref, ...]:
-    """Add them, and return the links that lead to them."""
-    making = Streets(site, random.Random(seed))  # noqa: S311
-    for street in range(STREETS):
+def add_random_pages(site: Site, seed: int) -> tuple[Ref, ...]:
+    """Add the pages to a site and return links to them."""
+    making = RandomPages(site, random.Random(seed))  # noqa: S311
+    for street in range(RANDOM_FOLDERS):
         houses = making.random.randint(8, 16)
         making.page(
             f"/street/{street}/",
@@ -87,4 +87,4 @@ def streets(site: Site, seed: int) -> tuple[Ref, ...]:
             )
             if has_image:
                 making.image(f"/img/{street}-{house}.gif")
-    return tuple(a(f"/street/{street}/") for street in range(STREETS))
+    return tuple(a(f"/street/{street}/") for street in range(RANDOM_FOLDERS))

@@ -1,4 +1,4 @@
-"""Compares what a recovery left with what was expected of it, resource by resource."""
+"""Assertions that compare a recovery with the expected outcome, resource by resource."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from tests.recover.reading import Line, kept, summary
 from tests.recover.site import HOST, Held, Site, bare
 
 GUESSED = {f"{HOST}/sitemap.xml", f"{HOST}/favicon.ico"}
-"""What nobody links to and a recovery may look for all the same: it may be said to be missing or not."""
+"""Unlinked URLs that a recovery may try; they may be reported as missing or not."""
 
 
-def told(site: Site, run: Run, path: Path) -> dict[str, Line]:
-    """Return the lines of a summary by the names of the resources; none may be there twice, or be unknown."""
+def lines_by_name(site: Site, run: Run, path: Path) -> dict[str, Line]:
+    """Return the lines of a summary by resource name; fail on duplicate or unknown resources."""
     names = site.names()
     found: dict[str, Line] = {}
     for line in summary(path):
@@ -25,37 +25,41 @@ def told(site: Site, run: Run, path: Path) -> dict[str, Line]:
     return found
 
 
-def brief(line: Line | None) -> str:
-    """Return archive and date of a line, to compare many at a glance."""
+def format_line(line: Line | None) -> str:
+    """Return archive and date of a line."""
     if line is None:
         return "not wanted"
     return "MISSING" if line.is_missing else f"{line.archive} {line.date}"
 
 
-def wanted(held: Held | None) -> str:
-    """Return the same of what is expected."""
+def format_expected(held: Held | None) -> str:
+    """Return archive and date of an expected capture."""
     return "MISSING" if held is None else f"{held.archive} {held.date}"
 
 
-def check(site: Site, run: Run, folder: Path, path: Path, except_for: frozenset[str] = frozenset()) -> None:
-    """Compare archive, date and bytes of every resource. except_for: names of what may come out in any way."""
-    found = told(site, run, path)
+def assert_recovered(site: Site, run: Run, folder: Path, path: Path, except_for: frozenset[str] = frozenset()) -> None:
+    """Assert archive, date and bytes of every resource. except_for: names that are not compared."""
+    found = lines_by_name(site, run, path)
     expected = outcome(site, run)
     differences = {
-        name: (brief(found.get(name)), wanted(expected[name]) if name in expected else "not wanted")
+        name: (format_line(found.get(name)), format_expected(expected[name]) if name in expected else "not wanted")
         for name in (expected.keys() | found.keys()) - except_for
-        if name not in expected or brief(found.get(name)) != wanted(expected[name])
+        if name not in expected or format_line(found.get(name)) != format_expected(expected[name])
     }
     assert differences == {}, f"{len(differences)} came out otherwise (first what came): {differences}"
-    check_bytes({name: expected[name] for name in expected if name not in except_for}, found, folder)
+    assert_same_bytes({name: expected[name] for name in expected if name not in except_for}, found, folder)
 
 
-def check_bytes(
+def assert_same_bytes(
     expected: dict[str, Held | None], found: dict[str, Line], folder: Path, *, is_listed: bool = True
 ) -> None:
-    """Compare what the lines of a summary lead to with the bytes that archives hold.
+    """Assert that the records of a summary have the bytes of the archives.
 
-    is_listed: whether the archive's own spelling of the address is known.
+    Args:
+        expected: Expected captures by name; None for missing ones.
+        found: Lines of the summary by name.
+        folder: The folder of the recovery.
+        is_listed: Whether the archive's spelling of the URL is known.
     """
     records = kept(folder)
     for name, held in expected.items():
@@ -66,7 +70,7 @@ def check_bytes(
         assert record.uri == held.uri or not is_listed, name
         assert found[name].mime == held.mime.partition(";")[0], name
         if held.target is not None:
-            # Of a redirect the place counts, not the page that came with it.
+            # For a redirect, the target is compared and not the body.
             assert record.location is not None, name
             assert bare(record.location).endswith(held.target.removeprefix(HOST)), name
         else:

@@ -1,11 +1,11 @@
-"""The quarter of the lost site where links stand in every form that pages have, and bodies come in every coding."""
+"""Pages of the reference site with links in every form and bodies in every coding."""
 
 import gzip
 import random
 from urllib.parse import quote
 
 from tests.recover.site import HOST, LIST, ROOT, Held, Ref, Site, a, guess, html, listing, part
-from tests.recover.specials import case, on
+from tests.recover.special_cases import case, on
 
 # Every place of a link that somebody who shows the page looks at. Links of another page's folder come by `<base>`.
 _FORMS = b"""<!doctype html><html><head><meta charset="utf-8"><base href="/forms/base/">
@@ -101,7 +101,7 @@ def links(site: Site) -> list[Ref]:
 
 
 def _charset(site: Site) -> list[Ref]:
-    """Add a page in windows-1251: paths are escaped as UTF-8 and queries as windows-1251, as browsers do."""
+    """Add a windows-1251 page. As in browsers, paths are escaped as UTF-8 and queries as windows-1251."""
     path, query = "/cyrillic/страница.html", "имя=Мир"
     target = f"{quote(path)}?{quote(query.encode('cp1251'), safe='=')}"
     case(site, target, "linked in windows-1251", ("b", 2008), on("b", 2008))
@@ -129,7 +129,7 @@ def bodies(site: Site) -> list[Ref]:
 
 
 def lists(site: Site) -> list[Ref]:
-    """Add the site's own lists of its pages: a packed sitemap index that robots.txt names, and a feed."""
+    """Add a gzipped sitemap index named in robots.txt, and a feed."""
     index, sitemap = "/maps/index.xml.gz", "/maps/pages.xml.gz"
     robots = f"User-agent: *\nDisallow: /hidden/\nSitemap: {ROOT.rstrip('/')}{index}\n".encode()
     case(site, "/robots.txt", "says where the sitemap is", ("a", 2010),
@@ -160,7 +160,7 @@ def lists(site: Site) -> list[Ref]:
 
 
 def shop(site: Site) -> list[Ref]:
-    """Add a folder to begin from: its pages need things from outside of it, and lead outside of it."""
+    """Add a folder to start from; its pages have requisites and links outside of it."""
     goods = [a(f"/shop/{name}.html") for name in ("lamps", "ropes", "maps")]
     for number, ref in enumerate(goods):
         inner = (
@@ -190,7 +190,7 @@ _SHOW = (
 
 
 def gallery(site: Site) -> list[Ref]:
-    """Add a gallery whose pictures are only named in scripts, with some that never were."""
+    """Add a gallery whose images are only named in scripts; some never existed."""
     inline = [guess(f"/gallery/{name}") for name in ("1.jpg", "2.jpg", "never.jpg", "artists.html")]
     inline.append(guess("/gallery/4.jpg", "4.jpg"))
     script = (guess("/gallery/3.jpg"), guess("/gallery/never.html"))

@@ -1,6 +1,6 @@
-"""The quarters of the lost site where every resource is a case of its own, with the capture that must be chosen.
+"""Special cases of the reference site: each resource tests one rule for choosing a capture.
 
-`WINS` is written by hand: archive and year of that capture, None for what is missing. `expected.py` must agree with it.
+`WINS` has the expected archive and year for each, written by hand; None for missing ones. `expected.py` must agree.
 """
 
 import random
@@ -16,7 +16,7 @@ ELSEWHERE = "http://elsewhere.example/"
 
 
 def on(archive: str, year: int, body: str | bytes = "", *, uri: str | None = None, **more: object) -> Made:
-    """Return what makes a capture of the first of June; its body tells it from all others unless it is given."""
+    """Return a factory for a capture on 1 June; its body is unique unless given."""
 
     def make(path: str) -> Held:
         text = body.encode() if isinstance(body, str) else body
@@ -29,7 +29,7 @@ def on(archive: str, year: int, body: str | bytes = "", *, uri: str | None = Non
 
 
 def bad(archive: str, year: int, status: int, *, uri: str | None = None, location: str | None = None) -> Made:
-    """Return what makes a capture that is not the page."""
+    """Return a factory for a capture with an error or redirect status."""
 
     def make(path: str) -> Held:
         target = None
@@ -45,7 +45,7 @@ def bad(archive: str, year: int, status: int, *, uri: str | None = None, locatio
 def case(
     site: Site, path: str, what: str, wins: tuple[str, int] | None, *made: Made, also: tuple[str, ...] = ()
 ) -> str:
-    """Add a case, and return its path. also: paths that mean it, too."""
+    """Add a case and return its path. also: further paths of the same resource."""
     name = bare(f"{HOST}{path}")
     site.add(name, *(make(path) for make in made), case=what, also=tuple(f"{HOST}{each}" for each in also))
     WINS[name] = wins
@@ -53,7 +53,7 @@ def case(
 
 
 def again(archive: str, year: int, of: str, since: int, body: bytes) -> Made:
-    """Return what makes a revisit record: in this year, what another address had in another one."""
+    """Return a factory for a revisit record whose original has another URL and year."""
 
     def make(path: str) -> Held:
         original = (ROOT.rstrip("/") + of, f"{since}0601000000")
@@ -70,11 +70,11 @@ _NONE = {
     "consent-wall": "<title>Just a moment...</title><h1>Checking your browser</h1><p>Please enable JavaScript and"
     " cookies to continue.</p>",
 }
-"""Pages that are none; each leads to a page that must not be wanted."""
+"""Soft 404s and parked pages; each links to a page that must not be enqueued."""
 
 
 def none(archive: str, year: int, rejected: str) -> Made:
-    """Return what makes a capture that has the status of a page, and is none."""
+    """Return a factory for a capture with status 200 that is a soft 404 or parked page."""
 
     def make(path: str) -> Held:
         text = _NONE[rejected].format(path=path) + f"<p><a href='/special/spam.html'>{year}</a></p>"
@@ -84,7 +84,7 @@ def none(archive: str, year: int, rejected: str) -> Made:
 
 
 def versions(site: Site) -> list[Ref]:
-    """Add cases of which capture is best."""
+    """Add cases for ranking captures."""
     same, seal = html("the same as before"), b"\x89PNG\r\n\x1a\n" + b"seal" * 30
     moved_to = "/special/new-name.html"
     cases = [
@@ -139,7 +139,7 @@ def versions(site: Site) -> list[Ref]:
 
 
 def spellings(site: Site) -> list[Ref]:
-    """Add cases of what a resource is called."""
+    """Add cases for spellings of URLs."""
     session = "PHPSESSID=0123456789abcdef0123456789abcdef"
     www = f"http://www.{HOST}"
     case(site, "/special/www.html", "listed with www", ("a", 2008), on("a", 2008, uri=f"{www}/special/www.html"))
@@ -213,7 +213,7 @@ def spellings(site: Site) -> list[Ref]:
 
 
 def borders(site: Site) -> list[Ref]:
-    """Add what is beside the site, what nobody has, and what nobody links to."""
+    """Add resources out of scope, in no archive, and without links."""
     for path in ("/special/nowhere.html", "/img/nowhere.gif", "/special/nowhere.html?x=1"):
         case(site, path, "archived nowhere", None)
     for number in range(5):

@@ -11,17 +11,17 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.recover.archives import Archives
-from tests.recover.checking import check, check_bytes, told
+from tests.recover.assertions import assert_recovered, assert_same_bytes, lines_by_name
 from tests.recover.command import Command, Done, options
 from tests.recover.expected import Run, listed_only, outcome
 from tests.recover.reading import kept
 from tests.recover.reading import listed_only as listed_only_in
+from tests.recover.reference_site import reference_site
 from tests.recover.registry import registry
 from tests.recover.site import HOST, ROOT, Held, Site
-from tests.recover.town import town
 
 SPECIAL = f"{ROOT}special/"
-SITE: Site = town()
+SITE: Site = reference_site()
 DEFAULT = Run()
 NO_STREETS = "/street/"
 
@@ -68,7 +68,7 @@ def whole(make: Callable[[], Command], running_archives: Archives) -> tuple[Comm
 def test_every_resource_comes_out_as_it_must(whole: tuple[Command, Done, list[tuple[str, str]]]) -> None:
     """Archive, date and bytes of each are the expected ones; the missing are missing, and nothing else is there."""
     command, _, _ = whole
-    check(SITE, DEFAULT, command.folder, command.summary)
+    assert_recovered(SITE, DEFAULT, command.folder, command.summary)
 
 
 def test_what_is_listed_and_not_linked_is_remembered(whole: tuple[Command, Done, list[tuple[str, str]]]) -> None:
@@ -99,7 +99,7 @@ def test_events_say_what_happened(whole: tuple[Command, Done, list[tuple[str, st
     assert {event["archive"]: event["outcome"] for event in done.of("listed")} == dict.fromkeys("abc", "done")
     held = Counter(held.archive for resource, held in SITE.captures() if resource.name.partition("/")[0] == HOST)
     assert {event["archive"]: event["captures"] for event in done.of("listed")} == held
-    found = told(SITE, DEFAULT, command.summary)
+    found = lines_by_name(SITE, DEFAULT, command.summary)
     recovered = [line for line in found.values() if not line.is_missing]
     events = sorted((event["archive"], event["datetime"]) for event in done.of("recovered"))
     assert events == sorted((line.archive, line.date) for line in recovered)
@@ -128,7 +128,7 @@ def test_what_is_rejected_is_kept_by_default(make: Callable[[], Command]) -> Non
     command = replace(make(), is_linked_only=False)
     done = command.run(SPECIAL, "--linked-only", "--no-page-requisites", "--only", "a")
     assert done.code == 0, done.said
-    found = told(SITE, DEFAULT, command.summary)
+    found = lines_by_name(SITE, DEFAULT, command.summary)
     assert found[f"{HOST}/special/only-parked.html"].date == "20110601000000"
     assert not found[f"{HOST}/special/spam.html"].is_missing
     assert done.events[-1]["doubtful"] == len([each for each in done.of("recovered") if each["doubtful"]]) > 0
@@ -152,9 +152,9 @@ def test_removed_options_are_refused_with_a_hint(name: str, make: Callable[[], C
 def test_the_summary_names_the_others_that_had_it(whole: tuple[Command, Done, list[tuple[str, str]]]) -> None:
     """The last field has every other archive that holds the resource, with a date."""
     command, _, _ = whole
-    line = told(SITE, DEFAULT, command.summary)[f"{HOST}/special/all.html"]
+    line = lines_by_name(SITE, DEFAULT, command.summary)[f"{HOST}/special/all.html"]
     assert sorted(line.others.split(",")) == ["a:20100601000000", "c:20110601000000"]
-    assert told(SITE, DEFAULT, command.summary)[f"{HOST}/special/only-c.html"].others == ""
+    assert lines_by_name(SITE, DEFAULT, command.summary)[f"{HOST}/special/only-c.html"].others == ""
 
 
 def test_again_nothing_is_asked_for_again(
@@ -168,7 +168,7 @@ def test_again_nothing_is_asked_for_again(
     assert done.code == 0, done.said
     assert [path for _, path in running_archives.replays() if "damaged" not in path] == []
     assert kept(command.folder) == before
-    check(SITE, DEFAULT, command.folder, command.summary)
+    assert_recovered(SITE, DEFAULT, command.folder, command.summary)
 
 
 @pytest.mark.parametrize("name", list(RUNS))
@@ -183,7 +183,7 @@ def test_each_option_changes_what_it_says(name: str, make: Callable[[], Command]
     assert done.code == 0, done.said
     # Which letter case is meant, only lists tell: these two are not in those of that time.
     untold = {f"{HOST}/special/harbour.html", f"{HOST}/special/Twin.html"} if run.first != "0" else set()
-    check(SITE, run, command.folder, command.summary, except_for=frozenset(untold))
+    assert_recovered(SITE, run, command.folder, command.summary, except_for=frozenset(untold))
 
 
 def test_what_is_excluded_may_stand_in_a_file(make: Callable[[], Command]) -> None:
@@ -193,7 +193,7 @@ def test_what_is_excluded_may_stand_in_a_file(make: Callable[[], Command]) -> No
     patterns.write_text("/street/\n(?i)/special/[a-o]\n")
     done = command.run(ROOT, "--exclude-from", str(patterns))
     assert done.code == 0, done.said
-    check(SITE, RUNS["excluded"], command.folder, command.summary)
+    assert_recovered(SITE, RUNS["excluded"], command.folder, command.summary)
 
 
 @pytest.mark.long
@@ -214,7 +214,7 @@ def test_damage_that_an_archive_calls_too_much_work_ends(
     finally:
         proxy.server.answering = before
     assert done.code == 0, done.said
-    check(SITE, run, command.folder, command.summary)
+    assert_recovered(SITE, run, command.folder, command.summary)
 
 
 @pytest.mark.parametrize("most_recent", [False, True])
@@ -228,7 +228,7 @@ def test_what_an_archive_changed_comes_last(
     entries[2] = replace(entries[2], migrated=("text/html",))
     command = replace(command, registry=registry(command.folder.parent / "archives.toml", *entries))
     assert command.run(run.start, *options(run)).code == 0
-    check(SITE, run, command.folder, command.summary)
+    assert_recovered(SITE, run, command.folder, command.summary)
 
 
 def _last_of_each(site: Site) -> Site:
@@ -251,7 +251,7 @@ def test_without_lists_links_are_enough(make: Callable[[], Command], running_arc
     unknown = {
         f"{HOST}/special/{name}" for name in ("root", "folder", "Twin.html", "twin.html", "cut.html", "harbour.html")
     }
-    found = told(SITE, run, command.summary)
+    found = lines_by_name(SITE, run, command.summary)
     modest, best = outcome(_last_of_each(SITE), run), outcome(SITE, run)
     expected: dict[str, Held | None] = {}
     for name in best.keys() - unknown:
@@ -261,7 +261,7 @@ def test_without_lists_links_are_enough(make: Callable[[], Command], running_arc
         assert came or (line.is_missing and len(possible) < 2), f"{name}: {line} instead of {possible}"
         expected[name] = came[0] if came else None
     assert found.keys() - unknown <= best.keys()
-    check_bytes(expected, found, command.folder, is_listed=False)
+    assert_same_bytes(expected, found, command.folder, is_listed=False)
 
 
 def test_all_versions_are_all_that_differ(make: Callable[[], Command]) -> None:
@@ -282,7 +282,7 @@ def test_a_limit_ends_it_with_the_most_valuable(make: Callable[[], Command]) -> 
     command = make()
     done = command.run(ROOT, "--limit", "20")
     assert done.code == 4, done.said
-    found = told(SITE, DEFAULT, command.summary)
+    found = lines_by_name(SITE, DEFAULT, command.summary)
     recovered = {name for name, line in found.items() if not line.is_missing}
     assert len(recovered) == 20
     near = set(outcome(SITE, Run(depth=1)))
@@ -290,7 +290,7 @@ def test_a_limit_ends_it_with_the_most_valuable(make: Callable[[], Command]) -> 
     assert {HOST, f"{HOST}/style/town.css"} <= recovered
     done = command.run(ROOT)
     assert done.code == 0, done.said
-    check(SITE, DEFAULT, command.folder, command.summary)
+    assert_recovered(SITE, DEFAULT, command.folder, command.summary)
 
 
 def test_a_dry_run_asks_only_for_lists(make: Callable[[], Command], running_archives: Archives) -> None:

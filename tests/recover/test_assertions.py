@@ -9,11 +9,11 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.recover.archives import digest_of
-from tests.recover.checking import check
+from tests.recover.assertions import assert_recovered
 from tests.recover.expected import Run, outcome
 from tests.recover.reading import files, kept
+from tests.recover.reference_site import reference_site
 from tests.recover.site import ROOT, Held
-from tests.recover.town import town
 
 RUN = Run(start=f"{ROOT}special/")
 
@@ -62,7 +62,7 @@ def made(folder: Path, found: dict[str, Held | None]) -> Path:
 def test_what_is_right_passes(tmp_path: Path) -> None:
     """A recovery that has all that is expected is right."""
     folder = tmp_path / "recovery"
-    check(town(), RUN, folder, made(folder, outcome(town(), RUN)))
+    assert_recovered(reference_site(), RUN, folder, made(folder, outcome(reference_site(), RUN)))
 
 
 Fault = Callable[[dict[str, Held | None]], None]
@@ -70,7 +70,7 @@ _ALL = "lost.example/special/all.html"
 
 
 def _other(found: dict[str, Held | None], index: int) -> None:
-    found[_ALL] = town().resources[_ALL].held[index]
+    found[_ALL] = reference_site().resources[_ALL].held[index]
 
 
 def _body(found: dict[str, Held | None]) -> None:
@@ -87,7 +87,7 @@ def _body(found: dict[str, Held | None]) -> None:
         lambda found: found.update({_ALL: None}),
         lambda found: found.pop("lost.example/special/nowhere.html"),
         lambda found: found.update(
-            {"lost.example/forgotten/1.html": town().resources["lost.example/forgotten/1.html"].held[0]}
+            {"lost.example/forgotten/1.html": reference_site().resources["lost.example/forgotten/1.html"].held[0]}
         ),
         _body,
     ],
@@ -95,18 +95,18 @@ def _body(found: dict[str, Held | None]) -> None:
 )
 def test_what_is_wrong_is_found(fault: Fault, tmp_path: Path) -> None:
     """A recovery with one fault is wrong."""
-    found = outcome(town(), RUN)
+    found = outcome(reference_site(), RUN)
     fault(found)
     folder = tmp_path / "recovery"
     summary = made(folder, found)
     with pytest.raises(AssertionError):
-        check(town(), RUN, folder, summary)
+        assert_recovered(reference_site(), RUN, folder, summary)
 
 
 def test_a_torn_end_counts_for_nothing(tmp_path: Path) -> None:
     """However much of a WARC's end is cut off, all records before it are read, and the torn one is not."""
     folder = tmp_path / "recovery"
-    made(folder, {name: held for name, held in outcome(town(), RUN).items() if held is not None})
+    made(folder, {name: held for name, held in outcome(reference_site(), RUN).items() if held is not None})
     whole = kept(folder)
     assert whole == kept(folder, may_be_torn=True)
     (path,) = files(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recover.kept import capture, copy, opened, text_of
+from tests.recover.sample_captures import capture, copy, opened, text_of
 from unlost.errors import InputError
 from unlost.recover.warc_records import RecoveryRecord
 from unlost.recover.warc_store import WarcStore

@@ -1,8 +1,8 @@
-"""Processes that store copies until they are killed: `python -m tests.recover.keeping`.
+"""Processes that store captures until they are killed: `python -m tests.recover.store_until_killed`.
 
-Each line of standard input is a folder, a seed, a file and a number; a process of its own then stores copies in the
-folder, and writes into the file, after each, what it was told of it. It kills itself at the step of that number, or
-waits to be killed if that is none. Forks of one process, so that each is ready at once.
+Each line of standard input names a folder, a seed, a file and a step. For each line, a forked process stores captures
+in the folder and logs each result in the file. It kills itself at that step, or runs until it is killed if there is no
+step.
 """
 
 import json
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.recover.kept import capture, copy, opened
+from tests.recover.sample_captures import capture, copy, opened
 
 MAX_BYTES = 2_500_000
 
@@ -23,7 +23,7 @@ STEPS = ("write", "rename", "fsync", "ftruncate", "unlink")
 
 
 def die_at(step: int, drawn: random.Random) -> None:
-    """Let this process be killed at a call of the system that changes files: before it, after it, or in the middle."""
+    """Kill this process at a system call that changes files: before, after, or in the middle of it."""
     left = step
 
     def dying(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,8 +44,8 @@ def die_at(step: int, drawn: random.Random) -> None:
         setattr(os, name, dying(getattr(os, name)))
 
 
-def keep(folder: Path, seed: int, told: Path, step: int) -> None:
-    """Store copies without end, of all sizes; a large one is written piece by piece."""
+def store_captures(folder: Path, seed: int, told: Path, step: int) -> None:
+    """Store captures of all sizes in an endless loop; large ones are written in pieces."""
     drawn = random.Random(seed)  # noqa: S311
     die_at(step, drawn)
     said = [json.loads(line) for line in told.read_text().splitlines()]
@@ -66,7 +66,7 @@ def keep(folder: Path, seed: int, told: Path, step: int) -> None:
 
 
 def main() -> None:
-    """Start them as they are asked for."""
+    """Fork a process for each line of standard input."""
     for line in sys.stdin:
         folder, seed, told, step = line.split()
         child = os.fork()
@@ -75,7 +75,7 @@ def main() -> None:
             os.dup2(nowhere, 0)
             os.dup2(nowhere, 1)
             try:
-                keep(Path(folder), int(seed), Path(told), int(step))
+                store_captures(Path(folder), int(seed), Path(told), int(step))
             finally:
                 os._exit(1)
         print("process", child, flush=True)

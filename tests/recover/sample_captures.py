@@ -1,4 +1,4 @@
-"""Copies to keep, simple and of any kind, and what must come back of them."""
+"""Sample captures for WARC tests, from simple to random, with the expected result of storing them."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ DATE = "20140210000001"
 
 
 def opened(folder: Path, known: dict[str, int] | None = None, **options: int) -> tuple[WarcStore, list[RecoveryRecord]]:
-    """Return WARCs in a folder, ready to store, and the records that were adopted."""
+    """Open the WARC store in a folder and return it with the unknown records that were replayed."""
     warcs = WarcStore(folder, VirtualClock(), "unlost/0", **options)
     return warcs, list(warcs.replay_unknown_records(known or {}))
 
@@ -36,19 +36,19 @@ def copy(
     of: Capture | None = None,
     truncated: str | None = None,
 ) -> FetchedCapture:
-    """Return a copy of a page."""
+    """Return a fetched capture of a page."""
     of = of or capture()
     return FetchedCapture(of, headers, io.BytesIO(body), truncated, of.urim)
 
 
 def body_of(warcs: WarcStore, record: RecoveryRecord) -> bytes:
-    """Return the body that is kept for a record."""
+    """Return the stored body of a record."""
     with warcs.open(record).body as body:
         return body.read()
 
 
 def text_of(path: Path) -> str:
-    """Return the text of a WARC; every member must be whole."""
+    """Return the decompressed text of a WARC, whose gzip members must be complete."""
     return gzip.decompress(path.read_bytes()).decode("latin-1")
 
 
@@ -100,8 +100,8 @@ copies = st.builds(
 )
 
 
-def kept_headers(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
-    """Return what must come back of headers: those with a name that a header can have, without control characters."""
+def expected_headers(headers: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    """Return the headers expected after storing: those with valid names, without control characters."""
     came = []
     for name, value in headers:
         if re.fullmatch(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+", name):
