@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::holdings::filter::{Filter, has_each, xxh64};
+use unlost_core::mementomap::filter::{Filter, contains_each, xxh64};
 
 /// The same bytes as a filter of one partition whose checksums are right.
 fn mended(data: &[u8]) -> Option<Vec<u8>> {
@@ -29,7 +29,7 @@ fn ask(data: &[u8]) {
     asked.dedup();
     // Opened again: what was checked once is not checked any more.
     let again = Filter::open(data).expect("it was opened before");
-    match has_each(&again, &asked, 1) {
+    match contains_each(&again, &asked, 1) {
         Ok(answers) => assert_eq!(answers.len(), asked.len()),
         Err(_) => assert!(!is_sound),
     }

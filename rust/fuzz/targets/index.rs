@@ -3,13 +3,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::formats::Layout as Columns;
-use unlost_core::holdings::lookup::{Asked, Form, Layout, TextMap, with_crew};
-use unlost_core::holdings::stats::{Estimator, Gatherer};
-use unlost_core::holdings::{Builder, Effort, Excluded, Progress, Wanted};
+use unlost_core::mementomap::lookup::{Asked, Form, Layout, TextMap, with_crew};
+use unlost_core::mementomap::stats::{Estimator, Gatherer};
+use unlost_core::mementomap::{BuildOptions, Builder, Excluded, Progress, RowFilter};
 use unlost_core::uri::RuleSet;
 
-fn effort(block_bytes: usize) -> Effort {
-    Effort {
+fn build_options(block_bytes: usize) -> BuildOptions {
+    BuildOptions {
         threads: 1,
         memory: 1 << 12,
         line_limit: 300,
@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let layout = (first & 1 > 0).then_some(Columns::Urls { column: None });
-    let wanted = Wanted {
+    let row_filter = RowFilter {
         by_year: first & 2 > 0,
         status: if first & 4 > 0 {
             vec![b"200".to_vec()]
@@ -35,22 +35,22 @@ fuzz_target!(|data: &[u8]| {
         } else {
             Vec::new()
         },
-        ..Wanted::default()
+        ..RowFilter::default()
     };
     let block = 1 + usize::from(first >> 4) * 16;
     let progress = Progress::default();
-    let mut gatherer = Gatherer::new(Wanted::default(), effort(block));
+    let mut gatherer = Gatherer::new(RowFilter::default(), build_options(block));
     if gatherer.add_file(text, layout.clone(), &progress).is_ok() {
         let _ = gatherer.finish();
     }
-    let mut estimator = Estimator::new(Wanted::default(), effort(block), None);
+    let mut estimator = Estimator::new(RowFilter::default(), build_options(block), None);
     if estimator.add_file(text, layout.clone(), &progress).is_ok() {
         let found = estimator.finish();
         let (about, low, high) = found.uris.estimate();
         assert!(low <= about && about <= high);
     }
     let written = [block, 1 << 16].map(|block| {
-        let mut builder = Builder::new(wanted.clone(), effort(block), false);
+        let mut builder = Builder::new(row_filter.clone(), build_options(block), false);
         let (tally, _) = builder.add_file(text, layout.clone(), &progress).ok()?;
         let mut out = Vec::new();
         builder
@@ -82,7 +82,7 @@ fuzz_target!(|data: &[u8]| {
             crew.finish()
         });
         let answers = answers.expect("a map is in order");
-        let mut alone = Builder::new(wanted.clone(), effort(1 << 16), false);
+        let mut alone = Builder::new(row_filter.clone(), build_options(1 << 16), false);
         let counted = alone
             .add_file(line, layout.clone(), &progress)
             .is_ok_and(|(tally, _)| tally.counted > 0);

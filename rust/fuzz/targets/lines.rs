@@ -61,7 +61,7 @@ fuzz_target!(|input: &[u8]| {
 
     let column = read_key_column(Cursor::new(owned), limit).expect("memory does not fail");
     assert_eq!(
-        (column.rows, column.left_out, column.keys),
+        (column.rows, column.skipped, column.keys),
         (rows, left_out, keys)
     );
     assert_eq!(column.damage, source.damage());

@@ -15,7 +15,7 @@ fuzz_target!(|text: &[u8]| {
     }
     let faults: usize = found.faults.iter().map(|(times, _)| times).sum();
     let brackets = text.iter().filter(|&&byte| byte == b'<').count();
-    assert!(found.mementos.len() + found.timemaps.len() + found.others <= 2 * brackets);
+    assert!(found.mementos.len() + found.timemaps.len() + found.other_links <= 2 * brackets);
     assert!(faults <= brackets + 1);
     for (times, first) in found.faults {
         assert!(times == 0 || first < text.len());

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::pages::{self, MAX_ADDRESS_BYTES, spans};
+use unlost_core::html::{self, MAX_URL_BYTES, spans};
 
 const TYPES: [Option<&str>; 6] = [
     None,
@@ -29,11 +29,11 @@ fuzz_target!(|body: &[u8]| {
     };
     let mime = TYPES[usize::from(*first) % TYPES.len()];
     let base = BASES[usize::from(*first) / TYPES.len() % BASES.len()];
-    let found = pages::find(body, mime, base, None);
+    let found = html::find(body, mime, base, None);
     let mut seen = HashSet::new();
     for link in &found.links {
         assert!(link.0.starts_with("http://") || link.0.starts_with("https://"));
-        assert!(!link.0.contains('#') && link.0.is_ascii() && link.0.len() <= MAX_ADDRESS_BYTES);
+        assert!(!link.0.contains('#') && link.0.is_ascii() && link.0.len() <= MAX_URL_BYTES);
         assert!(seen.insert(link));
     }
     assert!(!found.cut || body.starts_with(b"\x1f\x8b"));

@@ -3,26 +3,26 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::holdings::lookup::{
-    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, TextMap, check_first_row,
-    header_end, with_crew,
+use unlost_core::mementomap::lookup::{
+    Layout, LookupResults, MemoryMapBuilder, NotSorted, QueryKind, SearchableMap, TextMap,
+    check_first_row, header_end, with_crew,
 };
 use unlost_core::uri::RuleSet;
 
 /// The form in memory; `None` if the rows are not sorted.
-fn load(text: &[u8], layout: Layout) -> Option<Form<Vec<u8>>> {
+fn load(text: &[u8], layout: Layout) -> Option<SearchableMap<Vec<u8>>> {
     let mut builder = MemoryMapBuilder::new(layout);
     for line in text.split(|&byte| byte == b'\n') {
         builder.push(line, 0).ok()?;
     }
-    Some(Form::Memory(builder.finish()))
+    Some(SearchableMap::Memory(builder.finish()))
 }
 
-fn ask<B: AsRef<[u8]> + Sync>(
-    map: &Form<B>,
+fn query_all<B: AsRef<[u8]> + Sync>(
+    map: &SearchableMap<B>,
     questions: &[&[u8]],
-    kind: Asked,
-) -> Result<Vec<Answers>, NotSorted> {
+    kind: QueryKind,
+) -> Result<Vec<LookupResults>, NotSorted> {
     with_crew(map, kind, 1, |mut crew| {
         crew.give(questions.iter().copied().collect());
         crew.finish()
@@ -52,13 +52,17 @@ fuzz_target!(|data: &[u8]| {
     });
     let sorted = rows.join(&b'\n');
     let questions: Vec<&[u8]> = asked.split(|&byte| byte == b'\n').collect();
-    for kind in [Asked::Keys, Asked::Uris(RuleSet::Wayback)] {
+    for kind in [QueryKind::Keys, QueryKind::Uris(RuleSet::Wayback)] {
         for text in [map, &sorted] {
-            let in_file = ask(&Form::Text(TextMap::new(text, layout)), &questions, kind);
+            let in_file = query_all(
+                &SearchableMap::Text(TextMap::new(text, layout)),
+                &questions,
+                kind,
+            );
             let Some(memory) = load(text, layout) else {
                 continue;
             };
-            let in_memory = ask(&memory, &questions, kind).expect("it was sorted");
+            let in_memory = query_all(&memory, &questions, kind).expect("it was sorted");
             let in_file = in_file.expect("it is sorted");
             for (a, b) in in_file.iter().zip(&in_memory) {
                 assert!((0..a.len().max(b.len())).all(|i| a.get(i) == b.get(i)));

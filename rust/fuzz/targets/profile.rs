@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::holdings::{
+use unlost_core::mementomap::{
     HoldingsError, MapReader, ProfileReader, Progress, SeenKeys, check_profile, merge_profiles,
     profiles_to_map,
 };

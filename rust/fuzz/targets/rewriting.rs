@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::pages;
-use unlost_core::pages::rewriting::{self, Options};
+use unlost_core::html;
+use unlost_core::html::rewriting::{self, Options};
 
 const TYPES: [Option<&str>; 8] = [
     None,
@@ -27,7 +27,7 @@ fuzz_target!(|body: &[u8]| {
     let nothing = vec![None::<String>; spotted.links().count()];
     assert!(spotted.splice(body, &nothing).body.is_none());
     if spotted.encoding.is_some() {
-        let found = pages::find(body, mime, BASE, None);
+        let found = html::find(body, mime, BASE, None);
         let known = found.links.iter().map(|(uri, purpose)| (&**uri, *purpose));
         assert!(spotted.links().eq(known));
     }
@@ -35,12 +35,12 @@ fuzz_target!(|body: &[u8]| {
         .map(|nth| Some(format!("http://new.example/{nth}?&(,)")))
         .collect();
     let done = spotted.splice(body, &answers);
-    assert_eq!(done.left, spotted.left());
+    assert_eq!(done.not_replaced, spotted.left());
     if let Some(new) = &done.body
-        && done.left == 0
+        && done.not_replaced == 0
     {
         let charset = spotted.transcoded.then_some("utf-8");
-        let links = pages::find(new, mime, BASE, charset).links;
+        let links = html::find(new, mime, BASE, charset).links;
         let uses = spotted.links().map(|(_, purpose)| purpose);
         let expected = answers.into_iter().flatten().zip(uses).collect::<Vec<_>>();
         if links != expected {
@@ -66,8 +66,8 @@ fuzz_target!(|body: &[u8]| {
     // What scripts may use is not what the page links to.
     let done = spotted.splice_all(body, &links, &candidates);
     assert!(done.body.is_some() || candidates.is_empty() || done.changed == 0);
-    let _ = pages::page_candidates(body, mime, BASE, None);
-    let _ = pages::script_candidates(body, BASE);
+    let _ = html::page_candidates(body, mime, BASE, None);
+    let _ = html::script_candidates(body, BASE);
 });
 
 /// Whether a body may tell its charset by itself.

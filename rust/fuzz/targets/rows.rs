@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use unlost_core::formats::{Layout, RowShape, is_header, member};
 
 fuzz_target!(|text: &[u8]| {
-    let told = Layout::told_by(text);
+    let told = Layout::detect(text);
     let layouts = [
         told,
         Some(Layout::Cdxj),
@@ -17,7 +17,7 @@ fuzz_target!(|text: &[u8]| {
         let mut shape = RowShape::default();
         for line in text.split(|&byte| byte == b'\n') {
             let _ = layout.is_changed_by(line);
-            let _ = layout.is_surely_web(line);
+            let _ = layout.is_certainly_web(line);
             let _ = is_header(line);
             let row = layout.row(line, &mut shape);
             // What is remembered of the rows before makes no difference.

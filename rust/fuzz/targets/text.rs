@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::pages::{shingles, text};
+use unlost_core::html::{shingles, text};
 
 const TYPES: [Option<&str>; 7] = [
     None,

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::uri::{Address, RuleSet, canonical, name, surt, surt_of_uri, unsurt};
+use unlost_core::uri::{RuleSet, WebUrl, canonical, name, surt, surt_of_uri, unsurt};
 
 fuzz_target!(|text: &[u8]| {
     // The fast way for plain addresses ends where the parser ends: a scheme in capitals is not plain.
@@ -18,13 +18,13 @@ fuzz_target!(|text: &[u8]| {
         });
         assert_eq!(forms[0], forms[1]);
     }
-    let Ok(address) = Address::read(text) else {
+    let Ok(address) = WebUrl::read(text) else {
         return;
     };
     let mut named = b"http://".to_vec();
     if name(&address, &mut named).is_ok() {
         assert!(named.iter().all(u8::is_ascii_graphic));
-        let address = Address::read(&named).expect("a name is an address without its scheme");
+        let address = WebUrl::read(&named).expect("a name is an address without its scheme");
         let mut again = b"http://".to_vec();
         name(&address, &mut again).expect("a name has one");
         assert_eq!(named, again);

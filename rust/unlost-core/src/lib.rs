@@ -3,13 +3,13 @@
 //! Nothing here knows Python, the network or a file's name. The crate `unlost-py` binds it; every function has
 //! a slow Python model in `tests/models/`, or properties in the tests, that it must agree with on random input.
 
-#[cfg(test)]
-mod dice;
 pub mod formats;
-pub mod holdings;
+pub mod html;
 pub mod mapping;
-pub mod pages;
+pub mod mementomap;
 pub mod refresh;
-pub mod texts;
+pub mod string_arena;
+#[cfg(test)]
+mod test_rng;
 pub mod uri;
 pub mod vault;

@@ -2,8 +2,8 @@
 
 mod errors;
 mod formats;
-mod holdings;
-mod pages;
+mod html;
+mod mementomap;
 mod refresh;
 mod rewriting;
 mod texts;
@@ -17,8 +17,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     uri::add_to(module)?;
     formats::add_to(module)?;
-    holdings::add_to(module)?;
-    pages::add_to(module)?;
+    mementomap::add_to(module)?;
+    html::add_to(module)?;
     refresh::add_to(module)?;
     vault::add_to(module)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyString};
-use unlost_core::texts::Texts;
+use unlost_core::string_arena::StringArena;
 
 /// Texts that are touched before the first of them is read.
 const AT_ONCE: usize = 64;
@@ -27,8 +27,8 @@ pub fn for_each_text(values: &Bound<'_, PyAny>, mut take: impl FnMut(&[u8])) -> 
 }
 
 /// Up to so many of the next texts; fewer, or none, are the last.
-pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<Texts> {
-    let mut texts = Texts::with_room(most, TEXT);
+pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<StringArena> {
+    let mut texts = StringArena::with_room(most, TEXT);
     while texts.len() < most {
         let wanted = AT_ONCE.min(most - texts.len());
         if take_some(values, wanted, &mut |text| texts.push(text))? < wanted {

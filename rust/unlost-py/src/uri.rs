@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 use unlost_core::uri::{
-    self, ALL_POLICIES, Address, MAX_BYTES, Policy, RuleSet, Section, Segments, Suffixes, UriError,
+    self, ALL_POLICIES, MAX_BYTES, Policy, RuleSet, Section, Segments, Suffixes, UriError, WebUrl,
 };
 
 use crate::errors::{raise_suffix_list, raise_uri, raise_usage, uri_error};
@@ -40,7 +40,7 @@ fn canonical_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), 
     if uri::looks_like_surt(text) {
         return unsurt_form(text, rules, out);
     }
-    uri::canonical(&Address::read(text)?, rules, out)
+    uri::canonical(&WebUrl::read(text)?, rules, out)
 }
 
 fn unsurt_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
@@ -63,7 +63,7 @@ pub fn rule_set(py: Python<'_>, name: &str) -> PyResult<RuleSet> {
 }
 
 fn name_form(text: &[u8], ignore_case: bool, out: &mut Vec<u8>) -> Result<(), UriError> {
-    uri::name(&Address::read(text)?, out)?;
+    uri::name(&WebUrl::read(text)?, out)?;
     if ignore_case {
         out.make_ascii_lowercase();
     }

@@ -38,7 +38,7 @@ impl Block {
     /// Empties it, so that what is read next stands at the beginning of a page, as it does in the file: copies to some
     /// other places, such as 16 bytes behind, take three times as long, since processors look at no more than the last
     /// twelve bits of an address to tell what was written just before.
-    pub(super) fn clear_to_page(&mut self, expected: usize) {
+    pub(super) fn clear_page_aligned(&mut self, expected: usize) {
         let enough = expected + PAGE_BYTES;
         if self.buffer.len() < enough {
             self.buffer.resize(enough, 0);
@@ -67,7 +67,7 @@ impl Block {
     }
 
     /// Makes room for more bytes behind what is there, and returns it.
-    pub(super) fn room(&mut self, count: usize) -> &mut [u8] {
+    pub(super) fn spare_capacity(&mut self, count: usize) -> &mut [u8] {
         let end = self.length + count;
         if self.buffer.len() < end {
             self.buffer.resize(end, 0);
@@ -76,22 +76,22 @@ impl Block {
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.room(bytes.len()).copy_from_slice(bytes);
+        self.spare_capacity(bytes.len()).copy_from_slice(bytes);
         self.length += bytes.len();
     }
 }
 
 /// Hands out the blocks of a file in their order. Whoever asks reads, and inflates, while the others work on theirs.
 pub(crate) struct Blocks<R: Read> {
-    reading: Reading<R>,
+    mode: ReadMode<R>,
     limit: usize,
     block_bytes: usize,
 }
 
-enum Reading<R: Read> {
+enum ReadMode<R: Read> {
     /// Who reads a block keeps the others waiting.
     InOrder(Mutex<State<R>>),
-    Anywhere(Ranges<R>),
+    RandomAccess(Ranges<R>),
 }
 
 struct State<R: Read> {
@@ -113,7 +113,7 @@ impl<R: Input> Blocks<R> {
             let read = file.read_at(&mut magic, 0)?;
             if !is_compressed(&magic[..read]) {
                 return Ok(Self {
-                    reading: Reading::Anywhere(Ranges::new(file, length)),
+                    mode: ReadMode::RandomAccess(Ranges::new(file, length)),
                     limit,
                     block_bytes,
                 });
@@ -129,7 +129,7 @@ impl<R: Input> Blocks<R> {
             is_cut: false,
         };
         Ok(Self {
-            reading: Reading::InOrder(Mutex::new(state)),
+            mode: ReadMode::InOrder(Mutex::new(state)),
             limit,
             block_bytes,
         })
@@ -137,41 +137,41 @@ impl<R: Input> Blocks<R> {
 
     /// Fills a block with what comes next; says whether there was anything.
     pub(crate) fn next(&self, block: &mut Block) -> io::Result<bool> {
-        match &self.reading {
-            Reading::InOrder(state) => lock(state).next(block, self.block_bytes, self.limit),
-            Reading::Anywhere(ranges) => ranges.next(block, self.block_bytes, self.limit),
+        match &self.mode {
+            ReadMode::InOrder(state) => lock(state).next(block, self.block_bytes, self.limit),
+            ReadMode::RandomAccess(ranges) => ranges.next(block, self.block_bytes, self.limit),
         }
     }
 
     /// Whether the text has to be inflated, which one thread has to do for all.
     pub(super) fn is_inflated(&self) -> bool {
-        match &self.reading {
-            Reading::InOrder(state) => lock(state).source.is_compressed(),
-            Reading::Anywhere(_) => false,
+        match &self.mode {
+            ReadMode::InOrder(state) => lock(state).source.is_compressed(),
+            ReadMode::RandomAccess(_) => false,
         }
     }
 
     /// Which block comes next, from 0.
     pub(crate) fn next_index(&self) -> u64 {
-        match &self.reading {
-            Reading::InOrder(state) => lock(state).index,
-            Reading::Anywhere(ranges) => ranges.next_index(),
+        match &self.mode {
+            ReadMode::InOrder(state) => lock(state).index,
+            ReadMode::RandomAccess(ranges) => ranges.next_index(),
         }
     }
 
     /// What ended the text early, once the last block was read.
     pub(crate) fn damage(&self) -> Option<Damage> {
-        match &self.reading {
-            Reading::InOrder(state) => lock(state).source.damage(),
-            Reading::Anywhere(_) => None,
+        match &self.mode {
+            ReadMode::InOrder(state) => lock(state).source.damage(),
+            ReadMode::RandomAccess(_) => None,
         }
     }
 
     /// Whether that left a line without its end. It is in no block: the key of a page that never was, perhaps.
     pub(crate) fn is_cut(&self) -> bool {
-        match &self.reading {
-            Reading::InOrder(state) => lock(state).is_cut,
-            Reading::Anywhere(_) => false,
+        match &self.mode {
+            ReadMode::InOrder(state) => lock(state).is_cut,
+            ReadMode::RandomAccess(_) => false,
         }
     }
 }
@@ -228,7 +228,7 @@ impl<R: Read> State<R> {
     }
 
     fn read_more(&mut self, block: &mut Block, count: usize) -> io::Result<()> {
-        let room = block.room(count);
+        let room = block.spare_capacity(count);
         let mut filled = 0;
         while filled < room.len() {
             match self.source.read(&mut room[filled..]) {
@@ -252,38 +252,38 @@ mod tests {
 
     use super::*;
 
-    type Found = Vec<(u64, Vec<u8>)>;
+    type Collected = Vec<(u64, Vec<u8>)>;
 
-    fn found(blocks: &Blocks<impl Input>) -> Found {
-        let mut found = Vec::new();
+    fn collect_blocks(blocks: &Blocks<impl Input>) -> Collected {
+        let mut collect_blocks = Vec::new();
         let mut block = Block::default();
         while blocks.next(&mut block).expect("memory") {
             assert_eq!(block.index + 1, blocks.next_index());
             if !block.text().is_empty() {
-                found.push((block.offset, block.text().to_vec()));
+                collect_blocks.push((block.offset, block.text().to_vec()));
             }
         }
-        found
+        collect_blocks
     }
 
     /// The blocks of a text that is read in order, and of one that is read anywhere.
-    fn blocks(text: &[u8], limit: usize, block_bytes: usize) -> [Found; 2] {
+    fn blocks(text: &[u8], limit: usize, block_bytes: usize) -> [Collected; 2] {
         let in_order = Blocks::new(text, limit, block_bytes).expect("memory");
         let anywhere = Blocks::new(Cursor::new(text), limit, block_bytes).expect("memory");
-        [found(&in_order), found(&anywhere)]
+        [collect_blocks(&in_order), collect_blocks(&anywhere)]
     }
 
     #[test]
-    fn blocks_end_with_lines() {
+    fn blocks_end_at_line_ends() {
         let text: Vec<u8> = (0..1000)
             .flat_map(|i| format!("line {i}\n{}", "\n".repeat(i % 3)).into_bytes())
             .collect();
         for block_bytes in [1, 7, 100, 1 << 20] {
             for (cut, limit) in [(text.len(), 50), (text.len() - 1, usize::MAX)] {
-                for found in blocks(&text[..cut], limit, block_bytes) {
+                for collect_blocks in blocks(&text[..cut], limit, block_bytes) {
                     let mut offset = 0;
                     let mut whole = Vec::new();
-                    for (start, block) in found {
+                    for (start, block) in collect_blocks {
                         assert_eq!(start, offset);
                         assert_eq!(block.last(), Some(&b'\n'));
                         offset += block.len() as u64;
@@ -294,16 +294,16 @@ mod tests {
             }
         }
         assert_eq!(blocks(b"", 50, 7), [const { Vec::new() }; 2]);
-        for found in blocks(b"\n", 50, 7) {
-            assert_eq!(found, [(0, b"\n".to_vec())]);
+        for collect_blocks in blocks(b"\n", 50, 7) {
+            assert_eq!(collect_blocks, [(0, b"\n".to_vec())]);
         }
     }
 
     #[test]
-    fn a_line_without_end_takes_bounded_memory() {
+    fn line_without_end_uses_bounded_memory() {
         let text = [b"ab\n".to_vec(), vec![b'x'; 50_000], b"\ncd\n".to_vec()].concat();
-        for (found, room) in blocks(&text, 100, 10).into_iter().zip([21, 2 * 4096]) {
-            let found: Found = found
+        for (collect_blocks, room) in blocks(&text, 100, 10).into_iter().zip([21, 2 * 4096]) {
+            let collect_blocks: Collected = collect_blocks
                 .iter()
                 .flat_map(|(offset, block)| {
                     let lines = block.split_inclusive(|&byte| byte == b'\n');
@@ -314,29 +314,29 @@ mod tests {
                     })
                 })
                 .collect();
-            assert_eq!(found[0], (0, b"ab\n".to_vec()));
-            let (start, long) = &found[1];
+            assert_eq!(collect_blocks[0], (0, b"ab\n".to_vec()));
+            let (start, long) = &collect_blocks[1];
             assert_eq!(*start, 3);
             assert!(
                 long.len() > 100 && long.len() <= 100 + room,
                 "{}",
                 long.len()
             );
-            assert_eq!(found[2], (50_004, b"cd\n".to_vec()));
-            assert_eq!(found.len(), 3);
+            assert_eq!(collect_blocks[2], (50_004, b"cd\n".to_vec()));
+            assert_eq!(collect_blocks.len(), 3);
         }
     }
 
     #[test]
-    fn a_file_that_has_become_shorter_ends_there() {
+    fn truncated_file_ends_at_its_new_length() {
         /// Says that it has more than it has.
-        struct Shorter(Cursor<Vec<u8>>);
-        impl Read for Shorter {
+        struct TruncatedFile(Cursor<Vec<u8>>);
+        impl Read for TruncatedFile {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
                 self.0.read(buffer)
             }
         }
-        impl Input for Shorter {
+        impl Input for TruncatedFile {
             fn length(&self) -> Option<u64> {
                 Some(1000)
             }
@@ -346,8 +346,8 @@ mod tests {
         }
         let text = b"one\ntwo\nthr".to_vec();
         for block_bytes in [1, 3, 5, 100] {
-            let blocks = Blocks::new(Shorter(Cursor::new(text.clone())), 50, block_bytes);
-            let whole: Vec<u8> = found(&blocks.expect("memory"))
+            let blocks = Blocks::new(TruncatedFile(Cursor::new(text.clone())), 50, block_bytes);
+            let whole: Vec<u8> = collect_blocks(&blocks.expect("memory"))
                 .into_iter()
                 .flat_map(|(_, block)| block)
                 .collect();

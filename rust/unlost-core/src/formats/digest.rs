@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_are_those_of_fips_180() {
+    fn sha256_matches_fips_180() {
         assert_eq!(
             sha256_hex(b"abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

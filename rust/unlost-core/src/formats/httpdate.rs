@@ -11,12 +11,12 @@ const MONTHS: [&[u8; 3]; 12] = [
 /// dashes may stand for spaces, months may be whole words, the zone may be missing (UTC) or an offset. 14 digits are
 /// read too. A leap second is the second before it.
 #[must_use]
-pub fn read(text: &[u8]) -> Option<Digits> {
+pub fn parse(text: &[u8]) -> Option<Digits> {
     let text = text.trim_ascii();
     if text.len() == 14 && text.iter().all(u8::is_ascii_digit) {
         return from_digits(text);
     }
-    if let Some(digits) = read_plain(text) {
+    if let Some(digits) = parse_canonical(text) {
         return Some(digits);
     }
     let mut rest = text;
@@ -37,7 +37,7 @@ pub fn read(text: &[u8]) -> Option<Digits> {
     if clock.len() == rest.len() || clock.len() < 8 || clock[2] != b':' || clock[5] != b':' {
         return None;
     }
-    let moment = Moment {
+    let moment = DateTime {
         year,
         month: u32::try_from(month).ok()? + 1,
         day,
@@ -48,13 +48,13 @@ pub fn read(text: &[u8]) -> Option<Digits> {
     moment
         .checked()?
         .minus_minutes(offset(clock[8..].trim_ascii_start())?)
-        .map(Moment::digits)
+        .map(DateTime::digits)
 }
 
 /// Reads a date of ISO 8601: `2014-02-10T00:00:01Z`. A space may replace the `T`. Seconds may have a fraction, which is
 /// dropped. Seconds, the time of day and the zone (UTC) may be missing; the zone may be an offset.
 #[must_use]
-pub fn read_iso(text: &[u8]) -> Option<Digits> {
+pub fn parse_iso(text: &[u8]) -> Option<Digits> {
     let mut rest = text.trim_ascii();
     let year = number(take_while(&mut rest, u8::is_ascii_digit), 4, 4)?;
     let month = two_digits(b'-', &mut rest)?;
@@ -76,7 +76,7 @@ pub fn read_iso(text: &[u8]) -> Option<Digits> {
     } else if !rest.is_empty() {
         return None;
     }
-    let moment = Moment {
+    let moment = DateTime {
         year,
         month,
         day,
@@ -84,7 +84,7 @@ pub fn read_iso(text: &[u8]) -> Option<Digits> {
         minute,
         second,
     };
-    moment.checked()?.minus_minutes(zone).map(Moment::digits)
+    moment.checked()?.minus_minutes(zone).map(DateTime::digits)
 }
 
 /// Two digits after a separator.
@@ -94,7 +94,7 @@ fn two_digits(separator: u8, rest: &mut &[u8]) -> Option<u32> {
 }
 
 /// Reads a date as the standard has it, which almost all are, in a quarter of the time; None for all others.
-fn read_plain(text: &[u8]) -> Option<Digits> {
+fn parse_canonical(text: &[u8]) -> Option<Digits> {
     let text: &[u8; 29] = text.try_into().ok()?;
     let is_plain = text[..3].iter().all(u8::is_ascii_alphabetic)
         && text[3..5] == *b", "
@@ -124,7 +124,7 @@ pub fn from_digits(text: &[u8]) -> Option<Digits> {
     if text.len() != 14 {
         return None;
     }
-    let moment = Moment {
+    let moment = DateTime {
         year: number(&text[..4], 4, 4)?,
         month: number(&text[4..6], 2, 2)?,
         day: number(&text[6..8], 2, 2)?,
@@ -141,7 +141,7 @@ pub fn to_http(digits: &Digits) -> [u8; 29] {
     const DAYS: &[u8; 21] = b"ThuFriSatSunMonTueWed"; // the first day of 1970 was a Thursday
     const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut out = *b"Thu, 01 Jan 1970 00:00:00 GMT";
-    let moment = Moment::of(digits);
+    let moment = DateTime::of(digits);
     let day = usize::try_from(moment.days().rem_euclid(7)).unwrap_or(0) * 3;
     let month = (moment.month.clamp(1, 12) - 1) as usize * 3;
     out[..3].copy_from_slice(&DAYS[day..day + 3]);
@@ -168,7 +168,7 @@ pub fn to_iso(digits: &Digits) -> [u8; 20] {
 /// The seconds from the beginning of 1970 to a date.
 #[must_use]
 pub fn to_seconds(digits: &Digits) -> i64 {
-    let moment = Moment::of(digits);
+    let moment = DateTime::of(digits);
     let of_day = moment.hour * 3600 + moment.minute * 60 + moment.second;
     moment.days() * 86_400 + i64::from(of_day)
 }
@@ -220,7 +220,7 @@ fn offset(zone: &[u8]) -> Option<i64> {
 }
 
 #[derive(Clone, Copy)]
-struct Moment {
+struct DateTime {
     year: u32,
     month: u32,
     day: u32,
@@ -229,7 +229,7 @@ struct Moment {
     second: u32,
 }
 
-impl Moment {
+impl DateTime {
     /// Of digits that are known to be a date.
     fn of(digits: &Digits) -> Self {
         let value = |from: usize, to: usize| {
@@ -340,12 +340,12 @@ fn days_in(year: u32, month: u32) -> u32 {
 mod tests {
     use super::*;
 
-    fn read_text(text: &str) -> Option<String> {
-        read(text.as_bytes()).map(|digits| String::from_utf8_lossy(&digits).into_owned())
+    fn parse_text(text: &str) -> Option<String> {
+        parse(text.as_bytes()).map(|digits| String::from_utf8_lossy(&digits).into_owned())
     }
 
     #[test]
-    fn flawed_dates_are_read() {
+    fn malformed_dates_are_parsed() {
         for text in [
             "Mon, 10 Feb 2014 00:00:01 GMT",
             "Fri 10 Feb 2014 00:00:01 utc",
@@ -354,12 +354,16 @@ mod tests {
             "Sun, 9 Feb 2014 23:30:01 -00:30",
             "20140210000001",
         ] {
-            assert_eq!(read_text(text).as_deref(), Some("20140210000001"), "{text}");
+            assert_eq!(
+                parse_text(text).as_deref(),
+                Some("20140210000001"),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn iso_dates_are_read() {
+    fn iso_dates_are_parsed() {
         for text in [
             "2014-02-10T00:00:01Z",
             " 2014-02-10 00:00:01 ",
@@ -367,12 +371,12 @@ mod tests {
             "2014-02-10T01:00:01+01:00",
             "2014-02-09t23:30:01.0-0030",
         ] {
-            let digits = read_iso(text.as_bytes());
+            let digits = parse_iso(text.as_bytes());
             assert_eq!(digits.as_ref(), Some(b"20140210000001"), "{text}");
         }
-        assert_eq!(read_iso(b"2014-02-10").as_ref(), Some(b"20140210000000"));
+        assert_eq!(parse_iso(b"2014-02-10").as_ref(), Some(b"20140210000000"));
         assert_eq!(
-            read_iso(b"2014-02-10T07:08Z").as_ref(),
+            parse_iso(b"2014-02-10T07:08Z").as_ref(),
             Some(b"20140210070800")
         );
         for text in [
@@ -383,12 +387,12 @@ mod tests {
             "2014-02-10T00:00:01.",
             "2014-02-10x",
         ] {
-            assert_eq!(read_iso(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_iso(text.as_bytes()), None, "{text}");
         }
     }
 
     #[test]
-    fn offsets_cross_the_ends_of_months_and_years() {
+    fn offsets_cross_month_and_year_boundaries() {
         let cases = [
             ("01 Mar 2012 00:00:00 +0001", Some("20120229235900")),
             ("31 Dec 2013 23:59:60 -0001", Some("20140101000059")),
@@ -396,12 +400,12 @@ mod tests {
             ("31 Dec 9999 23:59:59 -0100", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(read_text(text).as_deref(), expected, "{text}");
+            assert_eq!(parse_text(text).as_deref(), expected, "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn invalid_date_is_none() {
         for text in [
             "",
             "Mon, 30 Feb 2014 00:00:01 GMT",
@@ -411,7 +415,7 @@ mod tests {
             "Mon, 10 Feb 2014 00:00:01 +2400",
             "20141310000001",
         ] {
-            assert_eq!(read_text(text), None, "{text}");
+            assert_eq!(parse_text(text), None, "{text}");
         }
     }
 }

@@ -10,7 +10,7 @@ pub fn jenkins(data: &[u8]) -> u32 {
     let mut state = [GOLDEN_RATIO, GOLDEN_RATIO, 0];
     let mut chunks = data.chunks_exact(12);
     for chunk in &mut chunks {
-        state = mixed(state, words(chunk));
+        state = mix(state, words(chunk));
     }
     let rest = chunks.remainder();
     let mut last = [0; 12];
@@ -19,7 +19,7 @@ pub fn jenkins(data: &[u8]) -> u32 {
     // The lowest byte of the last word is the length's, which counts modulo 2^32.
     let length = u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0);
     last[2] = (last[2] << 8).wrapping_add(length);
-    mixed(state, last)[2]
+    mix(state, last)[2]
 }
 
 fn words(bytes: &[u8]) -> [u32; 3] {
@@ -29,7 +29,7 @@ fn words(bytes: &[u8]) -> [u32; 3] {
 }
 
 /// The state after three more words.
-fn mixed(state: [u32; 3], words: [u32; 3]) -> [u32; 3] {
+fn mix(state: [u32; 3], words: [u32; 3]) -> [u32; 3] {
     let mut a = state[0].wrapping_add(words[0]);
     let mut b = state[1].wrapping_add(words[1]);
     let mut c = state[2].wrapping_add(words[2]);
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_and_the_length_count() {
+    fn hash_depends_on_every_byte_and_the_length() {
         let data = [7_u8; 40];
         for length in 0..40 {
             assert_ne!(jenkins(&data[..length]), jenkins(&data[..=length]));

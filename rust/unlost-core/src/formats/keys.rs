@@ -4,7 +4,7 @@ use std::io;
 use std::thread;
 
 use super::blocks::{BLOCK_BYTES, Block, Blocks};
-use super::in_order::work_in_order;
+use super::ordered_parallel::process_in_order;
 use super::{Damage, Input};
 
 /// What a pass over an index's key column found.
@@ -13,7 +13,7 @@ pub struct KeyColumn {
     /// Lines that are rows: neither blank nor headers, nor left out.
     pub rows: u64,
     /// Lines that cannot be read: too long, or cut by damage.
-    pub left_out: u64,
+    pub skipped: u64,
     /// Keys, counting each run of equal ones once: all different ones if the index is sorted.
     pub keys: u64,
     /// The first line whose key is smaller than that before it, if the index is not sorted.
@@ -31,7 +31,7 @@ pub fn is_header(line: &[u8]) -> bool {
 
 /// A text without the byte-order mark that some editors put before it.
 #[must_use]
-pub fn without_mark(text: &[u8]) -> &[u8] {
+pub fn without_bom(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
@@ -43,7 +43,7 @@ pub fn read_key_column<R: Input + Send + Sync>(file: R, limit: usize) -> io::Res
     let blocks = Blocks::new(file, limit, BLOCK_BYTES)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut whole = Part::default();
-    work_in_order(
+    process_in_order(
         &blocks,
         threads.min(MAX_THREADS),
         |block, part: &mut Part| {
@@ -56,7 +56,7 @@ pub fn read_key_column<R: Input + Send + Sync>(file: R, limit: usize) -> io::Res
         },
     )?;
     Ok(KeyColumn {
-        left_out: whole.column.left_out + u64::from(blocks.is_cut()),
+        skipped: whole.column.skipped + u64::from(blocks.is_cut()),
         damage: blocks.damage(),
         ..whole.column
     })
@@ -98,11 +98,11 @@ impl Part {
             }
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if line.len() > limit {
-                column.left_out += 1;
+                column.skipped += 1;
                 continue;
             }
             let line = if block.index == 0 && self.lines == 1 {
-                without_mark(line)
+                without_bom(line)
             } else {
                 line
             };
@@ -148,7 +148,7 @@ impl Part {
             column.first_unsorted = unsorted.map(|line| self.lines + line);
         }
         column.rows += more.rows;
-        column.left_out += more.left_out;
+        column.skipped += more.skipped;
         column.keys += more.keys - u64::from(goes_on && next.first == self.last);
         self.lines += next.lines;
         if more.keys > 0 {
@@ -163,14 +163,14 @@ mod tests {
     use std::io::Cursor;
 
     #[test]
-    fn rows_and_keys_are_counted() {
+    fn rows_and_distinct_keys_are_counted() {
         let text = b"\xef\xbb\xbf CDX N b a\n!meta {}\ncom,a)/ 2014 x\ncom,a)/ 2015 x\ncom,a)/b 2014 x\n\ncom,a)/ 2016 x\n";
         let column = read_key_column(Cursor::new(text), 1000).expect("memory");
         assert_eq!(
             column,
             KeyColumn {
                 rows: 4,
-                left_out: 0,
+                skipped: 0,
                 keys: 3,
                 first_unsorted: Some(7),
                 damage: None
@@ -179,17 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_cannot_be_read_are_no_rows() {
+    fn unreadable_lines_are_not_counted_as_rows() {
         let text = b"com,a)/ 2014\ncom,a)/ 2015 too long\n# a comment too long\ncom,b)/ 2014";
         let column = read_key_column(Cursor::new(text), 12).expect("memory");
-        assert_eq!((column.rows, column.keys, column.left_out), (2, 2, 2));
+        assert_eq!((column.rows, column.keys, column.skipped), (2, 2, 2));
         let cut = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x05\0\xfa\xffa 1\nb";
         let column = read_key_column(Cursor::new(cut), 12).expect("memory");
-        assert_eq!((column.rows, column.keys, column.left_out), (1, 1, 1));
+        assert_eq!((column.rows, column.keys, column.skipped), (1, 1, 1));
     }
 
     #[test]
-    fn runs_of_odd_keys_count_once() {
+    fn runs_of_unusual_keys_count_once() {
         let text = b" 2014\n 2015\n \t \r\ncom,a)/\ncom,a)/\ncom,a)/ 2014\n";
         let column = read_key_column(Cursor::new(text), 1000).expect("memory");
         assert_eq!((column.rows, column.keys), (5, 2));

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::object::visit_members;
-use super::shape::Shape;
-use super::{is_header, without_mark};
+use super::shape::ObjectShape;
+use super::{is_header, without_bom};
 
 /// How the lines of an index are made up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Columns {
 }
 
 /// Without a header, files of 9, 10 and 11 columns begin alike.
-const USUAL: Columns = Columns {
+const DEFAULT_COLUMNS: Columns = Columns {
     delimiter: b' ',
     key: Some(0),
     date: 1,
@@ -47,7 +47,7 @@ const USUAL: Columns = Columns {
 };
 
 /// Only with so many columns they have the size of records.
-const USUAL_WITH_SIZE: usize = 11;
+const DEFAULT_COLUMNS_WITH_SIZE: usize = 11;
 
 /// At most this many lines at the beginning of a file tell its layout.
 const SAMPLED_LINES: usize = 1000;
@@ -71,7 +71,7 @@ pub struct Row<'a> {
 
 /// What is remembered of rows to read the next ones faster. It makes no difference to what is read.
 #[derive(Debug, Clone, Default)]
-pub struct RowShape(Shape<Slot>);
+pub struct RowShape(ObjectShape<Slot>);
 
 /// The members of a row's object that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +119,9 @@ impl Layout {
     /// Detects the layout from the first lines of a file: by a header, otherwise by what most of its rows are. `None` if
     /// none of the lines is a row of CDX or CDXJ.
     #[must_use]
-    pub fn told_by(text: &[u8]) -> Option<Self> {
+    pub fn detect(text: &[u8]) -> Option<Self> {
         let (mut cdxj, mut cdx) = (0, 0);
-        for line in without_mark(text)
+        for line in without_bom(text)
             .split(|&byte| byte == b'\n')
             .take(SAMPLED_LINES)
         {
@@ -134,14 +134,14 @@ impl Layout {
             }
             if has_object(line) {
                 cdxj += 1;
-            } else if USUAL.row(line).is_some() {
+            } else if DEFAULT_COLUMNS.row(line).is_some() {
                 cdx += 1;
             }
         }
         match (cdxj, cdx) {
             (0, 0) => None,
             _ if cdxj >= cdx => Some(Self::Cdxj),
-            _ => Some(Self::Cdx(USUAL)),
+            _ => Some(Self::Cdx(DEFAULT_COLUMNS)),
         }
     }
 
@@ -170,7 +170,7 @@ impl Layout {
         match (Columns::of_header(header), self) {
             (None, _) => false,
             (Some(columns), Self::Cdx(known)) => !columns.is_read_as(known),
-            (Some(columns), Self::Cdxj) => !columns.is_read_as(&USUAL),
+            (Some(columns), Self::Cdxj) => !columns.is_read_as(&DEFAULT_COLUMNS),
             (Some(_), Self::Urls { .. }) => true,
         }
     }
@@ -190,7 +190,7 @@ impl Layout {
     /// The fast way to tell that a row is a web page's, from what follows its key and a space. May say no to one that is.
     /// Reads no more of an object than its first member and its last byte.
     #[must_use]
-    pub fn is_surely_web(&self, rest: &[u8]) -> bool {
+    pub fn is_certainly_web(&self, rest: &[u8]) -> bool {
         let begins_with_date = rest.len() > 32
             && rest[14] == b' '
             && are_digits(&rest[..8])
@@ -222,7 +222,7 @@ impl Layout {
     pub fn row<'a>(&self, line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
         match self {
             Self::Cdxj if has_object(line) => cdxj_row(line, shape),
-            Self::Cdxj => USUAL.row(line),
+            Self::Cdxj => DEFAULT_COLUMNS.row(line),
             Self::Cdx(columns) if columns.delimiter == b' ' && has_object(line) => {
                 cdxj_row(line, shape)
             }
@@ -255,7 +255,7 @@ fn has_object(line: &[u8]) -> bool {
 
 /// Whether a line in a list of addresses is a row of an index.
 fn is_index_row(line: &[u8]) -> bool {
-    memchr::memmem::find(line, b" {\"").is_some() || USUAL.row(line).is_some()
+    memchr::memmem::find(line, b" {\"").is_some() || DEFAULT_COLUMNS.row(line).is_some()
 }
 
 /// What is between spaces and tabs, however many there are.
@@ -413,7 +413,7 @@ impl Columns {
         let (key, url) = (value(self.key), value(self.url));
         let is_row =
             self.has_fields(columns.len()) && is_date(date) && !(key.is_empty() && url.is_empty());
-        let has_size = columns.len() >= USUAL_WITH_SIZE || *self != USUAL;
+        let has_size = columns.len() >= DEFAULT_COLUMNS_WITH_SIZE || *self != DEFAULT_COLUMNS;
         is_row.then(|| Row {
             key,
             date,
@@ -430,22 +430,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layouts_are_detected_from_many_lines() {
-        let cdxj = Layout::told_by(b"!meta {}\n\ncom,a)/ 2014 {\"url\": \"http://a.com/\"}\n");
+    fn layout_is_detected_from_most_rows() {
+        let cdxj = Layout::detect(b"!meta {}\n\ncom,a)/ 2014 {\"url\": \"http://a.com/\"}\n");
         assert_eq!(cdxj, Some(Layout::Cdxj));
         let line = b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 a.warc.gz";
-        assert_eq!(Layout::told_by(line), Some(Layout::Cdx(USUAL)));
+        assert_eq!(Layout::detect(line), Some(Layout::Cdx(DEFAULT_COLUMNS)));
         let header = b" CDX N b a m s k r M S V g\nrubbish";
         let eleven = Columns {
             fields: (11, 11),
-            ..USUAL
+            ..DEFAULT_COLUMNS
         };
-        assert_eq!(Layout::told_by(header), Some(Layout::Cdx(eleven)));
+        assert_eq!(Layout::detect(header), Some(Layout::Cdx(eleven)));
         for stray in [&b"rubbish"[..], b"http://a.com/", b"a 2014 c d e f g h i"] {
             let lines = [stray, b"com,a)/ 2014 {}", b"com,b)/ 2014 {}"].join(&b'\n');
-            assert_eq!(Layout::told_by(&lines), Some(Layout::Cdxj));
+            assert_eq!(Layout::detect(&lines), Some(Layout::Cdxj));
         }
-        let other = Layout::told_by(b"\tCDX\ta\tb\ts").expect("header");
+        let other = Layout::detect(b"\tCDX\ta\tb\ts").expect("header");
         assert!(!other.begins_with_key());
         assert_eq!(
             other
@@ -456,12 +456,12 @@ mod tests {
         assert!(other.is_changed_by(b" CDX N b a"));
         assert!(!other.is_changed_by(b"\tCDX\ta\tb\ts"));
         for none in [&b""[..], b"\n\n", b"http://a.com/\n", b"!meta {}\n"] {
-            assert_eq!(Layout::told_by(none), None);
+            assert_eq!(Layout::detect(none), None);
         }
     }
 
     #[test]
-    fn rows_have_what_they_are_counted_by() {
+    fn rows_have_key_date_url_mime_status_and_size() {
         let line = br#"com,a)/ 20140102030405 response {"uri": "dns:a.com", "hsc": 200, "mct": "text/html"}"#;
         let mut shape = RowShape::default();
         let row = Layout::Cdxj.row(line, &mut shape).expect("row");
@@ -481,7 +481,7 @@ mod tests {
             b"com,a)/ 2014x http://a.com/ text/html 200 X - 7 a.warc.gz",
             b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 a.warc.gz 12",
         ] {
-            assert_eq!(Layout::Cdx(USUAL).row(none, &mut shape), None);
+            assert_eq!(Layout::Cdx(DEFAULT_COLUMNS).row(none, &mut shape), None);
         }
         let list = Layout::Urls { column: None };
         assert_eq!(
@@ -491,10 +491,10 @@ mod tests {
     }
 
     #[test]
-    fn urls_may_have_spaces() {
+    fn urls_with_spaces_are_joined() {
         let mut shape = RowShape::default();
-        let eleven = Layout::told_by(b" CDX N b a m s k r M S V g").expect("header");
-        for layout in [Layout::Cdxj, Layout::Cdx(USUAL), eleven] {
+        let eleven = Layout::detect(b" CDX N b a m s k r M S V g").expect("header");
+        for layout in [Layout::Cdxj, Layout::Cdx(DEFAULT_COLUMNS), eleven] {
             let line = b"com,a)/x 2014 http://a.com/x - y  200 text/html 200 X - - 7 8 a.warc.gz";
             let row = layout.row(line, &mut shape).expect("row");
             assert_eq!(&*row.url, b"http://a.com/x - y  200");
@@ -515,10 +515,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_cdx_and_cdxj_may_be_mixed() {
+    fn cdx_and_cdxj_rows_may_be_mixed() {
         let mut shape = RowShape::default();
         let cdx = b"com,a)/ 2014 http://a.com/ text/html 200 X - 7 a.warc.gz";
-        for layout in [Layout::Cdxj, Layout::Cdx(USUAL)] {
+        for layout in [Layout::Cdxj, Layout::Cdx(DEFAULT_COLUMNS)] {
             for line in [&cdx[..], br#"com,a)/  2014 {"url": "http://a.com/"}"#] {
                 let row = layout.row(line, &mut shape).expect("row");
                 assert_eq!(
@@ -533,7 +533,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_rows_makes_no_difference() {
+    fn row_shape_does_not_change_parsed_rows() {
         let rows = [
             r#"{"url": "http://a/", "mime": "t", "status": "200", "length": "1"}"#,
             r#"{"url": "http://b/", "mime": "u", "status": "404", "length": "22"}"#,
@@ -559,19 +559,19 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_way_agrees() {
+    fn fast_path_agrees_with_full_parser() {
         let web = br#"20140102030405 {"url": "https://a.com/", "mime": "x"}"#;
-        assert!(Layout::Cdxj.is_surely_web(web));
+        assert!(Layout::Cdxj.is_certainly_web(web));
         for other in [
             &br#"20140102030405 {"url": "dns:a.com........................."}"#[..],
             br#"2014 {"url": "https://a.com/", "mime": "x"}"#,
             br"20140102030405 {}",
         ] {
-            assert!(!Layout::Cdxj.is_surely_web(other));
+            assert!(!Layout::Cdxj.is_certainly_web(other));
         }
         let cdx = b"20140102030405 http://a.com/ text/html 200 X - 7 a.warc.gz";
-        assert!(Layout::Cdx(USUAL).is_surely_web(cdx));
-        assert!(!Layout::Cdx(USUAL).is_surely_web(&cdx[..cdx.len() - 10]));
-        assert!(!Layout::Cdxj.is_surely_web(&web[..web.len() - 1]));
+        assert!(Layout::Cdx(DEFAULT_COLUMNS).is_certainly_web(cdx));
+        assert!(!Layout::Cdx(DEFAULT_COLUMNS).is_certainly_web(&cdx[..cdx.len() - 10]));
+        assert!(!Layout::Cdxj.is_certainly_web(&web[..web.len() - 1]));
     }
 }

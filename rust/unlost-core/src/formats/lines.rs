@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::ahead::ReadAhead;
+use super::read_ahead::ReadAhead;
 use super::{Damage, Source};
 
 /// One line without its line end.
@@ -76,11 +76,11 @@ impl Lines {
                     let text = &self.chunk[from..from + length];
                     return Ok(Some(line(text, length, self.limit, self.number, offset)));
                 }
-                self.carry_on(from, length);
+                self.carry_over(from, length);
                 return Ok(Some(self.carried_line(1)));
             }
             let (from, length) = (self.start, self.chunk.len() - self.start);
-            self.carry_on(from, length);
+            self.carry_over(from, length);
             self.start = 0;
             let Some(chunk) = self.ahead.next(std::mem::take(&mut self.chunk))? else {
                 return Ok((self.carried > 0).then(|| self.carried_line(0)));
@@ -91,7 +91,7 @@ impl Lines {
 
     /// Keeps a part of the chunk for later, as far as the limit allows; one byte more tells a line that is too long, and
     /// another that its last byte is only a `\r`.
-    fn carry_on(&mut self, from: usize, length: usize) {
+    fn carry_over(&mut self, from: usize, length: usize) {
         let room = self
             .limit
             .saturating_add(2)
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_damage_cut_is_marked() {
+    fn line_cut_by_damage_is_marked() {
         // A stored block, and then nothing, the end of the member, or rubbish behind that.
         let cut = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x03\0\xfc\xffa\nb";
         let whole = [&cut[..], b"\x01\0\0\xff\xff\xfb\x90\x07\xef\x03\0\0\0"].concat();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_across_chunks_are_whole() {
+    fn lines_across_chunks_are_complete() {
         for length in [1, 255, 256, 1000, 300_000] {
             let text = [vec![b'x'; length], b"\r\n".to_vec()]
                 .concat()
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_come_cut_and_the_next_is_whole() {
+    fn long_line_is_cut_and_the_next_is_complete() {
         let text = [b"ab\n".to_vec(), vec![b'x'; 5 << 20], b"\ncd\n".to_vec()].concat();
         for limit in [3, 100, 2 << 20] {
             let found = lines(&text, limit);

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter};
 
-use self::entry::{Entry, Piece, Relations};
+use self::entry::{Entry, EntryText, Relations};
 use super::httpdate::{self, Digits};
 
 /// What an entry, or the text as a whole, can be bad for.
@@ -82,7 +82,7 @@ pub struct Memento<'a> {
 
 /// A `TimeMap` that is linked: another page of the list, the same list in another format, or the list itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListLink<'a> {
+pub struct TimeMapLink<'a> {
     /// Its address.
     pub uri: Cow<'a, str>,
     /// Its media type, as it stands.
@@ -94,12 +94,12 @@ pub struct ListLink<'a> {
 }
 
 /// Whoever takes the mementos of a text, one after another.
-pub trait TakesMementos<'a> {
+pub trait MementoSink<'a> {
     /// Takes one, or says what is wrong with it.
     fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault>;
 }
 
-impl<'a> TakesMementos<'a> for Vec<Memento<'a>> {
+impl<'a> MementoSink<'a> for Vec<Memento<'a>> {
     fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault> {
         self.push(memento);
         Ok(())
@@ -112,15 +112,15 @@ pub struct TimeMap<'a, M = Vec<Memento<'a>>> {
     /// The address whose copies are listed.
     pub original: Option<Cow<'a, str>>,
     /// The link of the list to itself.
-    pub itself: Option<ListLink<'a>>,
+    pub self_link: Option<TimeMapLink<'a>>,
     /// Where to ask for the copy closest to a date.
     pub timegate: Option<Cow<'a, str>>,
     /// Other lists.
-    pub timemaps: Vec<ListLink<'a>>,
+    pub timemaps: Vec<TimeMapLink<'a>>,
     /// In the order of the text.
     pub mementos: M,
     /// How many links had other relations only, or repeated what only the first can say.
-    pub others: usize,
+    pub other_links: usize,
     /// For each of [`Fault::ALL`]: how often, and where first, in bytes.
     pub faults: [(usize, usize); Fault::ALL.len()],
 }
@@ -133,14 +133,14 @@ pub fn read(text: &[u8]) -> TimeMap<'_> {
 
 /// Reads a whole `TimeMap`, and gives its mementos to `mementos` as they come.
 #[must_use]
-pub fn read_into<'a, M: TakesMementos<'a>>(text: &'a [u8], mementos: M) -> TimeMap<'a, M> {
+pub fn read_into<'a, M: MementoSink<'a>>(text: &'a [u8], mementos: M) -> TimeMap<'a, M> {
     let mut found = TimeMap {
         original: None,
-        itself: None,
+        self_link: None,
         timegate: None,
         timemaps: Vec::new(),
         mementos,
-        others: 0,
+        other_links: 0,
         faults: [(0, 0); Fault::ALL.len()],
     };
     let start = if text.starts_with(b"\xef\xbb\xbf") {
@@ -161,14 +161,14 @@ pub fn read_into<'a, M: TakesMementos<'a>>(text: &'a [u8], mementos: M) -> TimeM
     let mut extensible_from = 0;
     while let Some(at) = next {
         next = next_entry(text, at + 1);
-        let mut piece = Piece::new(text, at, next);
-        let entry = match Entry::read(&mut piece, at >= extensible_from) {
+        let mut entry_text = EntryText::new(text, at, next);
+        let entry = match Entry::read(&mut entry_text, at >= extensible_from) {
             Ok(entry) => {
-                next = piece.next;
+                next = entry_text.next;
                 Ok(entry)
             }
-            Err(fault) if piece.is_extended => {
-                extensible_from = piece.next.unwrap_or(text.len());
+            Err(fault) if entry_text.is_extended => {
+                extensible_from = entry_text.next.unwrap_or(text.len());
                 Err(fault)
             }
             Err(fault) => Err(fault),
@@ -224,7 +224,7 @@ fn is_filling(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == b','
 }
 
-impl<'a, M: TakesMementos<'a>> TimeMap<'a, M> {
+impl<'a, M: MementoSink<'a>> TimeMap<'a, M> {
     fn count(&mut self, fault: Fault, at: usize) {
         let (times, first) = &mut self.faults[fault as usize];
         if *times == 0 {
@@ -251,9 +251,9 @@ impl<'a, M: TakesMementos<'a>> TimeMap<'a, M> {
             self.timegate = Some(uri.clone());
             used = true;
         }
-        if (rel.itself && self.itself.is_none()) || (rel.timemap && !rel.itself) {
+        if (rel.self_link && self.self_link.is_none()) || (rel.timemap && !rel.self_link) {
             let date = |value: Option<Cow<'_, [u8]>>| value.and_then(|value| read_date(&value));
-            let link = ListLink {
+            let link = TimeMapLink {
                 uri,
                 media_type: parameters
                     .media_type
@@ -262,13 +262,13 @@ impl<'a, M: TakesMementos<'a>> TimeMap<'a, M> {
                 until: date(parameters.until),
             };
             used = true;
-            if rel.itself {
-                self.itself = Some(link);
+            if rel.self_link {
+                self.self_link = Some(link);
             } else {
                 self.timemaps.push(link);
             }
         }
-        self.others += usize::from(!used);
+        self.other_links += usize::from(!used);
         Ok(())
     }
 }
@@ -292,7 +292,7 @@ fn memento<'a>(
 }
 
 fn read_date(text: &[u8]) -> Option<Digits> {
-    httpdate::read(text).or_else(|| httpdate::read_iso(text))
+    httpdate::parse(text).or_else(|| httpdate::parse_iso(text))
 }
 
 /// Bytes that are not UTF-8 stand for themselves, escaped, as in every address.
@@ -330,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bad_entry_loses_itself_only() {
+    fn malformed_entry_does_not_affect_other_entries() {
         let text = b"<http://a/20140101000000/x>; rel=\"memento; datetime=\"Wed, 01 Jan 2014 00:00:00 GMT\",\n\
             <http://a/20150101000000/x,y;z>;rel=memento,";
         let found = read(text);
@@ -341,17 +341,17 @@ mod tests {
     }
 
     #[test]
-    fn a_quoted_value_may_contain_what_begins_an_entry() {
+    fn quoted_value_may_contain_an_entry_start() {
         let text = b"<a>; title=\"x, <y>; rel=\\\"self\\\"\n<z\"; rel=original, <b>; title=\", <\"; rel=timegate";
         let found = read(text);
         assert_eq!(found.original.as_deref(), Some("a"));
         assert_eq!(found.timegate.as_deref(), Some("b"));
-        assert_eq!(found.itself, None);
+        assert_eq!(found.self_link, None);
         assert_eq!(found.faults, [(0, 0); Fault::ALL.len()]);
     }
 
     #[test]
-    fn an_escape_at_the_end_is_an_open_quote() {
+    fn escape_at_the_end_leaves_the_quote_open() {
         let found = read(b"<a>; rel=\"memento\\");
         assert_eq!(found.faults[Fault::BadQuote as usize], (1, 0));
     }

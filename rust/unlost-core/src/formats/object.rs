@@ -65,7 +65,7 @@ fn text(rest: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
         }
     }
     let value = if is_escaped {
-        Cow::Owned(unescaped(&rest[..end]))
+        Cow::Owned(unescape(&rest[..end]))
     } else {
         Cow::Borrowed(&rest[..end])
     };
@@ -73,7 +73,7 @@ fn text(rest: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
 }
 
 /// What the escapes stand for; one that stands for nothing stays as it is.
-fn unescaped(text: &[u8]) -> Vec<u8> {
+fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_found_wherever_they_stand() {
+    fn members_are_found_at_any_position() {
         for (object, expected) in [
             (r#"{"url": "http://a/", "x": 1}"#, Some("http://a/")),
             (

@@ -37,7 +37,7 @@ impl<R: Input> Ranges<R> {
             return Ok(false);
         }
         let end = self.length.min(start + size as u64);
-        block.clear_to_page(size + REST_BYTES);
+        block.clear_page_aligned(size + REST_BYTES);
         let is_whole = self.fill(block, start, end)?;
         let before = if self.begins_line(start)? {
             0
@@ -73,7 +73,7 @@ impl<R: Input> Ranges<R> {
     fn fill(&self, block: &mut Block, mut from: u64, to: u64) -> io::Result<bool> {
         while from < to {
             let count = usize::try_from(to - from).unwrap_or(usize::MAX);
-            match self.file.read_at(block.room(count), from) {
+            match self.file.read_at(block.spare_capacity(count), from) {
                 Ok(0) => return Ok(false),
                 Ok(read) => {
                     block.extend(read);

@@ -4,7 +4,7 @@
 //! read the slow way.
 
 /// So often the shape is learnt: where rows of two shapes take turns, neither is worth it.
-const MOST_LESSONS: usize = 8;
+const MAX_TIMES_LEARNED: usize = 8;
 
 /// A member of the objects: what stands between its value and the one before, and which of the wanted ones it is.
 #[derive(Debug, Clone)]
@@ -15,21 +15,21 @@ struct Member<S> {
 
 /// The shape of objects whose values are all texts without escapes.
 #[derive(Debug, Clone)]
-pub(super) struct Shape<S> {
+pub(super) struct ObjectShape<S> {
     members: Vec<Member<S>>,
-    lessons: usize,
+    times_learned: usize,
 }
 
-impl<S> Default for Shape<S> {
+impl<S> Default for ObjectShape<S> {
     fn default() -> Self {
         Self {
             members: Vec::new(),
-            lessons: 0,
+            times_learned: 0,
         }
     }
 }
 
-impl<S: Copy> Shape<S> {
+impl<S: Copy> ObjectShape<S> {
     /// Calls `visit` with the values of the wanted members, in their order. Says whether the object has this shape: if it
     /// has not, what was visited until then counts for nothing.
     pub(super) fn visit<'a>(&self, object: &'a [u8], mut visit: impl FnMut(S, &'a [u8])) -> bool {
@@ -54,8 +54,8 @@ impl<S: Copy> Shape<S> {
 
     /// Learns the shape of an object, if it is such a one. `slot_of` says which of the wanted members a name is.
     pub(super) fn learn(&mut self, object: &[u8], slot_of: impl Fn(&[u8]) -> Option<S>) {
-        if self.lessons < MOST_LESSONS {
-            self.lessons += 1;
+        if self.times_learned < MAX_TIMES_LEARNED {
+            self.times_learned += 1;
             self.members = members_of(object, slot_of).unwrap_or_default();
         }
     }
@@ -94,7 +94,7 @@ fn members_of<S>(object: &[u8], slot_of: impl Fn(&[u8]) -> Option<S>) -> Option<
 mod tests {
     use super::*;
 
-    fn values(shape: &Shape<u8>, object: &str) -> Option<Vec<(u8, String)>> {
+    fn values(shape: &ObjectShape<u8>, object: &str) -> Option<Vec<(u8, String)>> {
         let mut found = Vec::new();
         let is_read = shape.visit(object.as_bytes(), |slot, value| {
             found.push((slot, String::from_utf8_lossy(value).into_owned()));
@@ -107,8 +107,8 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_the_shape_are_read_and_no_others() {
-        let mut shape = Shape::default();
+    fn objects_of_other_shapes_are_rejected() {
+        let mut shape = ObjectShape::default();
         assert_eq!(values(&shape, "{}"), None);
         shape.learn(br#"{"u": "1", "x": "2", "m":"3"}"#, slot_of);
         let found = values(&shape, r#"{"u": "http://a/", "x": "", "m":"t"}"#);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_objects_are_learnt_and_not_for_ever() {
+    fn only_plain_objects_are_learned_and_a_bounded_number_of_times() {
         for odd in [
             r"{}",
             r#"{"u": 1}"#,
@@ -139,12 +139,12 @@ mod tests {
             r#"["u": "a"}"#,
             r#"{"u": "a" "m": "b"}"#,
         ] {
-            let mut shape = Shape::default();
+            let mut shape = ObjectShape::default();
             shape.learn(odd.as_bytes(), slot_of);
             assert!(shape.members.is_empty(), "{odd}");
         }
-        let mut shape = Shape::default();
-        for _ in 0..MOST_LESSONS {
+        let mut shape = ObjectShape::default();
+        for _ in 0..MAX_TIMES_LEARNED {
             shape.learn(br#"{"u": "1"}"#, slot_of);
         }
         shape.learn(br#"{"m": "1"}"#, slot_of);

@@ -4,7 +4,7 @@ use std::io::{self, Cursor, Read};
 
 use super::warc::gzip::{self, Inflater, Start, Step};
 use super::warc::window::Window;
-use super::warc::zstd::Unpacker;
+use super::warc::zstd::FrameDecoder;
 
 /// Windows of frames up to what `zstd --ultra` makes without being told to: 128 MiB.
 const ZSTD_WINDOW_LOG: u32 = 27;
@@ -57,24 +57,24 @@ pub fn is_compressed(head: &[u8]) -> bool {
 }
 
 /// The first bytes, which were looked at, and the rest of the file.
-type Whole<R> = io::Chain<Cursor<Vec<u8>>, R>;
+type FullInput<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
 enum Coding {
     Gzip(Box<Inflater>),
-    Zstd(Box<Unpacker>),
+    Zstd(Box<FrameDecoder>),
 }
 
-struct Packed<R> {
+struct Compressed<R> {
     coding: Coding,
-    window: Window<Whole<R>>,
+    window: Window<FullInput<R>>,
     /// Whether a member or frame is being read.
     is_open: bool,
 }
 
 enum Text<R> {
     /// Without a buffer: whoever reads text has one, and a second would cost a copy.
-    Plain(Whole<R>),
-    Packed(Packed<R>),
+    Plain(FullInput<R>),
+    Compressed(Compressed<R>),
     End,
 }
 
@@ -103,7 +103,7 @@ impl<R: Read> Source<R> {
         let coding = if is_gzip {
             Coding::Gzip(Box::new(Inflater::new()))
         } else if is_zstd {
-            Coding::Zstd(Box::new(Unpacker::new(&[], ZSTD_WINDOW_LOG)?))
+            Coding::Zstd(Box::new(FrameDecoder::new(&[], ZSTD_WINDOW_LOG)?))
         } else {
             return Ok(Self {
                 text: Text::Plain(whole),
@@ -112,7 +112,7 @@ impl<R: Read> Source<R> {
         };
         let window = Window::new(whole, 0);
         Ok(Self {
-            text: Text::Packed(Packed {
+            text: Text::Compressed(Compressed {
                 coding,
                 window,
                 is_open: false,
@@ -134,12 +134,12 @@ impl<R: Read> Source<R> {
     }
 }
 
-impl<R: Read> Packed<R> {
+impl<R: Read> Compressed<R> {
     /// Some text, or how it ends.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Result<usize, Option<Damage>>> {
         loop {
             // Nobody goes back here.
-            self.window.keep_from(self.window.offset());
+            self.window.retain_from(self.window.offset());
             if !self.is_open {
                 if let Err(end) = self.begin()? {
                     return Ok(Err(end));
@@ -176,7 +176,7 @@ impl<R: Read> Packed<R> {
                 break;
             }
             self.window.consume(padding);
-            self.window.keep_from(self.window.offset());
+            self.window.retain_from(self.window.offset());
         }
         let start = match &mut self.coding {
             Coding::Gzip(inflater) => inflater.begin(&mut self.window)?,
@@ -201,7 +201,7 @@ impl<R: Read> Read for Source<R> {
         }
         let end = match &mut self.text {
             Text::Plain(whole) => return whole.read(buffer),
-            Text::Packed(packed) => match packed.read(buffer)? {
+            Text::Compressed(compressed) => match compressed.read(buffer)? {
                 Ok(written) => return Ok(written),
                 Err(end) => end,
             },
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_gzip_and_zstd_read_alike() {
+    fn plain_gzip_and_zstd_give_the_same_text() {
         let text = b"a line\nanother\n".repeat(10_000);
         let (first, second) = text.split_at(77);
         let members = [gzip(first), gzip(second), gzip(b"")].concat();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_and_what_came_before_is_kept() {
+    fn damage_is_reported_and_text_before_it_is_returned() {
         let text = b"a line\nanother\n".repeat(1000);
         let whole = gzip(&text);
         let mut flipped = whole.clone();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn text_before_a_damage_is_kept_to_the_byte() {
+    fn text_before_damage_is_returned_to_the_last_byte() {
         // A stored block of deflate, or a raw one of zstd, then one of a type that does not exist.
         let deflated = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x03\0\xfc\xffabc\x07rest";
         assert_eq!(read(deflated), (b"abc".to_vec(), Some(Damage::Corrupt)));

@@ -1,7 +1,7 @@
 //! All pairs of a log, by host and time.
 
 use super::hosts::{Host, Hosts};
-use super::pairing::{Tally, threads};
+use super::visit_pairs::{VisitStats, threads};
 
 /// What a pair is beside its cell, in bits that no cell's number has.
 pub(super) mod bit {
@@ -23,28 +23,28 @@ pub(super) struct Pair {
     pub interval: u32,
     pub weight: u16,
     /// The cell, and in the highest bits those of `bit`: there are tens of millions of pairs.
-    pub told: u16,
+    pub bits: u16,
 }
 
 impl Pair {
     /// The cell that it is in.
     pub(super) fn cell(&self) -> u16 {
-        self.told % bit::CHANGED
+        self.bits % bit::CHANGED
     }
 
     /// By host and time; then whatever makes the order the same each time. As one number, which is compared at once.
     fn key(&self) -> u128 {
         let [host, time, interval] = [self.host, self.time, self.interval].map(u128::from);
-        let [weight, told] = [self.weight, self.told].map(u128::from);
-        host << 96 | time << 64 | interval << 32 | weight << 16 | told
+        let [weight, bits] = [self.weight, self.bits].map(u128::from);
+        host << 96 | time << 64 | interval << 32 | weight << 16 | bits
     }
 
     /// Whether the page changed: its bytes, or its text where that is asked for and known.
     pub(super) fn changed(&self, by_text: bool) -> bool {
-        if by_text && self.told & bit::TEXT_KNOWN != 0 {
-            self.told & bit::TEXT_CHANGED != 0
+        if by_text && self.bits & bit::TEXT_KNOWN != 0 {
+            self.bits & bit::TEXT_CHANGED != 0
         } else {
-            self.told & bit::CHANGED != 0
+            self.bits & bit::CHANGED != 0
         }
     }
 }
@@ -72,11 +72,11 @@ pub struct History {
     /// Where the pairs of each host begin; one more at the end.
     starts: Vec<usize>,
     hosts: Hosts,
-    tally: Tally,
+    visit_stats: VisitStats,
 }
 
 impl History {
-    pub(super) fn new(mut pairs: Vec<Pair>, hosts: Hosts, tally: Tally) -> Self {
+    pub(super) fn new(mut pairs: Vec<Pair>, hosts: Hosts, visit_stats: VisitStats) -> Self {
         sort(&mut pairs);
         let mut starts = Vec::with_capacity(hosts.all.len() + 1);
         let mut at = 0;
@@ -91,14 +91,14 @@ impl History {
             pairs,
             starts,
             hosts,
-            tally,
+            visit_stats,
         }
     }
 
     /// What became of the visits.
     #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.tally
+    pub fn visit_stats(&self) -> VisitStats {
+        self.visit_stats
     }
 
     /// All hosts that were visited; their numbers are their places.
@@ -134,7 +134,7 @@ impl History {
     pub fn bytes_and_text(&self) -> [u64; 4] {
         let mut counts = [0; 4];
         for pair in &self.pairs {
-            if pair.told & bit::TEXT_KNOWN != 0 {
+            if pair.bits & bit::TEXT_KNOWN != 0 {
                 let place = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
                 counts[place] += u64::from(pair.weight);
             }

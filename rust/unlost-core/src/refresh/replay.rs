@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::counting::fold_of;
+use super::cell_counts::fold_of;
 use super::history::History;
-use super::pairing::threads;
 use super::states::{Fields, GROUPS, Projected};
+use super::visit_pairs::threads;
 
 /// Into how many steps probabilities of change are divided: an eighth of an octave each, from 1 down to 2^-32.
 pub const BUCKETS: usize = 257;
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_eighths_of_an_octave() {
+    fn buckets_are_eighths_of_an_octave() {
         assert_eq!(bucket_of(1.0), 0);
         assert_eq!(bucket_of(f64::NAN), 0);
         assert_eq!(bucket_of(0.5), 8);

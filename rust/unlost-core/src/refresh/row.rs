@@ -1,7 +1,7 @@
 //! A visit in 80 bytes: hashes in the place of texts, so that ten million visits fit on any disk.
 
 use crate::formats::httpdate;
-use crate::holdings::filter::xxh64;
+use crate::mementomap::filter::xxh64;
 
 use super::visit::Visit;
 
@@ -53,7 +53,7 @@ impl Row {
         digest: &[u8],
         host: u32,
         order: u32,
-        read: &mut LastRead,
+        read: &mut ParseCache,
     ) -> Self {
         let mut row = Self {
             page: xxh64(visit.uri),
@@ -113,7 +113,7 @@ impl Row {
         self.etag = xxh64(bare.unwrap_or(inner));
     }
 
-    fn take_dates(&mut self, visit: &Visit<'_>, read: &mut LastRead) {
+    fn take_dates(&mut self, visit: &Visit<'_>, read: &mut ParseCache) {
         let Some(text) = visit.last_modified else {
             return;
         };
@@ -134,12 +134,12 @@ impl Row {
     }
 
     /// How long caches may keep it, from this visit on.
-    fn take_lifetime(&mut self, visit: &Visit<'_>, read: &mut LastRead) {
-        let told = visit.cache_control.map(|text| read.caching(text));
+    fn take_lifetime(&mut self, visit: &Visit<'_>, read: &mut ParseCache) {
+        let bits = visit.cache_control.map(|text| read.caching(text));
         let Caching {
             is_refused,
             mut lifetime,
-        } = told.unwrap_or_default();
+        } = bits.unwrap_or_default();
         if is_refused {
             self.flags |= flag::REFUSED;
         }
@@ -241,28 +241,28 @@ impl Caching {
 
 /// What was read last: many visits were made in the same second, and to servers that are set up alike.
 #[derive(Debug, Default)]
-pub(super) struct LastRead {
+pub(super) struct ParseCache {
     date: (Vec<u8>, Option<i64>),
     changed: (Vec<u8>, Option<i64>),
     caching: (Vec<u8>, Caching),
 }
 
-impl LastRead {
+impl ParseCache {
     fn date(&mut self, text: &[u8]) -> Option<i64> {
-        remembered(&mut self.date, text, seconds)
+        cached(&mut self.date, text, seconds)
     }
 
     fn changed(&mut self, text: &[u8]) -> Option<i64> {
-        remembered(&mut self.changed, text, seconds)
+        cached(&mut self.changed, text, seconds)
     }
 
     fn caching(&mut self, text: &[u8]) -> Caching {
-        remembered(&mut self.caching, text, Caching::of)
+        cached(&mut self.caching, text, Caching::of)
     }
 }
 
 /// What a text says: what was read of the last one, if it is the same.
-fn remembered<T: Copy>(last: &mut (Vec<u8>, T), text: &[u8], read: impl Fn(&[u8]) -> T) -> T {
+fn cached<T: Copy>(last: &mut (Vec<u8>, T), text: &[u8], read: impl Fn(&[u8]) -> T) -> T {
     if last.0 != text || text.is_empty() {
         last.0.clear();
         last.0.extend_from_slice(text);
@@ -277,7 +277,7 @@ fn fold(hash: u64) -> u32 {
 
 /// An HTTP date as seconds since 1970; None if it is none.
 fn seconds(text: &[u8]) -> Option<i64> {
-    let digits = httpdate::read(text)?;
+    let digits = httpdate::parse(text)?;
     let number = |from: usize, to: usize| {
         let part = digits[from..to].iter();
         part.fold(0i64, |sum, &digit| sum * 10 + i64::from(digit - b'0'))
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_read_as_they_were_written() {
+    fn rows_round_trip() {
         let visit = Visit {
             uri: b"http://a.example/",
             time: -5,
@@ -308,7 +308,7 @@ mod tests {
             cache_control: Some(b"max-age=60"),
             ..Visit::default()
         };
-        let row = Row::of(&visit, b"d", 3, 9, &mut LastRead::default());
+        let row = Row::of(&visit, b"d", 3, 9, &mut ParseCache::default());
         let mut bytes = Vec::new();
         row.write(&mut bytes);
         let bytes: [u8; ROW_BYTES] = bytes.try_into().expect("80 bytes");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_seconds_since_1970() {
+    fn dates_are_parsed_to_unix_seconds() {
         assert_eq!(seconds(b"Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
         assert_eq!(seconds(b"Tue, 29 Feb 2000 12:00:00 GMT"), Some(951_825_600));
         assert_eq!(

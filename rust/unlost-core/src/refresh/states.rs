@@ -1,6 +1,6 @@
 //! What the headers of two consecutive visits claim, each indicator in one of a few states, and the cell that they make.
 
-use super::row::{LastRead, Row, flag};
+use super::row::{ParseCache, Row, flag};
 use super::visit::Visit;
 
 /// How many cells the matrix of date and tag has: each changed, same or missing.
@@ -161,7 +161,7 @@ impl States {
 /// The same for visits that nobody keeps.
 #[must_use]
 pub fn cell_of_visits(last: &Visit<'_>, this: &Visit<'_>) -> usize {
-    let mut read = LastRead::default();
+    let mut read = ParseCache::default();
     cell_of(
         &Row::of(last, b"", 0, 0, &mut read),
         &Row::of(this, b"", 0, 1, &mut read),
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_its_states_and_back() {
+    fn cell_and_states_round_trip() {
         for cell in 0..CELLS {
             assert_eq!(States::of(cell).cell(), cell);
             assert_eq!(Fields(31).project(cell), cell);

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_escapes_are_decoded_to_the_end() {
+    fn nested_escapes_are_fully_decoded() {
         assert_eq!(decoded(b"%2525252541"), b"A");
         assert_eq!(decoded(b"%2%35%341"), b"A");
         assert_eq!(decoded(b"%zz%4"), b"%zz%4");

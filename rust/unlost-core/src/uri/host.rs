@@ -6,24 +6,24 @@ use url::Host;
 
 use super::UriError;
 use super::escape::push_escape;
-use super::tail::Use;
+use super::path_query::KeyForm;
 
 /// Appends a host as SURT labels.
-pub(super) fn write(host: &Host<&[u8]>, usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+pub(super) fn write(host: &Host<&[u8]>, usage: KeyForm, out: &mut Vec<u8>) -> Result<(), UriError> {
     match host {
         Host::Domain(name) => write_name(name, usage, out),
-        Host::Ipv4(address) => {
-            write_ipv4(*address, out);
+        Host::Ipv4(ip) => {
+            write_ipv4(*ip, out);
             Ok(())
         }
-        Host::Ipv6(address) => {
-            write_ipv6(*address, out);
+        Host::Ipv6(ip) => {
+            write_ipv6(*ip, out);
             Ok(())
         }
     }
 }
 
-fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+fn write_name(name: &[u8], usage: KeyForm, out: &mut Vec<u8>) -> Result<(), UriError> {
     let name = without_www(name);
     let mut labels = name
         .rsplit(|&byte| byte == b'.')
@@ -78,7 +78,7 @@ pub(super) fn is_number(label: &[u8]) -> bool {
 pub(super) fn number(name: &[u8]) -> Result<Ipv4Addr, UriError> {
     let text = std::str::from_utf8(name).unwrap_or_default();
     match Host::parse(text.trim_matches('.')) {
-        Ok(Host::Ipv4(address)) => Ok(address),
+        Ok(Host::Ipv4(ip)) => Ok(ip),
         _ => Err(UriError::BadHost {
             reason: "invalid IPv4 address".to_owned(),
         }),
@@ -87,7 +87,7 @@ pub(super) fn number(name: &[u8]) -> Result<Ipv4Addr, UriError> {
 
 /// A label with what has a meaning in SURTs, addresses and map files escaped. The host of a parsed address holds few of
 /// these, and no `%`; a key that is used as it stands may hold any.
-pub(super) fn write_label(label: &[u8], usage: Use, out: &mut Vec<u8>) {
+pub(super) fn write_label(label: &[u8], usage: KeyForm, out: &mut Vec<u8>) {
     let plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
     if label.iter().all(plain) {
         out.extend_from_slice(label);
@@ -95,7 +95,7 @@ pub(super) fn write_label(label: &[u8], usage: Use, out: &mut Vec<u8>) {
     }
     for &byte in label {
         // In keys nothing in a label may sort between `)` and `,`, so that a host's subdomains follow it at once.
-        let in_key = usage != Use::Surt && matches!(byte, b'*' | b'+');
+        let in_key = usage != KeyForm::Surt && matches!(byte, b'*' | b'+');
         let special = in_key || b",()!%/?#:@[]\\<>^|".contains(&byte);
         if special || byte <= b' ' || byte >= 0x7f {
             push_escape(byte, true, out);
@@ -106,13 +106,13 @@ pub(super) fn write_label(label: &[u8], usage: Use, out: &mut Vec<u8>) {
 }
 
 /// Reversed like a name's labels, as `surt` writes it.
-pub(super) fn write_ipv4(address: Ipv4Addr, out: &mut Vec<u8>) {
-    let [a, b, c, d] = address.octets();
+pub(super) fn write_ipv4(ip: Ipv4Addr, out: &mut Vec<u8>) {
+    let [a, b, c, d] = ip.octets();
     out.extend_from_slice(format!("{d},{c},{b},{a}").as_bytes());
 }
 
 /// In brackets, so that a port behind it can be told from its last group.
-pub(super) fn write_ipv6(address: Ipv6Addr, out: &mut Vec<u8>) {
+pub(super) fn write_ipv6(ip: Ipv6Addr, out: &mut Vec<u8>) {
     // The standard's own spelling, which has no dotted end.
-    out.extend_from_slice(Host::<&str>::Ipv6(address).to_string().as_bytes());
+    out.extend_from_slice(Host::<&str>::Ipv6(ip).to_string().as_bytes());
 }

@@ -4,24 +4,24 @@
 //! address forwards or backwards, keep a `www`, put `http://(` before and a comma behind the host, or use no SURT at
 //! all. Building, compacting, filtering and looking up all pass through here, so none of that makes a page unfindable.
 
-use super::address::{MAX_BYTES, foreign_scheme, trim};
+use super::path_query::{self, KeyForm};
 use super::surt_host::{bare_ipv6, write_host};
-use super::tail::{self, Use};
-use super::{Address, RuleSet, Segments, UriError, surt};
+use super::web_url::{MAX_BYTES, foreign_scheme, trim};
+use super::{RuleSet, Segments, UriError, WebUrl, surt};
 
 /// Appends the key of an address, or of a SURT where one is given for it.
 pub fn key_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    write(text, rules, Use::Key, out)
+    write(text, rules, KeyForm::Key, out)
 }
 
 /// Appends the key of an address without its query, as pages are looked up by it.
 pub fn page_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    write(text, rules, Use::Page, out)
+    write(text, rules, KeyForm::Page, out)
 }
 
 /// Appends the SURT of an address, or the normal form of a SURT where one is given for it.
 pub fn surt_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
-    write(text, rules, Use::Surt, out)
+    write(text, rules, KeyForm::Surt, out)
 }
 
 /// Appends the key of an index row: of its own key column where that has one, else of its URL. Returns whether the key
@@ -69,8 +69,8 @@ pub fn key_of_row(
 #[must_use]
 pub fn is_disputed(key: &[u8]) -> bool {
     let end = memchr::memchr2(b')', b'/', key).unwrap_or(key.len());
-    let (host, tail) = key.split_at(end);
-    let is_surt = tail.first() == Some(&b')');
+    let (host, path_query) = key.split_at(end);
+    let is_surt = path_query.first() == Some(&b')');
     let is_plain = |byte: &u8| {
         byte.is_ascii_alphanumeric()
             || matches!(byte, b'-' | b'_')
@@ -81,14 +81,15 @@ pub fn is_disputed(key: &[u8]) -> bool {
         && top.is_some_and(|byte| !byte.is_ascii_digit())
         && memchr::memmem::find(host, b"xn--").is_none();
     !has_plain_host
-        || tail.get(1) == Some(&b':')
-        || has_parent_segment(tail)
-        || memchr::memchr_iter(b'?', tail).nth(1).is_some()
+        || path_query.get(1) == Some(&b':')
+        || has_parent_segment(path_query)
+        || memchr::memchr_iter(b'?', path_query).nth(1).is_some()
 }
 
 /// Whether a path may have a `..` in it, escaped or not.
-pub(super) fn has_parent_segment(tail: &[u8]) -> bool {
-    tail.windows(3)
+pub(super) fn has_parent_segment(path_query: &[u8]) -> bool {
+    path_query
+        .windows(3)
         .any(|part| part == b"/.." || part.eq_ignore_ascii_case(b"%2e"))
 }
 
@@ -97,27 +98,27 @@ pub(super) fn has_parent_segment(tail: &[u8]) -> bool {
 pub fn normal_key(key: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     match key.first() {
         Some(b')') => Err(UriError::NotSurt),
-        _ => write(key, rules, Use::Key, out),
+        _ => write(key, rules, KeyForm::Key, out),
     }
 }
 
-fn write(text: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+fn write(text: &[u8], rules: RuleSet, usage: KeyForm, out: &mut Vec<u8>) -> Result<(), UriError> {
     let text = trim(text);
     let start = out.len();
     let result = match split_surt(text) {
         Some(_) if text.len() > MAX_BYTES => Err(UriError::TooLong),
-        Some((host_and_port, tail)) => {
-            let (port, tail) = split_port(tail);
+        Some((host_and_port, path_query)) => {
+            let (port, path_query) = split_port(path_query);
             let host = match port {
                 b"" => write_host(host_and_port, usage, out),
                 _ => write_host(&[host_and_port, port].concat(), usage, out),
             };
             host.and_then(|()| {
                 out.push(b')');
-                tail::write(tail, rules, usage, out)
+                path_query::write(path_query, rules, usage, out)
             })
         }
-        None => Address::read(text).and_then(|address| surt::write(&address, rules, usage, out)),
+        None => WebUrl::read(text).and_then(|url| surt::write(&url, rules, usage, out)),
     };
     if result.is_err() {
         out.truncate(start);
@@ -136,7 +137,7 @@ pub fn looks_like_surt(text: &[u8]) -> bool {
 #[must_use]
 pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
     let segments = Segments::of(key);
-    let mut hosts = vec![unescaped(&key[..key.len() - segments.tail().len()])];
+    let mut hosts = vec![unescaped(&key[..key.len() - segments.path_query().len()])];
     if segments.is_ip() {
         let mut forwards = Vec::with_capacity(hosts[0].len());
         if let Some(bare) = segments
@@ -164,9 +165,9 @@ pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
             hosts.push([&hosts[i][..bare], &end].concat());
         }
     }
-    let tail = unescaped(segments.tail());
-    let path_len = memchr::memchr(b'?', &tail).unwrap_or(tail.len());
-    let (path, query) = tail.split_at(path_len);
+    let path_query = unescaped(segments.path_query());
+    let path_len = memchr::memchr(b'?', &path_query).unwrap_or(path_query.len());
+    let (path, query) = path_query.split_at(path_len);
     let other_path: Vec<u8> = match path {
         b"/" => Vec::new(),
         _ => [path, b"/"].concat(),
@@ -210,14 +211,14 @@ fn split_surt(text: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The port that `OutbackCDX` writes after the host's `)`, with its colon, and what follows it: `com,a):8080/x`.
-fn split_port(tail: &[u8]) -> (&[u8], &[u8]) {
-    let Some(rest) = tail.strip_prefix(b":") else {
-        return (&[], tail);
+fn split_port(path_query: &[u8]) -> (&[u8], &[u8]) {
+    let Some(rest) = path_query.strip_prefix(b":") else {
+        return (&[], path_query);
     };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     match rest.get(digits) {
-        None | Some(b'/' | b'?') => tail.split_at(1 + digits),
-        _ => (&[], tail),
+        None | Some(b'/' | b'?') => path_query.split_at(1 + digits),
+        _ => (&[], path_query),
     }
 }
 
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_in_the_field_becomes_one_key() {
+    fn all_known_spellings_normalize_to_one_key() {
         for (key, expected) in [
             ("com,example)/a", "com,example)/a"),
             ("com,example)/a/", "com,example)/a"),
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_page_is_said_to_be_none() {
+    fn non_page_keys_are_rejected() {
         assert_eq!(normal("dns:www.archive.org"), Err("foreign-scheme"));
         assert_eq!(normal("warcinfo:/x.warc.gz/y)z"), Err("foreign-scheme"));
         assert_eq!(normal(")/"), Err("not-surt"));
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_key_get_that_of_their_address() {
+    fn row_without_key_gets_the_key_of_its_url() {
         let mut out = Vec::new();
         key_of_row(
             b"-",
@@ -311,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_url_decides_where_tools_disagree() {
+    fn url_decides_disputed_keys() {
         for (key, url, expected, is_repaired) in [
             (
                 "com,a):8080/x",
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn spellings_are_those_that_normalise_to_the_key() {
+    fn spellings_normalize_to_the_key() {
         for key in [
             "com,example)/",
             "com,example)/a?b",

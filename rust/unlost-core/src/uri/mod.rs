@@ -7,13 +7,13 @@
 //! an index's own key column ───────────────────────────────────────────────┴─ key ─ segments ─ policy ─ URI-Key
 //! ```
 
-mod address;
 mod alternatives;
 mod error;
 mod escape;
 mod host;
 mod key;
 mod name;
+mod path_query;
 mod plain;
 mod policy;
 mod rules;
@@ -22,9 +22,8 @@ mod session;
 mod suffixes;
 mod surt;
 mod surt_host;
-mod tail;
+mod web_url;
 
-pub use address::{Address, MAX_BYTES, foreign_scheme};
 pub use alternatives::alternative_keys;
 pub use error::UriError;
 pub use key::{
@@ -38,3 +37,4 @@ pub use rules::{RuleSet, UnknownRuleSet};
 pub use segments::Segments;
 pub use suffixes::{Section, SuffixError, Suffixes};
 pub use surt::{canonical, surt, unsurt};
+pub use web_url::{MAX_BYTES, WebUrl, foreign_scheme};

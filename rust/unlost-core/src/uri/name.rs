@@ -6,25 +6,25 @@
 use url::Host;
 
 use super::escape::{hex_value, push_escape};
+use super::path_query::{drop_asp_segments, split_query};
 use super::session;
-use super::tail::{drop_asp_segments, split_query};
-use super::{Address, UriError, host};
+use super::{UriError, WebUrl, host};
 
 /// What servers show for a folder and links name or not. Other names (`index.php`) are told by what archives list.
 const DEFAULT_PAGES: [&[u8]; 3] = [b"index.html", b"index.htm", b"default.htm"];
 
 /// Appends the name of the page that an address leads to.
-pub fn name(address: &Address<'_>, out: &mut Vec<u8>) -> Result<(), UriError> {
-    match address.host().ok_or(UriError::NoHost)? {
+pub fn name(url: &WebUrl<'_>, out: &mut Vec<u8>) -> Result<(), UriError> {
+    match url.host().ok_or(UriError::NoHost)? {
         Host::Domain(name) => write_domain(name, out)?,
         Host::Ipv4(ip) => out.extend_from_slice(ip.to_string().as_bytes()),
         Host::Ipv6(ip) => host::write_ipv6(ip, out),
     }
     // Without a scheme, a port that is the own one of either tells nothing.
-    if let Some(port) = address.port().filter(|port| !matches!(port, 80 | 443)) {
+    if let Some(port) = url.port().filter(|port| !matches!(port, 80 | 443)) {
         out.extend_from_slice(format!(":{port}").as_bytes());
     }
-    let (path, query) = split_query(address.tail());
+    let (path, query) = split_query(url.path_query());
     write_path(path, out);
     write_query(query, out);
     Ok(())
@@ -65,7 +65,7 @@ fn write_path(path: &[u8], out: &mut Vec<u8>) {
             b".." => {
                 segments.pop();
             }
-            kept => segments.push(kept),
+            retained => segments.push(retained),
         }
     }
     drop_asp_segments(&mut segments);
@@ -126,11 +126,11 @@ fn write_query(query: &[u8], out: &mut Vec<u8>) {
     out.push(b'?');
     let has_pair = session::has_cold_fusion_pair(query);
     let parameters = query.split(|&byte| byte == b'&');
-    let kept = parameters.filter(|parameter| {
+    let retained = parameters.filter(|parameter| {
         !(session::is_parameter(parameter)
             || has_pair && session::is_cold_fusion_parameter(parameter))
     });
-    for (i, parameter) in kept.enumerate() {
+    for (i, parameter) in retained.enumerate() {
         if i > 0 {
             out.push(b'&');
         }
@@ -160,14 +160,14 @@ mod tests {
 
     fn name_of(text: &str) -> String {
         let mut out = Vec::new();
-        let address = Address::read(text.as_bytes()).expect("an address");
-        name(&address, &mut out).expect("a name");
+        let url = WebUrl::read(text.as_bytes()).expect("an address");
+        name(&url, &mut out).expect("a name");
         String::from_utf8(out).expect("ascii")
     }
 
     #[test]
-    fn names_are_their_own_names() {
-        for (address, expected) in [
+    fn name_of_a_name_is_itself() {
+        for (url, expected) in [
             ("http://www.Example.com:80/", "example.com/"),
             ("https://www.example.com/A/index.html#top", "example.com/A"),
             ("http://www.com/", "www.com/"),
@@ -176,9 +176,9 @@ mod tests {
             ("http://a.com/?q=%c3%zz '", "a.com/?q=%C3%25zz%20%27"),
             ("http://1.2.3.4../", "1.2.3.4/"),
         ] {
-            let found = name_of(address);
-            assert_eq!(found, expected, "{address}");
-            assert_eq!(name_of(&format!("http://{found}")), found, "{address}");
+            let found = name_of(url);
+            assert_eq!(found, expected, "{url}");
+            assert_eq!(name_of(&format!("http://{found}")), found, "{url}");
         }
     }
 }

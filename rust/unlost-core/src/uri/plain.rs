@@ -2,9 +2,9 @@
 //!
 //! All of these may give `None` for a key that is normal; what they give is what `normal_key` would write.
 
-use super::address::MAX_BYTES;
+use super::path_query;
 use super::surt_host::is_plain_host;
-use super::tail;
+use super::web_url::MAX_BYTES;
 
 /// For a key without a query: the normal key, if the given one is that already but for a slash at its end.
 /// May give `None` for one that is normal.
@@ -12,7 +12,7 @@ use super::tail;
 pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr(b')', key)?;
     let (host, path) = (&key[..end], &key[end + 1..]);
-    let is_plain = key.len() <= MAX_BYTES && is_plain_host(host) && tail::is_plain_path(path);
+    let is_plain = key.len() <= MAX_BYTES && is_plain_host(host) && path_query::is_plain_path(path);
     is_plain.then(|| without_last_slash(key))
 }
 
@@ -20,7 +20,8 @@ pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
 /// plain one.
 #[must_use]
 pub fn plain_page_from(key: &[u8], known: usize) -> Option<&[u8]> {
-    let is_plain = key.len() <= MAX_BYTES && tail::is_plain_rest(key[known - 1], &key[known..]);
+    let is_plain =
+        key.len() <= MAX_BYTES && path_query::is_plain_rest(key[known - 1], &key[known..]);
     is_plain.then(|| without_last_slash(key))
 }
 
@@ -38,7 +39,7 @@ pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
         return Some(plain);
     };
     let is_plain =
-        plain.len() == page.len() && key.len() <= MAX_BYTES && tail::is_plain_query(query);
+        plain.len() == page.len() && key.len() <= MAX_BYTES && path_query::is_plain_query(query);
     is_plain.then_some(key)
 }
 
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_pages_are_normal() {
+    fn plain_pages_are_normalized_keys() {
         for (key, expected) in [
             ("com,example)/", Some("com,example)/")),
             ("com,example)/a/b.html", Some("com,example)/a/b.html")),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn short_plain_pages_are_normal() {
+    fn short_plain_pages_are_normalized_keys() {
         let mut plain = 0;
         for path in short_texts(b"ab/.)(A%") {
             let key = [b"com,a)/", path.as_slice()].concat();
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_queries_are_normal() {
+    fn plain_queries_are_normalized_keys() {
         // All short queries of what has a meaning in them, behind some pages.
         let mut queries = short_texts(b"ab=&?/A%.");
         let session = "sid=0123456789abcdef0123456789abcdef";
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_any_key_is_left_to_the_normaliser() {
+    fn overlong_keys_are_left_to_the_normalizer() {
         for page in ["com,a)/p", "com,a)/p?x="] {
             let long = format!("{page}{}", "y".repeat(MAX_BYTES));
             for known in [0, 7] {

@@ -46,7 +46,7 @@ impl Policy {
                 let labels: Vec<&[u8]> = segments.host_labels().collect();
                 out.extend_from_slice(&labels.join(&b','));
                 out.push(b')');
-                out.extend_from_slice(segments.tail());
+                out.extend_from_slice(segments.path_query());
             }
             _ => self.write_counts(segments, suffixes, out),
         }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_example() {
+    fn keys_match_the_example_of_the_paper() {
         let surt = "uk,co,bbc,news)/images/Logo.png?height=80&rotate=90&width=200";
         for (policy, expected) in [
             ("H1P0", "uk)/"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_addresses() {
+    fn ports_and_ip_addresses_are_kept_in_keys() {
         assert_eq!(key("H1P0", "com,example:81)/a"), "com)/");
         assert_eq!(key("H2P1", "com,example:81)/a"), "com,example:81)/a");
         assert_eq!(key("DIni", "com,example:81)/a"), "com,example)/0/1/0/a");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_in_any_case_and_written_in_one() {
+    fn names_are_parsed_in_any_case_and_formatted_in_one() {
         for name in ALL_POLICIES {
             let policy: Policy = name.to_lowercase().parse().expect("a policy");
             assert_eq!(policy.to_string(), name);

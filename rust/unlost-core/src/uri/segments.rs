@@ -6,7 +6,7 @@
 pub struct Segments<'a> {
     host_and_port: &'a [u8],
     host_len: usize,
-    tail: &'a [u8],
+    path_query: &'a [u8],
     path_len: usize,
     len: usize,
 }
@@ -17,12 +17,12 @@ impl<'a> Segments<'a> {
     pub fn of(key: &'a [u8]) -> Self {
         let host_end = memchr::memchr(b')', key).unwrap_or(key.len());
         let host_and_port = &key[..host_end];
-        let tail = key.get(host_end + 1..).unwrap_or_default();
+        let path_query = key.get(host_end + 1..).unwrap_or_default();
         Self {
             host_and_port,
             host_len: host_len(host_and_port),
-            tail,
-            path_len: memchr::memchr(b'?', tail).unwrap_or(tail.len()),
+            path_query,
+            path_len: memchr::memchr(b'?', path_query).unwrap_or(path_query.len()),
             len: key.len(),
         }
     }
@@ -48,7 +48,7 @@ impl<'a> Segments<'a> {
     /// Whether the host belongs to no domain: it is an address, or stands among addresses in the order of keys, since its top
     /// label is a number, as no name's is.
     #[must_use]
-    pub fn is_apart(&self) -> bool {
+    pub fn is_outside_domains(&self) -> bool {
         let top = self.host().split(|&byte| byte == b',').next();
         self.is_ip() || top.is_some_and(|top| !top.is_empty() && top.iter().all(u8::is_ascii_digit))
     }
@@ -70,7 +70,7 @@ impl<'a> Segments<'a> {
     /// How many bytes the key has without its query.
     #[must_use]
     pub fn path_end(&self) -> usize {
-        self.len - (self.tail.len() - self.path_len)
+        self.len - (self.path_query.len() - self.path_len)
     }
 
     /// How many bytes of the key end in the comma behind each label but the last: those of `uk,` and `uk,co,`. An
@@ -87,18 +87,19 @@ impl<'a> Segments<'a> {
     /// How many bytes of the key end in each slash of the path: those of `uk,co,bbc)/` and `uk,co,bbc)/a/`.
     pub fn path_stems(&self) -> impl Iterator<Item = usize> + use<'a> {
         let before = self.host_end() + 2;
-        memchr::memchr_iter(b'/', &self.tail[..self.path_len]).map(move |slash| before + slash)
+        memchr::memchr_iter(b'/', &self.path_query[..self.path_len])
+            .map(move |slash| before + slash)
     }
 
     /// Path and query as they stand, with the leading `/`.
     #[must_use]
-    pub fn tail(&self) -> &'a [u8] {
-        self.tail
+    pub fn path_query(&self) -> &'a [u8] {
+        self.path_query
     }
 
     /// The path's segments, without empty ones.
     pub fn path_segments(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.tail[..self.path_len]
+        self.path_query[..self.path_len]
             .split(|&byte| byte == b'/')
             .filter(|segment| !segment.is_empty())
     }
@@ -106,7 +107,7 @@ impl<'a> Segments<'a> {
     /// What stands behind the `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a [u8]> {
-        self.tail.get(self.path_len + 1..)
+        self.path_query.get(self.path_len + 1..)
     }
 
     /// The query's parameters, without empty ones.
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_cut_the_same_way_whatever_their_host() {
+    fn keys_are_split_alike_for_all_hosts() {
         assert_eq!(
             cut("uk,co,bbc:8080)/a/b?c=1&d"),
             (vec!["uk", "co", "bbc:8080"], vec!["a", "b"], Some("c=1&d"))
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn stems_are_where_wildcards_may_stand() {
+    fn stems_end_at_wildcard_positions() {
         let stems = |key: &'static str| -> Vec<&str> {
             let cut = Segments::of(key.as_bytes());
             cut.host_stems()
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_told_from_addresses() {
+    fn ports_are_distinguished_from_ip_addresses() {
         assert_eq!(Segments::of(b"[2001:db8::1])/").port(), None);
         assert_eq!(Segments::of(b"[2001:db8::1]:81)/").port(), Some(&b"81"[..]));
         assert_eq!(Segments::of(b"com,a:81)/x:9").port(), Some(&b"81"[..]));

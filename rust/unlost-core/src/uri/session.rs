@@ -21,28 +21,28 @@ pub(super) fn drop_from_query(query: &mut Vec<u8>) -> bool {
     if !may_be_in(query) {
         return false;
     }
-    let mut kept: Vec<u8> = Vec::with_capacity(query.len());
-    // Where each parameter of `kept` begins.
+    let mut retained: Vec<u8> = Vec::with_capacity(query.len());
+    // Where each parameter of `retained` begins.
     let mut starts = vec![0];
     let mut found = false;
     for (i, parameter) in query.split(|&byte| byte == b'&').enumerate() {
-        if i > 0 && !dropped_at_end(&mut kept, &mut starts, &mut found) {
-            kept.push(b'&');
-            starts.push(kept.len());
+        if i > 0 && !dropped_at_end(&mut retained, &mut starts, &mut found) {
+            retained.push(b'&');
+            starts.push(retained.len());
         }
-        kept.extend_from_slice(parameter);
+        retained.extend_from_slice(parameter);
     }
-    dropped_at_end(&mut kept, &mut starts, &mut found);
-    *query = kept;
+    dropped_at_end(&mut retained, &mut starts, &mut found);
+    *query = retained;
     found
 }
 
 /// Cuts off a session id that ends here.
-fn dropped_at_end(kept: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool) -> bool {
-    let Some(start) = session_at_end(kept, starts) else {
+fn dropped_at_end(retained: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool) -> bool {
+    let Some(start) = session_at_end(retained, starts) else {
         return false;
     };
-    kept.truncate(start);
+    retained.truncate(start);
     while starts.last().is_some_and(|&last| last > start) {
         starts.pop();
     }
@@ -123,16 +123,16 @@ fn has_value_of(parameter: &[u8], name: &[u8]) -> bool {
 
 /// A path segment without the session ids that Java servers put behind it: `;jsessionid=` and 32 letters or digits.
 pub(super) fn without_java_session(segment: &[u8]) -> &[u8] {
-    let mut kept = segment;
-    while let Some(token) = kept.len().checked_sub(32) {
-        let (before, value) = kept.split_at(token);
+    let mut retained = segment;
+    while let Some(token) = retained.len().checked_sub(32) {
+        let (before, value) = retained.split_at(token);
         let start = start_of_end(before, b";jsessionid=");
         match start.filter(|_| value.iter().all(u8::is_ascii_alphanumeric)) {
-            Some(start) => kept = &kept[..start],
+            Some(start) => retained = &retained[..start],
             None => break,
         }
     }
-    kept
+    retained
 }
 
 /// Whether a path segment is an ASP.NET session, `(s(24 letters or digits))` or `(24 letters or digits)`.
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_lose_their_session_ids_and_nothing_else() {
+    fn only_session_ids_are_removed_from_queries() {
         for (query, left) in [
             ("jsessionid=ID32", ""),
             ("jsessionid=ID32&x=1", "x=1"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn asp_sessions_in_paths_are_told_by_their_form() {
+    fn asp_sessions_in_paths_are_recognized_by_form() {
         assert!(is_asp_segment(b"(s(4hqa0555fwsecu455xqckv45))"));
         assert!(is_asp_segment(
             b"(s(4hqa0555fwsecu455xqckv45)f(4hqa0555fwsecu455xqckv45))"

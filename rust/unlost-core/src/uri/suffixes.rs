@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn sections_differ_where_companies_let_others_register() {
+    fn sections_differ_for_private_suffixes() {
         let (all, icann) = (
             Suffixes::built_in(Section::All),
             Suffixes::built_in(Section::Icann),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_list_replaces_the_one_compiled_in() {
+    fn given_list_replaces_the_built_in_one() {
         let text = b"// ===BEGIN ICANN DOMAINS===\nuk\nco.uk\n\xe5\x85\xac\xe5\x8f\xb8.cn\n// ===END ICANN DOMAINS===\n\
             // ===BEGIN PRIVATE DOMAINS===\nbbc.co.uk\n// ===END PRIVATE DOMAINS===\n";
         let all = Suffixes::read(text, Section::All).expect("a list");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_no_list() {
+    fn invalid_list_is_rejected() {
         assert!(Suffixes::read(b"\xff\xfe", Section::All).is_err());
         assert!(Suffixes::read(b"// nothing\n", Section::All).is_err());
         let deep = [

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use url::Host;
 
 use super::escape::decode_fully;
-use super::tail::Use;
+use super::path_query::KeyForm;
 use super::{Segments, UriError, host};
 
 /// The fast way out: a name in lower case that needs nothing done. May say no to one that is normal.
@@ -22,7 +22,7 @@ pub(super) fn is_plain_host(host_and_port: &[u8]) -> bool {
 /// Appends the host of a SURT, with its port, in the one form that keys have.
 pub(super) fn write_host(
     host_and_port: &[u8],
-    usage: Use,
+    usage: KeyForm,
     out: &mut Vec<u8>,
 ) -> Result<(), UriError> {
     if is_plain_host(host_and_port) {
@@ -30,8 +30,8 @@ pub(super) fn write_host(
         return Ok(());
     }
     // `surt` writes a port behind an IPv6 address without brackets, where it reads as the address's last group.
-    if let Some(address) = bare_ipv6(host_and_port) {
-        host::write_ipv6(address, out);
+    if let Some(ip) = bare_ipv6(host_and_port) {
+        host::write_ipv6(ip, out);
         return Ok(());
     }
     let segments = Segments::of(host_and_port);
@@ -63,16 +63,16 @@ fn port_number(digits: &[u8]) -> Result<u16, UriError> {
         .ok_or(UriError::BadPort)
 }
 
-fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
-    if let Some(address) = bare_ipv6(name) {
-        host::write_ipv6(address, out);
+fn write_name(name: &[u8], usage: KeyForm, out: &mut Vec<u8>) -> Result<(), UriError> {
+    if let Some(ip) = bare_ipv6(name) {
+        host::write_ipv6(ip, out);
         return Ok(());
     }
-    if let Some(address) = std::str::from_utf8(name)
+    if let Some(ip) = std::str::from_utf8(name)
         .ok()
         .and_then(|text| text.parse::<Ipv4Addr>().ok())
     {
-        host::write_ipv4(address, out);
+        host::write_ipv4(ip, out);
         return Ok(());
     }
     let mut labels: Vec<Vec<u8>> = name
@@ -95,8 +95,8 @@ fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError
         Some(Host::Domain(name)) => {
             return host::write(&Host::Domain(name.as_bytes()), usage, out);
         }
-        Some(Host::Ipv4(address)) => host::write_ipv4(address, out),
-        Some(Host::Ipv6(address)) => host::write_ipv6(address, out),
+        Some(Host::Ipv4(ip)) => host::write_ipv4(ip, out),
+        Some(Host::Ipv6(ip)) => host::write_ipv6(ip, out),
         // An index may hold what no browser accepts: its key is used as it stands.
         None => {
             for (i, label) in labels.iter().enumerate() {

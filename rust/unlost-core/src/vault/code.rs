@@ -46,11 +46,11 @@ pub fn spare_bytes(rows: &[u8], needed: usize, count: usize) -> Result<usize, Co
     Ok((count - needed) * width)
 }
 
-/// Makes the spare rows of `rows`, one behind the other, into `made`, which has as many bytes as `spare_bytes` says.
-pub fn encode(rows: &[u8], needed: usize, count: usize, made: &mut [u8]) -> Result<(), CodeError> {
+/// Makes the spare rows of `rows`, one behind the other, into `out`, which has as many bytes as `spare_bytes` says.
+pub fn encode(rows: &[u8], needed: usize, count: usize, out: &mut [u8]) -> Result<(), CodeError> {
     let width = width_of(rows, needed, needed, count)?;
     let spare = count - needed;
-    if made.len() != spare * width {
+    if out.len() != spare * width {
         return Err(CodeError::Width);
     }
     if spare == 0 {
@@ -72,21 +72,21 @@ pub fn encode(rows: &[u8], needed: usize, count: usize, made: &mut [u8]) -> Resu
                 .map_err(|_| CodeError::Rows)?;
         }
         let result = encoder.encode().map_err(|_| CodeError::Rows)?;
-        for (row, target) in result.recovery_iter().zip(made.chunks_exact_mut(width)) {
+        for (row, target) in result.recovery_iter().zip(out.chunks_exact_mut(width)) {
             target[start..start + wide].copy_from_slice(row);
         }
     }
     Ok(())
 }
 
-/// Makes the `needed` rows that were coded, one behind the other, into `made`, from as many rows of any number; `indices`
-/// has the numbers. `made` is as long as `rows`.
+/// Makes the `needed` rows that were coded, one behind the other, into `out`, from as many rows of any number; `indices`
+/// has the numbers. `out` is as long as `rows`.
 pub fn decode(
     rows: &[u8],
     indices: &[usize],
     needed: usize,
     count: usize,
-    made: &mut [u8],
+    out: &mut [u8],
 ) -> Result<(), CodeError> {
     let width = width_of(rows, indices.len(), needed, count)?;
     let mut seen = vec![false; count];
@@ -95,12 +95,12 @@ pub fn decode(
             return Err(CodeError::Rows);
         }
     }
-    if indices.len() != needed || made.len() != rows.len() {
+    if indices.len() != needed || out.len() != rows.len() {
         return Err(CodeError::Rows);
     }
     let given = || indices.iter().copied().zip(rows.chunks_exact(width));
     for (index, row) in given().filter(|&(index, _)| index < needed) {
-        made[index * width..][..width].copy_from_slice(row);
+        out[index * width..][..width].copy_from_slice(row);
     }
     if seen[..needed].iter().all(|&is_there| is_there) {
         return Ok(());
@@ -127,7 +127,7 @@ pub fn decode(
         }
         let result = decoder.decode().map_err(|_| CodeError::Rows)?;
         for (index, row) in result.restored_original_iter() {
-            made[index * width + start..][..wide].copy_from_slice(row);
+            out[index * width + start..][..wide].copy_from_slice(row);
         }
     }
     Ok(())
@@ -165,8 +165,8 @@ mod tests {
     use super::*;
 
     fn encode(rows: &[u8], needed: usize, count: usize) -> Result<Vec<u8>, CodeError> {
-        let mut made = vec![0; spare_bytes(rows, needed, count)?];
-        super::encode(rows, needed, count, &mut made).map(|()| made)
+        let mut out = vec![0; spare_bytes(rows, needed, count)?];
+        super::encode(rows, needed, count, &mut out).map(|()| out)
     }
 
     fn decode(
@@ -175,8 +175,8 @@ mod tests {
         needed: usize,
         count: usize,
     ) -> Result<Vec<u8>, CodeError> {
-        let mut made = vec![0; rows.len()];
-        super::decode(rows, indices, needed, count, &mut made).map(|()| made)
+        let mut out = vec![0; rows.len()];
+        super::decode(rows, indices, needed, count, &mut out).map(|()| out)
     }
 
     fn rows(count: usize, width: usize) -> Vec<u8> {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn any_rows_suffice() {
+    fn any_sufficient_rows_decode() {
         for (needed, count) in [(1, 4), (3, 8), (8, 8), (21, 30), (5, 300)] {
             let content = rows(needed, 128);
             let spare = encode(&content, needed, count).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_do_not_show() {
+    fn column_width_does_not_change_the_code() {
         // 512 bytes of a row are what fits for so many.
         let (needed, count) = (3, 30_000);
         let content = rows(needed, 1152);
@@ -213,8 +213,8 @@ mod tests {
                 .chunks(1152)
                 .flat_map(|row| row[part * 64..][..64].to_vec())
                 .collect();
-            let made = encode(&narrow, needed, count).unwrap();
-            assert_eq!(made[..64], spare[part * 64..][..64]);
+            let out = encode(&narrow, needed, count).unwrap();
+            assert_eq!(out[..64], spare[part * 64..][..64]);
         }
         let last: Vec<_> = (count - needed..count).collect();
         let given = &spare[spare.len() - needed * 1152..];
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn spare_rows_do_not_depend_on_how_many_there_are() {
+    fn spare_rows_do_not_depend_on_their_number() {
         let content = rows(5, 64);
         let few = encode(&content, 5, 9).unwrap();
         let many = encode(&content, 5, 400).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_code_is_refused() {
+    fn invalid_codes_are_rejected() {
         assert_eq!(encode(&rows(2, 64), 2, 1), Err(CodeError::Counts));
         assert_eq!(encode(&rows(2, 64), 0, 1), Err(CodeError::Counts));
         assert_eq!(encode(&rows(2, 64), 2, 30_001), Err(CodeError::Counts));

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_as_the_standard_says() {
+    fn signature_matches_rfc_8032() {
         // RFC 8032, section 7.1, test 2.
         let hex = |text: &str| -> Vec<u8> {
             (0..text.len())

@@ -128,7 +128,7 @@ fn key_column(py: Python<'_>, path: PathBuf, limit: usize) -> PyResult<KeyColumn
     let column = py.detach(|| read_key_column(File::open(path)?, limit))?;
     Ok(KeyColumn {
         rows: column.rows,
-        left_out: column.left_out,
+        left_out: column.skipped,
         keys: column.keys,
         first_unsorted: column.first_unsorted,
         damage: column.damage.map(Damage::kind),

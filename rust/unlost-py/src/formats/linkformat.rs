@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 use unlost_core::formats::httpdate::Digits;
-use unlost_core::formats::linkformat::{self, Fault, ListLink};
+use unlost_core::formats::linkformat::{self, Fault, TimeMapLink};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_timemap, module)?)
@@ -41,7 +41,7 @@ fn date<'py>(py: Python<'py>, digits: &Digits) -> Bound<'py, PyString> {
     PyString::new(py, std::str::from_utf8(digits).unwrap_or_default())
 }
 
-pub fn list<'py>(py: Python<'py>, link: ListLink<'_>) -> List<'py> {
+pub fn list<'py>(py: Python<'py>, link: TimeMapLink<'_>) -> List<'py> {
     (
         PyString::new(py, &link.uri),
         link.media_type,
@@ -79,7 +79,7 @@ fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
     );
     Ok((
         found.original.as_deref().map(|uri| PyString::new(py, uri)),
-        found.itself.map(|link| list(py, link)),
+        found.self_link.map(|link| list(py, link)),
         found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
         found
             .timemaps
@@ -87,7 +87,7 @@ fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
             .map(|link| list(py, link))
             .collect(),
         mementos,
-        found.others,
+        found.other_links,
         occurred(found.faults),
     ))
 }

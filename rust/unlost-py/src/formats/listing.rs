@@ -18,7 +18,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
 struct SeenMementos {
-    inner: Mutex<mementos::Seen>,
+    inner: Mutex<mementos::DedupSet>,
 }
 
 #[pymethods]
@@ -63,14 +63,14 @@ fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -
             inner: found.mementos,
         },
         found.original.as_deref().map(|uri| PyString::new(py, uri)),
-        found.itself.map(|link| list(py, link)),
+        found.self_link.map(|link| list(py, link)),
         found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
         found
             .timemaps
             .into_iter()
             .map(|link| list(py, link))
             .collect(),
-        found.others,
+        found.other_links,
         occurred(found.faults),
     )
 }

@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyType};
 use unlost_core::formats::httpdate::{self, Digits};
-use unlost_core::formats::mementos::{self, Copy, Draft, Ends, Length, Room, Text};
+use unlost_core::formats::mementos::{
+    self, LengthCounter, ListEnds, MementoListBuilder, MementoRef, SliceWriter, TextSink,
+};
 
 use super::linkformat::SHORT;
 use crate::errors::{raise_date, raise_input, raise_usage};
@@ -22,7 +24,7 @@ const FEW: usize = 1 << 11;
 
 static MEMENTO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-fn memento<'py>(py: Python<'py>, copy: &Copy<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn memento<'py>(py: Python<'py>, copy: &MementoRef<'_>) -> PyResult<Bound<'py, PyAny>> {
     MEMENTO
         .import(py, "unlost.formats.mementos", "Memento")?
         .call1((
@@ -62,14 +64,14 @@ pub struct Mementos {
 #[derive(Clone, Copy)]
 enum Form {
     Packed,
-    Link(Ends),
+    Link(ListEnds),
     Json,
-    Cdxj(Ends),
+    Cdxj(ListEnds),
     Lines,
 }
 
 impl Form {
-    fn write(self, copies: &mementos::Mementos, out: &mut impl Text) {
+    fn write(self, copies: &mementos::Mementos, out: &mut impl TextSink) {
         match self {
             Self::Packed => copies.pack(out),
             Self::Link(ends) => copies.link_entries(out, ends),
@@ -90,10 +92,10 @@ impl Mementos {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let inner = &self.inner;
         let (before, after) = (around.0.unwrap_or_default(), around.1.unwrap_or_default());
-        let mut length = Length(before.len() + after.len());
+        let mut length = LengthCounter(before.len() + after.len());
         form.write(inner, &mut length);
         let write = |place: &mut [u8]| {
-            let mut room = Room(place);
+            let mut room = SliceWriter(place);
             room.add(before);
             form.write(inner, &mut room);
             room.add(after);
@@ -114,7 +116,7 @@ impl Mementos {
     #[new]
     #[pyo3(signature = (rows=None))]
     fn new(py: Python<'_>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let mut draft = Draft::default();
+        let mut draft = MementoListBuilder::default();
         for row in rows
             .map(|rows| rows.try_iter())
             .transpose()?
@@ -141,7 +143,7 @@ impl Mementos {
             .collect::<PyResult<_>>()?;
         let inner: Vec<&mementos::Mementos> = parts.iter().map(|part| &part.get().inner).collect();
         let total: usize = inner.iter().map(|part| part.len()).sum();
-        let merge = || mementos::Mementos::merged(inner.iter().copied());
+        let merge = || mementos::Mementos::merge(inner.iter().copied());
         let merged = if total < FEW {
             merge()
         } else {
@@ -156,7 +158,7 @@ impl Mementos {
     /// Return what `packed` returned. Raises InputError for other bytes.
     #[staticmethod]
     fn unpacked(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        let unpack = || mementos::unpacked(data);
+        let unpack = || mementos::unpack(data);
         let unpacked = if data.len() < SHORT {
             unpack()
         } else {
@@ -303,7 +305,7 @@ impl Mementos {
         before: Option<&[u8]>,
         after: Option<&[u8]>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.written(py, Form::Link(Ends { first, last }), (before, after))
+        self.written(py, Form::Link(ListEnds { first, last }), (before, after))
     }
 
     /// Return the items of a list in JSON, indented by six, with a comma and a newline between them, between two texts.
@@ -326,7 +328,7 @@ impl Mementos {
         last: bool,
         before: Option<&[u8]>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        self.written(py, Form::Cdxj(Ends { first, last }), (before, None))
+        self.written(py, Form::Cdxj(ListEnds { first, last }), (before, None))
     }
 
     /// Return lines of date, archive and address, with a space between them.

@@ -354,8 +354,8 @@ impl WarcBody {
         py: Python<'py>,
         most: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, bool, bool)> {
-        let (body, is_cut) = py.detach(|| self.record().read_undone(most))?;
-        Ok((PyBytes::new(py, &body.kept), is_cut, body.is_broken))
+        let (body, is_cut) = py.detach(|| self.record().read_decoded(most))?;
+        Ok((PyBytes::new(py, &body.head), is_cut, body.is_broken))
     }
 
     fn problems(&self) -> Vec<Found> {

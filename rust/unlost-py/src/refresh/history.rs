@@ -21,8 +21,8 @@ pub struct VisitHistory(pub History);
 #[pymethods]
 impl VisitHistory {
     /// What became of the visits, by name.
-    fn tally(&self) -> Vec<(&'static str, u64)> {
-        let tally = self.0.tally();
+    fn visit_stats(&self) -> Vec<(&'static str, u64)> {
+        let tally = self.0.visit_stats();
         vec![
             ("successful", tally.successful),
             ("not_modified", tally.not_modified),

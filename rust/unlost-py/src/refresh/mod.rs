@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use unlost_core::refresh::{Fields, Pairing, base_cell, cell_of_visits, group_of};
+use unlost_core::refresh::{Fields, VisitPairer, base_cell, cell_of_visits, group_of};
 
 use columns::{NUMBERS, NumberColumn, Numbers, TEXTS, Taken, TextColumn, Texts, visit_of};
 use history::VisitHistory;
@@ -20,22 +20,24 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Takes visits; `finish` gives their history.
 #[pyclass(module = "unlost._core")]
-struct VisitPairing(Option<Pairing>);
+struct VisitPairing(Option<VisitPairer>);
 
 #[pymethods]
 impl VisitPairing {
     #[new]
     #[pyo3(signature = (heap_bytes = None))]
     fn new(heap_bytes: Option<usize>) -> Self {
-        Self(Some(heap_bytes.map_or_else(Pairing::default, Pairing::new)))
+        Self(Some(
+            heap_bytes.map_or_else(VisitPairer::default, VisitPairer::new),
+        ))
     }
 
     /// Takes tuples, each with the fields of `unlost.refresh.visit.FIELDS` in their order.
     fn add_rows(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
-        let pairing = self.open()?;
+        let pairer = self.open()?;
         for row in rows.try_iter()? {
             let row = row?.cast_into::<PyTuple>()?;
-            pairing.add(&Taken::of(&row)?.visit())?;
+            pairer.add(&Taken::of(&row)?.visit())?;
         }
         Ok(())
     }
@@ -49,7 +51,7 @@ impl VisitPairing {
         texts: Vec<Option<TextColumn<'_>>>,
         numbers: Vec<Option<NumberColumn<'_>>>,
     ) -> PyResult<()> {
-        let pairing = self.open()?;
+        let pairer = self.open()?;
         if texts.len() != TEXTS || numbers.len() != NUMBERS {
             return Err(PyValueError::new_err(
                 "expected as many columns as there are fields",
@@ -64,7 +66,7 @@ impl VisitPairing {
             .map(|column| column.as_ref().map(Numbers::of))
             .collect();
         py.detach(|| {
-            pairing.add_many(rows, |number| {
+            pairer.add_many(rows, |number| {
                 let row = first + number;
                 let text = |column: usize| texts[column].as_ref().and_then(|all| all.get(row));
                 let count = |column: usize| numbers[column].as_ref().and_then(|all| all.get(row));
@@ -76,13 +78,13 @@ impl VisitPairing {
 
     /// Pairs all visits. There is nothing left to add to.
     fn finish(&mut self, py: Python<'_>) -> PyResult<VisitHistory> {
-        let pairing = self.0.take().ok_or_else(gone)?;
-        Ok(VisitHistory(py.detach(|| pairing.finish())?))
+        let pairer = self.0.take().ok_or_else(gone)?;
+        Ok(VisitHistory(py.detach(|| pairer.finish())?))
     }
 }
 
 impl VisitPairing {
-    fn open(&mut self) -> PyResult<&mut Pairing> {
+    fn open(&mut self) -> PyResult<&mut VisitPairer> {
         self.0.as_mut().ok_or_else(gone)
     }
 }

@@ -2,19 +2,19 @@
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 
-use super::PIECE;
-use super::unpacker::{Broken, CUT, DAMAGED, Take};
+use super::BLOCK_BYTES;
+use super::decoder::{ByteSink, DAMAGED, DecodeError, TRUNCATED};
 
 /// What is made in one step with damage is lost: so steps are small, but for the first, which tells whether it is Brotli
 /// at all.
-const FIRST: usize = 4096;
+const FIRST_STEP: usize = 4096;
 const STEP: usize = 256;
 
 pub struct Brotli {
     state: BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>,
     has_begun: bool,
     is_over: bool,
-    room: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl Brotli {
@@ -25,14 +25,14 @@ impl Brotli {
             state: BrotliState::new_strict(memory(), memory(), memory()),
             has_begun: false,
             is_over: false,
-            room: vec![0; PIECE],
+            buffer: vec![0; BLOCK_BYTES],
         }
     }
 
-    pub fn feed(&mut self, data: &[u8], take: &mut Take) -> Result<(), Broken> {
+    pub fn feed(&mut self, data: &[u8], take: &mut ByteSink) -> Result<(), DecodeError> {
         let mut left = data;
         while !left.is_empty() && !self.is_over {
-            let size = if self.has_begun { STEP } else { FIRST };
+            let size = if self.has_begun { STEP } else { FIRST_STEP };
             let (step, rest) = left.split_at(left.len().min(size));
             self.has_begun = true;
             left = rest;
@@ -44,17 +44,17 @@ impl Brotli {
     }
 
     /// False if no more is wanted.
-    fn step(&mut self, data: &[u8], take: &mut Take) -> Result<bool, Broken> {
+    fn step(&mut self, data: &[u8], take: &mut ByteSink) -> Result<bool, DecodeError> {
         let (mut available, mut offset, mut total) = (data.len(), 0, 0);
         loop {
-            let (mut room, mut written) = (self.room.len(), 0);
+            let (mut buffer, mut written) = (self.buffer.len(), 0);
             let result = BrotliDecompressStream(
                 &mut available,
                 &mut offset,
                 data,
-                &mut room,
+                &mut buffer,
                 &mut written,
-                &mut self.room,
+                &mut self.buffer,
                 &mut total,
                 &mut self.state,
             );
@@ -63,7 +63,7 @@ impl Brotli {
             if matches!(result, BrotliResult::ResultFailure) || (is_over && available > 0) {
                 return Err(DAMAGED);
             }
-            if written > 0 && !take(&self.room[..written]) {
+            if written > 0 && !take(&self.buffer[..written]) {
                 return Ok(false);
             }
             if is_over {
@@ -76,7 +76,7 @@ impl Brotli {
         }
     }
 
-    pub fn end(&self) -> Result<(), Broken> {
-        if self.is_over { Ok(()) } else { Err(CUT) }
+    pub fn end(&self) -> Result<(), DecodeError> {
+        if self.is_over { Ok(()) } else { Err(TRUNCATED) }
     }
 }

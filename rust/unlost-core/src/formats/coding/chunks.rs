@@ -8,7 +8,7 @@ use super::{Outcome, Stage};
 /// The longest line with the size of a chunk.
 const MAX_LINE: usize = 4096;
 
-enum Place {
+enum State {
     /// In the line with the size of a chunk, of which this was seen.
     Size(Vec<u8>),
     /// In a chunk, before so many bytes of it.
@@ -16,76 +16,76 @@ enum Place {
     /// Behind a chunk; whether a CR was seen.
     End { has_cr: bool },
     /// Behind the last chunk.
-    Over,
+    Done,
 }
 
 pub struct Chunks {
-    place: Place,
+    state: State,
     /// How many chunks were read to their ends.
     count: u64,
     /// What the chunks hold; None if there are none.
-    inside: Option<Stage>,
+    decoded: Option<Stage>,
     /// All of it as it is; None once it is known to be in chunks.
-    whole: Option<Stage>,
+    raw: Option<Stage>,
     is_broken: bool,
 }
 
-enum Wrong {
+enum ChunkError {
     NotChunked,
-    Broken,
+    DecodeError,
 }
 
 impl Chunks {
-    pub fn new(inside: Stage, whole: Stage) -> Self {
+    pub fn new(decoded: Stage, raw: Stage) -> Self {
         Self {
-            place: Place::Size(Vec::new()),
+            state: State::Size(Vec::new()),
             count: 0,
-            inside: Some(inside),
-            whole: Some(whole),
+            decoded: Some(decoded),
+            raw: Some(raw),
             is_broken: false,
         }
     }
 
     pub fn feed(&mut self, data: &[u8]) {
-        if let Some(whole) = &mut self.whole {
-            whole.feed(data);
+        if let Some(raw) = &mut self.raw {
+            raw.feed(data);
         }
         let mut left = data;
-        while !left.is_empty() && !self.is_settled() {
+        while !left.is_empty() && !self.is_done() {
             match self.step(left) {
                 Ok(rest) => left = rest,
-                Err(wrong) => self.give_up(&wrong),
+                Err(error) => self.fail(&error),
             }
         }
     }
 
     pub fn end(&mut self) {
-        if !self.is_settled() {
-            let is_none = match &self.place {
-                Place::Size(line) => self.count == 0 || (self.count == 1 && !line.is_empty()),
-                Place::End { has_cr } => *has_cr && self.count == 0,
+        if !self.is_done() {
+            let is_none = match &self.state {
+                State::Size(line) => self.count == 0 || (self.count == 1 && !line.is_empty()),
+                State::End { has_cr } => *has_cr && self.count == 0,
                 _ => false,
             };
-            let wrong = if is_none {
-                Wrong::NotChunked
+            let error = if is_none {
+                ChunkError::NotChunked
             } else {
-                Wrong::Broken
+                ChunkError::DecodeError
             };
-            self.give_up(&wrong);
+            self.fail(&error);
         }
-        if let Some(stage) = self.inside.as_mut().or(self.whole.as_mut()) {
+        if let Some(stage) = self.decoded.as_mut().or(self.raw.as_mut()) {
             stage.end();
         }
     }
 
     pub fn is_over(&self) -> bool {
-        let is_known = self.inside.is_none() || self.whole.is_none();
-        let stage = self.inside.as_ref().or(self.whole.as_ref());
+        let is_known = self.decoded.is_none() || self.raw.is_none();
+        let stage = self.decoded.as_ref().or(self.raw.as_ref());
         is_known && stage.is_some_and(Stage::is_over)
     }
 
     pub fn outcome(self) -> Outcome {
-        match self.inside.or(self.whole) {
+        match self.decoded.or(self.raw) {
             Some(stage) => {
                 let behind = stage.outcome();
                 Outcome {
@@ -98,73 +98,73 @@ impl Chunks {
     }
 
     /// Whether nothing of what comes belongs to a chunk.
-    fn is_settled(&self) -> bool {
-        self.inside.is_none() || self.is_broken || matches!(self.place, Place::Over)
+    fn is_done(&self) -> bool {
+        self.decoded.is_none() || self.is_broken || matches!(self.state, State::Done)
     }
 
-    fn give_up(&mut self, wrong: &Wrong) {
-        match wrong {
-            Wrong::NotChunked => self.inside = None,
-            Wrong::Broken => {
+    fn fail(&mut self, error: &ChunkError) {
+        match error {
+            ChunkError::NotChunked => self.decoded = None,
+            ChunkError::DecodeError => {
                 self.is_broken = true;
-                self.whole = None;
+                self.raw = None;
             }
         }
     }
 
-    fn step<'a>(&mut self, data: &'a [u8]) -> Result<&'a [u8], Wrong> {
-        match &mut self.place {
-            Place::Size(line) => {
+    fn step<'a>(&mut self, data: &'a [u8]) -> Result<&'a [u8], ChunkError> {
+        match &mut self.state {
+            State::Size(line) => {
                 let end = memchr::memchr(b'\n', data).map_or(data.len(), |at| at + 1);
                 let taken = end.min(MAX_LINE - line.len());
                 line.extend_from_slice(&data[..taken]);
                 if line.ends_with(b"\n") || line.len() == MAX_LINE {
-                    let size = size_in(line).ok_or(if self.count < 2 {
-                        Wrong::NotChunked
+                    let size = parse_chunk_size(line).ok_or(if self.count < 2 {
+                        ChunkError::NotChunked
                     } else {
-                        Wrong::Broken
+                        ChunkError::DecodeError
                     })?;
-                    self.place = if size == 0 {
-                        Place::Over
+                    self.state = if size == 0 {
+                        State::Done
                     } else {
-                        Place::Chunk(size)
+                        State::Chunk(size)
                     };
                     if size == 0 || self.count > 0 {
-                        self.whole = None;
+                        self.raw = None;
                     }
                 }
                 Ok(&data[taken..])
             }
-            Place::Chunk(left) => {
+            State::Chunk(left) => {
                 let taken = data.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= taken as u64;
                 if *left == 0 {
-                    self.place = Place::End { has_cr: false };
+                    self.state = State::End { has_cr: false };
                 }
-                if let Some(inside) = &mut self.inside {
-                    inside.feed(&data[..taken]);
+                if let Some(decoded) = &mut self.decoded {
+                    decoded.feed(&data[..taken]);
                 }
                 Ok(&data[taken..])
             }
-            Place::End { has_cr } => {
+            State::End { has_cr } => {
                 match data[0] {
                     b'\n' => {
-                        self.place = Place::Size(Vec::new());
+                        self.state = State::Size(Vec::new());
                         self.count += 1;
                     }
                     b'\r' if !*has_cr => *has_cr = true,
-                    _ if self.count == 0 => return Err(Wrong::NotChunked),
-                    _ => return Err(Wrong::Broken),
+                    _ if self.count == 0 => return Err(ChunkError::NotChunked),
+                    _ => return Err(ChunkError::DecodeError),
                 }
                 Ok(&data[1..])
             }
-            Place::Over => Ok(&[]),
+            State::Done => Ok(&[]),
         }
     }
 }
 
 /// The number in a line: hexadecimal digits, at most 15, perhaps with blanks around and an extension behind.
-fn size_in(line: &[u8]) -> Option<u64> {
+fn parse_chunk_size(line: &[u8]) -> Option<u64> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let text = line.strip_suffix(b"\n")?;
     let text = match memchr::memchr(b';', text) {

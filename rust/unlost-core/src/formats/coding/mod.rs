@@ -10,15 +10,15 @@
 
 mod brotli;
 mod chunks;
+mod decoder;
 mod layer;
 mod names;
 mod output;
-mod unpacker;
 mod zlib;
 mod zstd;
 
 pub use names::codings_of;
-pub use output::Wanted;
+pub use output::BodyOptions;
 
 use chunks::Chunks;
 use layer::Layer;
@@ -26,7 +26,7 @@ use output::Output;
 
 /// Bytes that are worked on at once. Every coding gets its input in blocks of exactly so many, so that what is found
 /// does not depend on how it came.
-const PIECE: usize = 1 << 16;
+const BLOCK_BYTES: usize = 1 << 16;
 
 /// In one body: nobody packs more than twice, and more is no mistake but an attack.
 const MAX_CODINGS: usize = 4;
@@ -48,7 +48,7 @@ pub struct Body {
     /// How many bytes it has; no more than the limit, if more were not looked at.
     pub len: u64,
     /// Its first bytes, as many as were wanted.
-    pub kept: Vec<u8>,
+    pub head: Vec<u8>,
     /// Whether it breaks off, or is damaged.
     pub is_broken: bool,
     /// Why this is the body as it is stored.
@@ -56,22 +56,22 @@ pub struct Body {
 }
 
 /// One body, whose stored bytes come piece by piece.
-pub struct Undoing {
+pub struct BodyDecoder {
     stage: Stage,
     /// The same bytes as they are stored, where there is a coding that might not be undone.
     stored: Option<Output>,
     has_too_many: bool,
 }
 
-impl Undoing {
+impl BodyDecoder {
     /// Undoes these codings, as [`codings_of`] gives them.
     #[must_use]
-    pub fn new(codings: &[String], wanted: Wanted) -> Self {
+    pub fn new(codings: &[String], options: BodyOptions) -> Self {
         let has_too_many = codings.len() > MAX_CODINGS;
-        let undone = if has_too_many { &[] } else { codings };
+        let decode_body = if has_too_many { &[] } else { codings };
         Self {
-            stage: Stage::of(undone, wanted),
-            stored: (!undone.is_empty()).then(|| Output::new(wanted.without_limit())),
+            stage: Stage::of(decode_body, options),
+            stored: (!decode_body.is_empty()).then(|| Output::new(options.without_limit())),
             has_too_many,
         }
     }
@@ -113,12 +113,12 @@ impl Undoing {
 
     /// The first bytes of the body, and whether there are more; the limit was as many as were wanted.
     #[must_use]
-    pub fn finish_kept(mut self) -> (Body, bool) {
+    pub fn finish_with_head(mut self) -> (Body, bool) {
         self.stage.end();
         let outcome = self.stage.outcome();
         match self.stored {
             Some(stored) if outcome.is_refused => {
-                let is_over = stored.len() > stored.kept_len();
+                let is_over = stored.len() > stored.head_len();
                 (stored.into_body(false, Some(Refusal::Coding)), is_over)
             }
             _ => {
@@ -146,16 +146,16 @@ enum Stage {
 }
 
 impl Stage {
-    fn of(codings: &[String], wanted: Wanted) -> Self {
+    fn of(codings: &[String], options: BodyOptions) -> Self {
         match codings {
-            [] => Self::Output(Box::new(Output::new(wanted))),
+            [] => Self::Output(Box::new(Output::new(options))),
             [first, rest @ ..] if first == names::CHUNKED => Self::Chunks(Box::new(Chunks::new(
-                Self::of(rest, wanted),
-                Self::of(rest, wanted),
+                Self::of(rest, options),
+                Self::of(rest, options),
             ))),
             [first, rest @ ..] => {
-                let next = Self::of(rest, wanted);
-                Self::Layer(Box::new(Layer::new(first.clone(), next, wanted.limit)))
+                let next = Self::of(rest, options);
+                Self::Layer(Box::new(Layer::new(first.clone(), next, options.limit)))
             }
         }
     }
@@ -203,44 +203,44 @@ impl Stage {
 mod tests {
     use super::*;
 
-    fn undone(codings: &[&str], data: &[u8], limit: u64) -> Body {
+    fn decode_body(codings: &[&str], data: &[u8], limit: u64) -> Body {
         let codings: Vec<String> = codings.iter().map(|name| (*name).to_owned()).collect();
-        let wanted = Wanted {
+        let options = BodyOptions {
             with_digest: false,
-            kept: 1 << 20,
+            head: 1 << 20,
             limit,
         };
-        let mut undoing = Undoing::new(&codings, wanted);
+        let mut undoing = BodyDecoder::new(&codings, options);
         data.chunks(3).for_each(|piece| undoing.feed(piece));
         undoing.finish()
     }
 
     #[test]
-    fn what_is_not_in_chunks_passes() {
-        let body = undone(&["chunked"], b"5\r\nhello world", 100);
+    fn unchunked_body_passes_unchanged() {
+        let body = decode_body(&["chunked"], b"5\r\nhello world", 100);
         assert_eq!(
-            (body.kept.as_slice(), body.is_broken),
+            (body.head.as_slice(), body.is_broken),
             (&b"5\r\nhello world"[..], false)
         );
-        let body = undone(&["chunked"], b"5\r\nhello\r\n0\r\n\r\n", 100);
+        let body = decode_body(&["chunked"], b"5\r\nhello\r\n0\r\n\r\n", 100);
         assert_eq!(
-            (body.kept.as_slice(), body.is_broken),
+            (body.head.as_slice(), body.is_broken),
             (&b"hello"[..], false)
         );
-        let body = undone(&["chunked"], b"5\r\nhel", 100);
-        assert_eq!((body.kept.as_slice(), body.is_broken), (&b"hel"[..], true));
+        let body = decode_body(&["chunked"], b"5\r\nhel", 100);
+        assert_eq!((body.head.as_slice(), body.is_broken), (&b"hel"[..], true));
     }
 
     #[test]
-    fn a_body_that_is_too_long_is_given_as_it_is_stored() {
-        let body = undone(&["chunked"], b"5\r\nhello\r\n0\r\n\r\n", 4);
+    fn body_over_the_limit_is_returned_as_stored() {
+        let body = decode_body(&["chunked"], b"5\r\nhello\r\n0\r\n\r\n", 4);
         assert_eq!(body.refusal, Some(Refusal::TooLong));
-        assert_eq!(body.kept, b"5\r\nhello\r\n0\r\n\r\n");
+        assert_eq!(body.head, b"5\r\nhello\r\n0\r\n\r\n");
     }
 
     #[test]
-    fn too_many_codings_are_left_alone() {
-        let body = undone(&["gzip"; 5], b"\x1f\x8b\x08", 100);
+    fn body_with_too_many_codings_is_not_decoded() {
+        let body = decode_body(&["gzip"; 5], b"\x1f\x8b\x08", 100);
         assert_eq!((body.refusal, body.len), (Some(Refusal::Coding), 3));
     }
 }

@@ -3,13 +3,13 @@
 pub const CHUNKED: &str = "chunked";
 
 /// The codings that are undone.
-pub const UNDONE: [&str; 4] = ["gzip", "deflate", "br", "zstd"];
+pub const SUPPORTED: [&str; 4] = ["gzip", "deflate", "br", "zstd"];
 
 /// What stands in the place of a coding, and is none.
-const NONE: [&str; 7] = ["", "identity", "none", "binary", "7bit", "8bit", "utf-8"];
+const NOT_CODINGS: [&str; 7] = ["", "identity", "none", "binary", "7bit", "8bit", "utf-8"];
 
 /// Real codings, by the list of IANA and by what servers were seen to send; a word that is in no list means nothing.
-const NOT_UNDONE: [&str; 11] = [
+const UNSUPPORTED: [&str; 11] = [
     "compress",
     "x-compress",
     "dcb",
@@ -46,7 +46,7 @@ fn add_codings(value: &[u8], found: &mut Vec<String>) {
         // As Latin-1, in which every byte is a character.
         let text: String = part[..end].iter().map(|&byte| char::from(byte)).collect();
         let name = text.trim_matches(is_space).to_lowercase();
-        if !NONE.contains(&name.as_str()) {
+        if !NOT_CODINGS.contains(&name.as_str()) {
             found.push(if name == "x-gzip" {
                 "gzip".to_owned()
             } else {
@@ -62,9 +62,9 @@ fn is_space(char: char) -> bool {
 }
 
 /// Whether something is said to be in a coding that is known and cannot be undone; `br with a dictionary` is not br.
-pub fn is_real(coding: &str) -> bool {
+pub fn is_unsupported(coding: &str) -> bool {
     let first = coding.split(is_space).find(|word| !word.is_empty());
-    NOT_UNDONE.contains(&coding) || first.is_some_and(|word| UNDONE.contains(&word))
+    UNSUPPORTED.contains(&coding) || first.is_some_and(|word| SUPPORTED.contains(&word))
 }
 
 #[cfg(test)]
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transfer_codings_come_first_and_the_last_one_is_undone_first() {
+    fn transfer_codings_are_removed_first_in_reverse_order() {
         let fields: [(&str, &[u8]); 2] = [
             ("Content-Encoding", b"deflate, X-GZIP;q=1, identity"),
             ("transfer-encoding", b"Chunked"),

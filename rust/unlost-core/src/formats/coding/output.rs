@@ -6,16 +6,16 @@ use super::{Body, Refusal};
 
 /// What is wanted of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct BodyOptions {
     /// Whether its SHA-1 is.
     pub with_digest: bool,
     /// How many of its first bytes are.
-    pub kept: usize,
+    pub head: usize,
     /// The longest that is undone, in bytes.
     pub limit: u64,
 }
 
-impl Wanted {
+impl BodyOptions {
     pub(super) fn without_limit(self) -> Self {
         Self {
             limit: u64::MAX,
@@ -27,18 +27,18 @@ impl Wanted {
 pub struct Output {
     hash: Option<Sha1>,
     len: u64,
-    kept: Vec<u8>,
-    wanted: Wanted,
+    head: Vec<u8>,
+    options: BodyOptions,
     is_over: bool,
 }
 
 impl Output {
-    pub fn new(wanted: Wanted) -> Self {
+    pub fn new(options: BodyOptions) -> Self {
         Self {
-            hash: wanted.with_digest.then(Sha1::new),
+            hash: options.with_digest.then(Sha1::new),
             len: 0,
-            kept: Vec::new(),
-            wanted,
+            head: Vec::new(),
+            options,
             is_over: false,
         }
     }
@@ -47,15 +47,15 @@ impl Output {
         if self.is_over || data.is_empty() {
             return;
         }
-        let left = usize::try_from(self.wanted.limit - self.len).unwrap_or(usize::MAX);
+        let left = usize::try_from(self.options.limit - self.len).unwrap_or(usize::MAX);
         self.is_over = data.len() > left;
         let data = &data[..data.len().min(left)];
         self.len += data.len() as u64;
         if let Some(hash) = &mut self.hash {
             hash.update(data);
         }
-        let room = self.wanted.kept.saturating_sub(self.kept.len());
-        self.kept.extend_from_slice(&data[..data.len().min(room)]);
+        let room = self.options.head.saturating_sub(self.head.len());
+        self.head.extend_from_slice(&data[..data.len().min(room)]);
     }
 
     /// Whether there was more than the limit.
@@ -67,15 +67,15 @@ impl Output {
         self.len
     }
 
-    pub fn kept_len(&self) -> u64 {
-        self.kept.len() as u64
+    pub fn head_len(&self) -> u64 {
+        self.head.len() as u64
     }
 
     pub fn into_body(self, is_broken: bool, refusal: Option<Refusal>) -> Body {
         Body {
             digest: self.hash.map(|hash| hash.finalize().into()),
             len: self.len,
-            kept: self.kept,
+            head: self.head,
             is_broken,
             refusal,
         }

@@ -2,19 +2,19 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::PIECE;
-use super::unpacker::{Broken, CUT, DAMAGED, Take};
+use super::BLOCK_BYTES;
+use super::decoder::{ByteSink, DAMAGED, DecodeError, TRUNCATED};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum Container {
     Gzip,
     Zlib,
     Raw,
 }
 
-impl Form {
+impl Container {
     fn stream(self) -> Decompress {
         match self {
             Self::Gzip => Decompress::new_gzip(15),
@@ -25,67 +25,67 @@ impl Form {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     /// In the stream.
-    Inside,
+    InStream,
     /// Behind its end, where another member may begin.
-    Behind,
+    AfterEnd,
     /// Behind its end and the first byte of what may be another member.
     HalfMagic,
     /// Behind all members: zeros and other rubbish, which every reader passes over.
-    Rubbish,
+    TrailingGarbage,
 }
 
 pub struct Zlib {
-    form: Form,
+    container: Container,
     stream: Decompress,
-    place: Place,
-    has_given: bool,
-    room: Vec<u8>,
+    state: State,
+    has_output: bool,
+    buffer: Vec<u8>,
 }
 
 impl Zlib {
-    pub fn new(form: Form) -> Self {
+    pub fn new(container: Container) -> Self {
         Self {
-            form,
-            stream: form.stream(),
-            place: Place::Inside,
-            has_given: false,
-            room: vec![0; PIECE],
+            container,
+            stream: container.stream(),
+            state: State::InStream,
+            has_output: false,
+            buffer: vec![0; BLOCK_BYTES],
         }
     }
 
     pub fn is_gzip(&self) -> bool {
-        self.form == Form::Gzip
+        self.container == Container::Gzip
     }
 
-    pub fn feed(&mut self, data: &[u8], take: &mut Take) -> Result<(), Broken> {
+    pub fn feed(&mut self, data: &[u8], take: &mut ByteSink) -> Result<(), DecodeError> {
         let joined;
         let mut data = data;
-        if self.place == Place::HalfMagic && !data.is_empty() {
-            self.place = Place::Behind;
+        if self.state == State::HalfMagic && !data.is_empty() {
+            self.state = State::AfterEnd;
             joined = [&GZIP[..1], data].concat();
             data = &joined;
         }
         let mut is_full = false;
         while !data.is_empty() || is_full {
-            if self.place != Place::Inside {
+            if self.state != State::InStream {
                 let known = data.len().min(GZIP.len());
                 let may_begin = self.is_gzip() && data[..known] == GZIP[..known];
-                if self.place == Place::Rubbish || !may_begin {
-                    self.place = Place::Rubbish;
+                if self.state == State::TrailingGarbage || !may_begin {
+                    self.state = State::TrailingGarbage;
                     return Ok(());
                 }
                 if known < GZIP.len() {
-                    self.place = Place::HalfMagic;
+                    self.state = State::HalfMagic;
                     return Ok(());
                 }
-                self.stream = self.form.stream();
-                self.place = Place::Inside;
+                self.stream = self.container.stream();
+                self.state = State::InStream;
             }
             // What has a header and then means nothing is no deflate, unless something came before: so the first byte
             // of text is waited for in the smallest steps.
-            let is_doubtful = self.form == Form::Zlib && !self.has_given;
+            let is_doubtful = self.container == Container::Zlib && !self.has_output;
             let input = if is_doubtful {
                 &data[..data.len().min(1)]
             } else {
@@ -94,25 +94,25 @@ impl Zlib {
             let (read, written) = (self.stream.total_in(), self.stream.total_out());
             let outcome = self
                 .stream
-                .decompress(input, &mut self.room, FlushDecompress::None);
+                .decompress(input, &mut self.buffer, FlushDecompress::None);
             let read = usize::try_from(self.stream.total_in() - read).unwrap_or(0);
             let written = usize::try_from(self.stream.total_out() - written).unwrap_or(0);
             let Ok(status) = outcome else {
                 // Of what has no header, that it is deflate at all is believed once a piece of it came without damage.
-                if self.has_given || self.is_gzip() {
-                    take(&self.room[..written]);
+                if self.has_output || self.is_gzip() {
+                    take(&self.buffer[..written]);
                 }
                 return Err(DAMAGED);
             };
             let is_over = status == Status::StreamEnd;
             if is_over {
-                self.place = Place::Behind;
+                self.state = State::AfterEnd;
             }
-            is_full = written == PIECE && !is_over;
+            is_full = written == BLOCK_BYTES && !is_over;
             data = &data[read..];
             if written > 0 {
-                self.has_given = true;
-                if !take(&self.room[..written]) {
+                self.has_output = true;
+                if !take(&self.buffer[..written]) {
                     return Ok(());
                 }
             } else if read == 0 && !is_over {
@@ -122,9 +122,9 @@ impl Zlib {
         Ok(())
     }
 
-    pub fn end(&self) -> Result<(), Broken> {
-        if self.place == Place::Inside {
-            Err(CUT)
+    pub fn end(&self) -> Result<(), DecodeError> {
+        if self.state == State::InStream {
+            Err(TRUNCATED)
         } else {
             Ok(())
         }

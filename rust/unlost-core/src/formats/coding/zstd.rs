@@ -2,14 +2,14 @@
 
 use zstd::stream::raw::{DParameter, Decoder, Operation};
 
-use super::PIECE;
-use super::unpacker::{Broken, DAMAGED, Take};
+use super::BLOCK_BYTES;
+use super::decoder::{ByteSink, DAMAGED, DecodeError};
 use crate::formats::warc::zstd::{MAGIC, skippable};
 
 /// Windows of frames up to what `zstd --ultra` makes without being told to: 128 MiB.
 const WINDOW_LOG: u32 = 27;
 
-enum Place {
+enum Position {
     /// Before a frame, of which these bytes were seen.
     Between(Vec<u8>),
     /// In a frame.
@@ -20,8 +20,8 @@ enum Place {
 
 pub struct Zstd {
     state: Decoder<'static>,
-    place: Place,
-    room: Vec<u8>,
+    position: Position,
+    buffer: Vec<u8>,
 }
 
 impl Zstd {
@@ -35,27 +35,27 @@ impl Zstd {
             .ok()?;
         Some(Self {
             state,
-            place: Place::Between(Vec::new()),
-            room: vec![0; PIECE],
+            position: Position::Between(Vec::new()),
+            buffer: vec![0; BLOCK_BYTES],
         })
     }
 
-    pub fn feed(&mut self, data: &[u8], take: &mut Take) -> Result<(), Broken> {
+    pub fn feed(&mut self, data: &[u8], take: &mut ByteSink) -> Result<(), DecodeError> {
         let mut left = data;
         while !left.is_empty() {
-            left = match &mut self.place {
-                Place::Between(_) => self.begin(left)?,
-                Place::Skipped(count) => {
+            left = match &mut self.position {
+                Position::Between(_) => self.begin(left)?,
+                Position::Skipped(count) => {
                     let passed = left
                         .len()
                         .min(usize::try_from(*count).unwrap_or(usize::MAX));
                     *count -= passed as u64;
                     if *count == 0 {
-                        self.place = Place::Between(Vec::new());
+                        self.position = Position::Between(Vec::new());
                     }
                     &left[passed..]
                 }
-                Place::Frame => match self.unpack(left, take)? {
+                Position::Frame => match self.unpack(left, take)? {
                     Some(rest) => rest,
                     None => return Ok(()),
                 },
@@ -65,8 +65,8 @@ impl Zstd {
     }
 
     /// Looks for a frame, byte by byte: its beginning may be in two pieces.
-    fn begin<'a>(&mut self, data: &'a [u8]) -> Result<&'a [u8], Broken> {
-        let Place::Between(seen) = &mut self.place else {
+    fn begin<'a>(&mut self, data: &'a [u8]) -> Result<&'a [u8], DecodeError> {
+        let Position::Between(seen) = &mut self.position else {
             return Ok(data);
         };
         for (at, &byte) in data.iter().enumerate() {
@@ -77,16 +77,16 @@ impl Zstd {
             if seen.starts_with(&MAGIC) {
                 self.state.reinit().map_err(|_| DAMAGED)?;
                 self.state
-                    .run_on_buffers(&MAGIC, &mut self.room)
+                    .run_on_buffers(&MAGIC, &mut self.buffer)
                     .map_err(|_| DAMAGED)?;
-                self.place = Place::Frame;
+                self.position = Position::Frame;
                 return Ok(&data[at + 1..]);
             }
             if let Some((_, count)) = skippable(seen) {
-                self.place = if count == 0 {
-                    Place::Between(Vec::new())
+                self.position = if count == 0 {
+                    Position::Between(Vec::new())
                 } else {
-                    Place::Skipped(count)
+                    Position::Skipped(count)
                 };
                 return Ok(&data[at + 1..]);
             }
@@ -98,22 +98,26 @@ impl Zstd {
     }
 
     /// What is left behind the frame, or of it; None if no more is wanted.
-    fn unpack<'a>(&mut self, data: &'a [u8], take: &mut Take) -> Result<Option<&'a [u8]>, Broken> {
+    fn unpack<'a>(
+        &mut self,
+        data: &'a [u8],
+        take: &mut ByteSink,
+    ) -> Result<Option<&'a [u8]>, DecodeError> {
         let mut left = data;
         loop {
             let done = self
                 .state
-                .run_on_buffers(left, &mut self.room)
+                .run_on_buffers(left, &mut self.buffer)
                 .map_err(|_| DAMAGED)?;
             left = &left[done.bytes_read..];
-            if done.bytes_written > 0 && !take(&self.room[..done.bytes_written]) {
+            if done.bytes_written > 0 && !take(&self.buffer[..done.bytes_written]) {
                 return Ok(None);
             }
             if done.remaining == 0 {
-                self.place = Place::Between(Vec::new());
+                self.position = Position::Between(Vec::new());
                 return Ok(Some(left));
             }
-            if left.is_empty() && done.bytes_written < self.room.len() {
+            if left.is_empty() && done.bytes_written < self.buffer.len() {
                 return Ok(Some(left));
             }
             if done.bytes_read == 0 && done.bytes_written == 0 {
@@ -122,9 +126,9 @@ impl Zstd {
         }
     }
 
-    pub fn end(&self) -> Result<(), Broken> {
-        match &self.place {
-            Place::Between(seen) if seen.is_empty() => Ok(()),
+    pub fn end(&self) -> Result<(), DecodeError> {
+        match &self.position {
+            Position::Between(seen) if seen.is_empty() => Ok(()),
             _ => Err(DAMAGED),
         }
     }

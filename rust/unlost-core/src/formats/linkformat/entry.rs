@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter, memchr2};
 use super::{Fault, is_filling, next_entry};
 
 /// The text from the beginning of an entry to where the next one begins.
-pub(super) struct Piece<'a> {
+pub(super) struct EntryText<'a> {
     text: &'a [u8],
     begin: usize,
     end: usize,
@@ -17,21 +17,21 @@ pub(super) struct Piece<'a> {
     pub(super) is_extended: bool,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> EntryText<'a> {
     pub(super) fn new(text: &'a [u8], begin: usize, next: Option<usize>) -> Self {
-        let mut piece = Self {
+        let mut entry_text = Self {
             text,
             begin,
             end: begin,
             next,
             is_extended: false,
         };
-        piece.reach(begin, next);
-        piece
+        entry_text.set_end(begin, next);
+        entry_text
     }
 
     /// Ends before the next entry, without what is between them. `from`: a place before which it does not end.
-    fn reach(&mut self, from: usize, next: Option<usize>) {
+    fn set_end(&mut self, from: usize, next: Option<usize>) {
         let part = &self.text[from..next.unwrap_or(self.text.len())];
         let last = part.iter().rposition(|&byte| !is_filling(byte));
         self.next = next;
@@ -48,7 +48,7 @@ impl<'a> Piece<'a> {
             return None; // the quote is not open: what follows it is wrong
         }
         self.is_extended = true;
-        self.reach(close, next_entry(self.text, close));
+        self.set_end(close, next_entry(self.text, close));
         Some(&self.text[begin..self.end])
     }
 }
@@ -61,22 +61,22 @@ pub(super) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     /// Reads an entry. The piece is extended where that is allowed and a quote is open at its end.
-    pub(super) fn read(piece: &mut Piece<'a>, may_extend: bool) -> Result<Self, Fault> {
-        let (uri, rest) = split_uri(&piece.text[piece.begin..piece.end])?;
+    pub(super) fn read(entry_text: &mut EntryText<'a>, may_extend: bool) -> Result<Self, Fault> {
+        let (uri, rest) = split_uri(&entry_text.text[entry_text.begin..entry_text.end])?;
         let parameters = Parameters::read(rest, |value| {
-            may_extend.then(|| piece.extend(value)).flatten()
+            may_extend.then(|| entry_text.extend(value)).flatten()
         });
         match parameters {
             Ok(parameters) => Ok(Self { uri, parameters }),
-            Err(_) if piece.is_extended => Err(Fault::BadQuote),
+            Err(_) if entry_text.is_extended => Err(Fault::BadQuote),
             Err(fault) => Err(fault),
         }
     }
 }
 
 /// The address ends at the first `>` behind which parameters begin, or nothing more comes: a `>` may be part of it.
-pub(super) fn split_uri(piece: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
-    let inner = &piece[1..];
+pub(super) fn split_uri(entry_text: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
+    let inner = &entry_text[1..];
     for end in memchr_iter(b'>', inner) {
         let rest = inner[end + 1..].trim_ascii_start();
         if rest.first().is_none_or(|&next| next == b';') {
@@ -205,7 +205,7 @@ pub(super) struct Relations {
     pub(super) original: bool,
     pub(super) timegate: bool,
     pub(super) timemap: bool,
-    pub(super) itself: bool,
+    pub(super) self_link: bool,
 }
 
 impl Relations {
@@ -219,7 +219,7 @@ impl Relations {
                 _ if word.eq_ignore_ascii_case(b"original") => &mut found.original,
                 _ if word.eq_ignore_ascii_case(b"timegate") => &mut found.timegate,
                 _ if word.eq_ignore_ascii_case(b"timemap") => &mut found.timemap,
-                _ if word.eq_ignore_ascii_case(b"self") => &mut found.itself,
+                _ if word.eq_ignore_ascii_case(b"self") => &mut found.self_link,
                 _ => continue,
             };
             *flag = true;

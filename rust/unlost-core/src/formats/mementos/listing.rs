@@ -2,36 +2,36 @@
 
 use std::borrow::Cow;
 
-use super::address::{has_web_host, joined};
-use super::{Draft, Mementos};
-use crate::formats::linkformat::{self, Fault, Memento, TakesMementos, TimeMap};
+use super::url::{has_web_host, resolve};
+use super::{MementoListBuilder, Mementos};
+use crate::formats::linkformat::{self, Fault, Memento, MementoSink, TimeMap};
 
 /// How much text the addresses of one list may have. Links may be relative, and make much of little: what comes after
 /// is left out, and counted.
 pub const MAX_TEXT_BYTES: usize = 1 << 27;
 
 struct Listing<'a, 'b> {
-    draft: Draft<'a>,
+    builder: MementoListBuilder<'a>,
     archive: u32,
     base: &'b [u8],
 }
 
-impl<'a> TakesMementos<'a> for Listing<'a, '_> {
+impl<'a> MementoSink<'a> for Listing<'a, '_> {
     fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault> {
-        if self.draft.text_bytes() >= MAX_TEXT_BYTES {
+        if self.builder.text_bytes() >= MAX_TEXT_BYTES {
             return Err(Fault::TooLarge);
         }
-        let mut address = match memento.uri {
+        let mut url = match memento.uri {
             Cow::Borrowed(uri) => Cow::Borrowed(uri.as_bytes()),
             Cow::Owned(uri) => Cow::Owned(uri.into_bytes()),
         };
-        if !has_web_host(&address) {
-            address = Cow::Owned(joined(self.base, &address));
-            if !has_web_host(&address) {
+        if !has_web_host(&url) {
+            url = Cow::Owned(resolve(self.base, &url));
+            if !has_web_host(&url) {
                 return Err(Fault::BadUri);
             }
         }
-        let added = self.draft.add(&memento.datetime, self.archive, address);
+        let added = self.builder.add(&memento.datetime, self.archive, url);
         added.map_err(|_| Fault::TooLarge)
     }
 }
@@ -40,23 +40,23 @@ impl<'a> TakesMementos<'a> for Listing<'a, '_> {
 /// address with a host; a copy whose address is not one of the web is a fault.
 #[must_use]
 pub fn read<'a>(text: &'a [u8], archive: &str, base: &str) -> TimeMap<'a, Mementos> {
-    let mut draft = Draft::default();
-    let archive = draft.archive(archive);
+    let mut builder = MementoListBuilder::default();
+    let archive = builder.archive(archive);
     let found = linkformat::read_into(
         text,
         Listing {
-            draft,
+            builder,
             archive,
             base: base.as_bytes(),
         },
     );
     TimeMap {
         original: found.original,
-        itself: found.itself,
+        self_link: found.self_link,
         timegate: found.timegate,
         timemaps: found.timemaps,
-        mementos: found.mementos.draft.finish(),
-        others: found.others,
+        mementos: found.mementos.builder.finish(),
+        other_links: found.other_links,
         faults: found.faults,
     }
 }

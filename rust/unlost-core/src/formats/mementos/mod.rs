@@ -4,26 +4,26 @@
 //! visible ASCII without `<`, `>` and `"`: what an archive lists is escaped when it comes in, so that whoever writes it out can neither be made to write entries or headers of
 //! somebody else's, nor has to look at it again.
 
-mod address;
-mod draft;
+mod dedup_set;
+mod list_builder;
 mod listing;
 mod packing;
 mod patterns;
 mod rendering;
-mod seen;
+mod url;
 
-pub use draft::{Draft, TooLarge};
+pub use dedup_set::DedupSet;
+pub use list_builder::{MementoListBuilder, TooLarge};
 pub use listing::{MAX_TEXT_BYTES, read};
-pub use packing::{Unreadable, unpacked};
-pub use rendering::{Ends, Length, Room, Text};
-pub use seen::Seen;
+pub use packing::{UnpackError, unpack};
+pub use rendering::{LengthCounter, ListEnds, SliceWriter, TextSink};
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use self::address::without_scheme;
-use self::patterns::{Collector, Patterns, Url};
+use self::patterns::{PatternCollector, Patterns, Url};
+use self::url::without_scheme;
 use super::httpdate::{self, Digits};
 
 /// Copies, sorted by date, address without its scheme, address and archive; no two have the first two in common.
@@ -46,7 +46,7 @@ struct Row {
 
 /// One copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copy<'a> {
+pub struct MementoRef<'a> {
     /// When it was captured.
     pub datetime: Digits,
     /// The archive that lists it.
@@ -77,9 +77,9 @@ impl Mementos {
 
     /// The copy at a place.
     #[must_use]
-    pub fn get(&self, place: usize) -> Option<Copy<'_>> {
+    pub fn get(&self, place: usize) -> Option<MementoRef<'_>> {
         let row = self.rows.get(place)?;
-        Some(Copy {
+        Some(MementoRef {
             datetime: digits(row.date),
             archive: &self.archives[row.archive as usize],
             uri: self.url(row).text(),
@@ -87,7 +87,7 @@ impl Mementos {
     }
 
     /// All copies, in their order.
-    pub fn iter(&self) -> impl Iterator<Item = Copy<'_>> {
+    pub fn iter(&self) -> impl Iterator<Item = MementoRef<'_>> {
         (0..self.len()).filter_map(|place| self.get(place))
     }
 
@@ -129,7 +129,7 @@ impl Mementos {
     /// The copies at some places, which must be there.
     #[must_use]
     pub fn slice(&self, places: std::ops::Range<usize>) -> Self {
-        let mut collector = Collector::default();
+        let mut collector = PatternCollector::default();
         let rows = self.rows[places].iter().map(|row| Row {
             pattern: collector.add(self.patterns.get(row.pattern)),
             ..*row
@@ -158,19 +158,19 @@ impl Mementos {
     }
 
     /// All copies of several lists.
-    pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Result<Self, TooLarge> {
-        let mut heads: Vec<Head<'_>> = Vec::new();
+    pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Result<Self, TooLarge> {
+        let mut heads: Vec<MergeHead<'_>> = Vec::new();
         let mut archives: Vec<Box<str>> = Vec::new();
         let (mut total, mut bytes) = (0, 0);
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             total += part.len();
             bytes += part.patterns.size();
-            heads.push(Head::new(part, &mut archives));
+            heads.push(MergeHead::new(part, &mut archives));
         }
         u32::try_from(bytes).map_err(|_| TooLarge)?;
-        let places = heads.iter().map(Head::date).zip(0..);
+        let places = heads.iter().map(MergeHead::date).zip(0..);
         let mut queue: BinaryHeap<Reverse<(u64, usize)>> = places.map(Reverse).collect();
-        let mut collector = Collector::default();
+        let mut collector = PatternCollector::default();
         let mut rows = Vec::with_capacity(total);
         let mut same: Vec<(usize, Row)> = Vec::new();
         while let Some(&Reverse((date, _))) = queue.peek() {
@@ -235,7 +235,7 @@ impl Mementos {
 }
 
 /// How far a list is merged.
-struct Head<'a> {
+struct MergeHead<'a> {
     part: &'a Mementos,
     place: usize,
     /// The numbers that its archives have in what is made.
@@ -244,7 +244,7 @@ struct Head<'a> {
     last: Option<(u32, u32)>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> MergeHead<'a> {
     fn new(part: &'a Mementos, all: &mut Vec<Box<str>>) -> Self {
         let mut number = |name: &str| {
             let place = all.iter().position(|known| **known == *name);
@@ -277,7 +277,7 @@ impl<'a> Head<'a> {
         Some(Row { archive, ..*row })
     }
 
-    fn add_pattern(&mut self, pattern: u32, collector: &mut Collector) -> u32 {
+    fn add_pattern(&mut self, pattern: u32, collector: &mut PatternCollector) -> u32 {
         if let Some((_, known)) = self.last.filter(|last| last.0 == pattern) {
             return known;
         }
@@ -290,7 +290,7 @@ impl<'a> Head<'a> {
 }
 
 /// Brings copies of one date in order, each once.
-fn sort_and_dedup(same: &mut Vec<(usize, Row)>, heads: &[Head<'_>], archives: &[Box<str>]) {
+fn sort_and_dedup(same: &mut Vec<(usize, Row)>, heads: &[MergeHead<'_>], archives: &[Box<str>]) {
     let mut keyed: Vec<(Cow<'_, str>, (usize, Row))> = same
         .drain(..)
         .map(|(place, row)| (heads[place].part.url(&row).text(), (place, row)))
@@ -303,7 +303,7 @@ fn sort_and_dedup(same: &mut Vec<(usize, Row)>, heads: &[Head<'_>], archives: &[
             .then_with(|| name(row).cmp(name(other_row)))
     });
     keyed.dedup_by(|later, before| without_scheme(&later.0) == without_scheme(&before.0));
-    same.extend(keyed.into_iter().map(|(_, copy)| copy));
+    same.extend(keyed.into_iter().map(|(_, memento)| memento));
 }
 
 fn number(digits: &Digits) -> u64 {
@@ -326,24 +326,24 @@ mod tests {
     use super::*;
 
     fn list(rows: &[(&[u8; 14], &str, &str)]) -> Mementos {
-        let mut draft = Draft::default();
+        let mut builder = MementoListBuilder::default();
         for (date, archive, uri) in rows {
-            let archive = draft.archive(archive);
-            draft.add(date, archive, uri.as_bytes().into()).unwrap();
+            let archive = builder.archive(archive);
+            builder.add(date, archive, uri.as_bytes().into()).unwrap();
         }
-        draft.finish()
+        builder.finish()
     }
 
     #[test]
-    fn copies_are_in_order_and_each_is_there_once() {
-        let copies = list(&[
+    fn mementos_are_sorted_and_deduplicated() {
+        let mementos = list(&[
             (b"20150101000000", "z", "http://z/2"),
             (b"20140101000000", "b", "https://a/1"),
             (b"20140101000000", "c", "http://a/1"),
         ]);
-        let found: Vec<_> = copies
+        let found: Vec<_> = mementos
             .iter()
-            .map(|copy| (copy.archive, copy.uri.into_owned()))
+            .map(|memento| (memento.archive, memento.uri.into_owned()))
             .collect();
         assert_eq!(
             found,
@@ -353,42 +353,42 @@ mod tests {
             ]
         );
         assert_eq!(
-            copies.slice(1..2),
+            mementos.slice(1..2),
             list(&[(b"20150101000000", "z", "http://z/2")])
         );
     }
 
     #[test]
-    fn addresses_that_differ_in_their_dates_are_stored_once() {
+    fn urls_that_differ_only_in_their_dates_share_a_pattern() {
         let urls: Vec<_> = (0..100)
             .map(|day| {
                 let date = format!("201401{:02}0000{:02}", day % 28 + 1, day);
                 (date.clone(), format!("http://a/{date}/http://b/"))
             })
             .collect();
-        let mut draft = Draft::default();
-        let archive = draft.archive("a");
+        let mut builder = MementoListBuilder::default();
+        let archive = builder.archive("a");
         for (date, url) in &urls {
             let date: &Digits = date.as_bytes().try_into().unwrap();
-            let _ = draft.add(date, archive, url.as_bytes().into());
+            let _ = builder.add(date, archive, url.as_bytes().into());
         }
-        let copies = draft.finish();
-        assert!(copies.patterns.size() < 40);
+        let mementos = builder.finish();
+        assert!(mementos.patterns.size() < 40);
         assert_eq!(
-            Mementos::merged([&copies.slice(40..100), &copies.slice(0..60)]),
-            Ok(copies.clone())
+            Mementos::merge([&mementos.slice(40..100), &mementos.slice(0..60)]),
+            Ok(mementos.clone())
         );
-        for copy in copies.iter() {
+        for memento in mementos.iter() {
             assert!(urls.contains(&(
-                String::from_utf8_lossy(&copy.datetime).into_owned(),
-                copy.uri.into_owned()
+                String::from_utf8_lossy(&memento.datetime).into_owned(),
+                memento.uri.into_owned()
             )));
         }
     }
 
     #[test]
-    fn the_closest_is_the_earlier_of_two_and_the_first_of_many() {
-        let copies = list(&[
+    fn closest_prefers_the_earlier_memento_and_the_first_duplicate() {
+        let mementos = list(&[
             (b"20140101000000", "a", "http://a/1"),
             (b"20140101000000", "a", "http://a/2"),
             (b"20140101000002", "a", "http://a/3"),
@@ -399,7 +399,7 @@ mod tests {
             (b"20140101000002", 2),
             (b"99991231235959", 2),
         ] {
-            assert_eq!(copies.closest(date), Some(place));
+            assert_eq!(mementos.closest(date), Some(place));
         }
         assert_eq!(list(&[]).closest(b"20140101000000"), None);
     }

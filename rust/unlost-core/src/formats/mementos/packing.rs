@@ -3,21 +3,21 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::address::is_harmless;
-use super::{Draft, Mementos, Text};
+use super::url::needs_no_escape;
+use super::{MementoListBuilder, Mementos, TextSink};
 use crate::formats::httpdate;
 
-const BEGIN: &str = "mementos 1";
+const MAGIC: &str = "mementos 1";
 
 /// Bytes that are no packed copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnpackError {
     /// Which line, from 1.
     pub line: usize,
     expected: &'static str,
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for UnpackError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
@@ -28,9 +28,9 @@ impl fmt::Display for Unreadable {
 }
 
 impl Mementos {
-    /// Writes it as bytes, of which `unpacked` makes the same again.
-    pub fn pack(&self, out: &mut impl Text) {
-        out.add(BEGIN.as_bytes());
+    /// Writes it as bytes, of which `unpack` makes the same again.
+    pub fn pack(&self, out: &mut impl TextSink) {
+        out.add(MAGIC.as_bytes());
         for name in &self.archives {
             out.add(b" ");
             out.add(name.as_bytes());
@@ -50,28 +50,28 @@ impl Mementos {
 }
 
 /// Reads what `packed` returned; any bytes may come.
-pub fn unpacked(bytes: &[u8]) -> Result<Mementos, Unreadable> {
-    let fault = |line, expected| Unreadable { line, expected };
+pub fn unpack(bytes: &[u8]) -> Result<Mementos, UnpackError> {
+    let fault = |line, expected| UnpackError { line, expected };
     let whole = bytes
         .strip_suffix(b"\n")
         .ok_or(fault(1, "a newline at the end"))?;
     let mut lines = whole.split(|&byte| byte == b'\n');
     let head = lines.next().unwrap_or_default();
     let names = head
-        .strip_prefix(BEGIN.as_bytes())
+        .strip_prefix(MAGIC.as_bytes())
         .filter(|names| names.is_empty() || names[0] == b' ')
         .ok_or(fault(1, "`mementos 1`"))?;
-    let mut draft = Draft::default();
+    let mut builder = MementoListBuilder::default();
     let mut ids = Vec::new();
     for name in names.split(|&byte| byte == b' ').skip(1) {
         match std::str::from_utf8(name) {
-            Ok(name) if is_harmless(name.as_bytes()) => ids.push(draft.archive(name)),
+            Ok(name) if needs_no_escape(name.as_bytes()) => ids.push(builder.archive(name)),
             _ => return Err(fault(1, "ids of archives")),
         }
     }
     for (line, number) in lines.zip(2..) {
         let mut parts = line.splitn(3, |&byte| byte == b' ');
-        let (date, archive, address) = (parts.next(), parts.next(), parts.next());
+        let (date, archive, url) = (parts.next(), parts.next(), parts.next());
         let date = date
             .and_then(|date| httpdate::from_digits(date).filter(|digits| digits == date))
             .ok_or(fault(number, "14 digits that are a date"))?;
@@ -79,12 +79,12 @@ pub fn unpacked(bytes: &[u8]) -> Result<Mementos, Unreadable> {
             .and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok())
             .and_then(|place| ids.get(place))
             .ok_or(fault(number, "the place of an archive"))?;
-        let address = address
-            .filter(|address| is_harmless(address))
+        let url = url
+            .filter(|url| needs_no_escape(url))
             .ok_or(fault(number, "an address"))?;
-        draft
-            .add(&date, *archive, Cow::Borrowed(address))
+        builder
+            .add(&date, *archive, Cow::Borrowed(url))
             .map_err(|_| fault(number, "less text"))?;
     }
-    Ok(draft.finish())
+    Ok(builder.finish())
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use memchr::{memchr, memmem};
 
-use super::rendering::Text;
+use super::rendering::TextSink;
 use super::{Digits, digits};
 
 /// Replaces the date of the memento in a pattern. No URL has it.
@@ -38,7 +38,7 @@ impl<'a> Url<'a> {
     }
 
     /// Writes the URL; `add` writes a part of it.
-    pub(super) fn write<T: Text>(&self, out: &mut T, add: impl Fn(&mut T, &str)) {
+    pub(super) fn write<T: TextSink>(&self, out: &mut T, add: impl Fn(&mut T, &str)) {
         add(out, self.before);
         if let Some(date) = &self.date {
             out.add(date);
@@ -90,14 +90,14 @@ impl Patterns {
 
 /// Collects patterns. The same URLs in the same order give the same patterns.
 #[derive(Debug, Default)]
-pub(super) struct Collector {
+pub(super) struct PatternCollector {
     patterns: Patterns,
     known: HashMap<Box<str>, u32>,
     last: Option<u32>,
     pattern: String,
 }
 
-impl Collector {
+impl PatternCollector {
     /// Adds the URL of a memento of a date; returns the number of its pattern.
     pub(super) fn add_url(&mut self, url: &str, date: u64) -> u32 {
         let date = digits(date);

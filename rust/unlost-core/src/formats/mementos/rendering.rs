@@ -5,16 +5,16 @@ use super::{Mementos, digits};
 use crate::formats::httpdate::{self, Digits};
 
 /// What can be written to. Long texts are measured before they are written, so that nothing is moved afterwards.
-pub trait Text {
+pub trait TextSink {
     /// Adds a part.
     fn add(&mut self, part: &[u8]);
 }
 
 /// How many bytes would be written.
 #[derive(Debug, Default)]
-pub struct Length(pub usize);
+pub struct LengthCounter(pub usize);
 
-impl Text for Length {
+impl TextSink for LengthCounter {
     fn add(&mut self, part: &[u8]) {
         self.0 += part.len();
     }
@@ -22,9 +22,9 @@ impl Text for Length {
 
 /// What is left of a place of known length; what does not fit is not written.
 #[derive(Debug)]
-pub struct Room<'a>(pub &'a mut [u8]);
+pub struct SliceWriter<'a>(pub &'a mut [u8]);
 
-impl Text for Room<'_> {
+impl TextSink for SliceWriter<'_> {
     fn add(&mut self, part: &[u8]) {
         let room = std::mem::take(&mut self.0);
         let (here, rest) = room.split_at_mut(part.len().min(room.len()));
@@ -35,7 +35,7 @@ impl Text for Room<'_> {
 
 /// Which of the copies are the first and last of all: some may be on other pages of a list.
 #[derive(Debug, Clone, Copy)]
-pub struct Ends {
+pub struct ListEnds {
     /// The first of these is the first of all.
     pub first: bool,
     /// The last of these is the last of all.
@@ -51,58 +51,58 @@ struct Entry<'a> {
 
 impl Mementos {
     /// Entries in link-format, each with a comma and a newline behind it.
-    pub fn link_entries(&self, out: &mut impl Text, ends: Ends) {
-        self.write(out, |out, place, copy| {
+    pub fn link_entries(&self, out: &mut impl TextSink, ends: ListEnds) {
+        self.write(out, |out, place, memento| {
             out.add(b"<");
-            copy.url.write(out, |out, part| out.add(part.as_bytes()));
+            memento.url.write(out, |out, part| out.add(part.as_bytes()));
             out.add(b">; rel=\"");
             out.add(self.relation(place, ends));
             out.add(b"\"; datetime=\"");
-            out.add(&httpdate::to_http(&copy.datetime));
+            out.add(&httpdate::to_http(&memento.datetime));
             out.add(b"\",\n");
         });
     }
 
     /// The items of a list in JSON, indented by six, with a comma and a newline between them.
-    pub fn json_items(&self, out: &mut impl Text) {
-        self.write(out, |out, place, copy| {
+    pub fn json_items(&self, out: &mut impl TextSink) {
+        self.write(out, |out, place, memento| {
             let begin: &[u8] = if place == 0 { b"" } else { b",\n" };
             out.add(begin);
             out.add(b"      {\n        \"datetime\": \"");
-            out.add(&httpdate::to_iso(&copy.datetime));
+            out.add(&httpdate::to_iso(&memento.datetime));
             out.add(b"\",\n        \"uri\": \"");
-            copy.url.write(out, push_json);
+            memento.url.write(out, push_json);
             out.add(b"\"\n      }");
         });
     }
 
     /// Lines of a `TimeMap` in CDXJ.
-    pub fn cdxj_lines(&self, out: &mut impl Text, ends: Ends) {
-        self.write(out, |out, place, copy| {
-            out.add(&copy.datetime);
+    pub fn cdxj_lines(&self, out: &mut impl TextSink, ends: ListEnds) {
+        self.write(out, |out, place, memento| {
+            out.add(&memento.datetime);
             out.add(b" {\"uri\": \"");
-            copy.url.write(out, push_json);
+            memento.url.write(out, push_json);
             out.add(b"\", \"rel\": \"");
             out.add(self.relation(place, ends));
             out.add(b"\", \"datetime\": \"");
-            out.add(&httpdate::to_http(&copy.datetime));
+            out.add(&httpdate::to_http(&memento.datetime));
             out.add(b"\"}\n");
         });
     }
 
     /// Lines of date, archive and address, with a space between them.
-    pub fn text_lines(&self, out: &mut impl Text) {
-        self.write(out, |out, _, copy| {
-            out.add(&copy.datetime);
+    pub fn text_lines(&self, out: &mut impl TextSink) {
+        self.write(out, |out, _, memento| {
+            out.add(&memento.datetime);
             out.add(b" ");
-            out.add(copy.archive.as_bytes());
+            out.add(memento.archive.as_bytes());
             out.add(b" ");
-            copy.url.write(out, |out, part| out.add(part.as_bytes()));
+            memento.url.write(out, |out, part| out.add(part.as_bytes()));
             out.add(b"\n");
         });
     }
 
-    fn write<T: Text>(&self, out: &mut T, write: impl Fn(&mut T, usize, Entry<'_>)) {
+    fn write<T: TextSink>(&self, out: &mut T, write: impl Fn(&mut T, usize, Entry<'_>)) {
         for (place, row) in self.rows.iter().enumerate() {
             let entry = Entry {
                 datetime: digits(row.date),
@@ -113,7 +113,7 @@ impl Mementos {
         }
     }
 
-    fn relation(&self, place: usize, ends: Ends) -> &'static [u8] {
+    fn relation(&self, place: usize, ends: ListEnds) -> &'static [u8] {
         let is_first = ends.first && place == 0;
         let is_last = ends.last && place + 1 == self.len();
         match (is_first, is_last) {
@@ -126,7 +126,7 @@ impl Mementos {
 }
 
 /// Addresses have no quotes and no control characters: of what JSON escapes, only the backslash is left.
-fn push_json<T: Text>(out: &mut T, text: &str) {
+fn push_json<T: TextSink>(out: &mut T, text: &str) {
     for (place, part) in text.split('\\').enumerate() {
         if place > 0 {
             out.add(b"\\\\");

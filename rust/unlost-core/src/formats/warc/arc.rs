@@ -19,7 +19,7 @@ pub const MAX_LINE: usize = 1 << 14;
 /// Read a line, without its end. Version 1 has `address IP date type length`, version 2
 /// `address IP date type status checksum location offset file length`; addresses and types may have spaces in them.
 /// Dates have 14 digits; old crawlers cut them, and others added milliseconds.
-pub fn read(line: &[u8]) -> Option<Line> {
+pub fn parse_line(line: &[u8]) -> Option<Line> {
     let words: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b' ').collect();
     let is_date = |word: &&[u8]| word.len() == 14 && word.iter().all(u8::is_ascii_digit);
     let date = match words.iter().rposition(is_date) {
@@ -61,7 +61,8 @@ fn has_scheme(line: &[u8]) -> bool {
 
 /// Whether a text begins with such a line.
 pub fn begins_record(text: &[u8]) -> bool {
-    memchr::memchr(b'\n', text).is_some_and(|end| end <= MAX_LINE && read(&text[..end]).is_some())
+    memchr::memchr(b'\n', text)
+        .is_some_and(|end| end <= MAX_LINE && parse_line(&text[..end]).is_some())
 }
 
 #[cfg(test)]
@@ -69,30 +70,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_versions_are_read() {
-        let one = read(b"http://a.com/b c 1.2.3.4 20010203040506 text/html 12\r").expect("a line");
+    fn lines_of_both_versions_are_parsed() {
+        let one =
+            parse_line(b"http://a.com/b c 1.2.3.4 20010203040506 text/html 12\r").expect("a line");
         assert_eq!((one.uri.as_str(), one.len), ("http://a.com/b%20c", 12));
         let two = b"http://a.com/ 1.2.3.4 20010203040506 text/html 200 - - 0 a.arc 12";
-        let two = read(two).expect("a line");
+        let two = parse_line(two).expect("a line");
         assert_eq!((two.media_type.as_str(), two.len), ("text/html", 12));
     }
 
     #[test]
-    fn dates_of_other_lengths_stand_behind_an_ip_address() {
+    fn date_of_unusual_length_follows_an_ip_address() {
         for date in ["1996", "199610", "199610011234", "19961001123456789"] {
             for fields in ["", "200 - - 123456 a.arc "] {
                 let line = format!("http://a.com/ 1.2.3.4 {date} text/html {fields}1234");
-                let read = read(line.as_bytes()).expect("a line");
-                assert_eq!((read.date.as_str(), read.len), (date, 1234));
+                let parse_line = parse_line(line.as_bytes()).expect("a line");
+                assert_eq!((parse_line.date.as_str(), parse_line.len), (date, 1234));
             }
         }
-        assert_eq!(read(b"http://a.com/ 12345 1996 text/html 1234"), None);
-        assert_eq!(read(b"http://a.com/ 1.2.3.4 199 text/html 1234"), None);
+        assert_eq!(parse_line(b"http://a.com/ 12345 1996 text/html 1234"), None);
+        assert_eq!(
+            parse_line(b"http://a.com/ 1.2.3.4 199 text/html 1234"),
+            None
+        );
     }
 
     #[test]
-    fn header_lines_of_http_are_none() {
-        assert_eq!(read(b"Date: Wed, 04 Oct 2017 18:17:03 GMT"), None);
-        assert_eq!(read(b"HTTP/1.1 200 OK"), None);
+    fn http_header_line_is_not_an_arc_line() {
+        assert_eq!(parse_line(b"Date: Wed, 04 Oct 2017 18:17:03 GMT"), None);
+        assert_eq!(parse_line(b"HTTP/1.1 200 OK"), None);
     }
 }

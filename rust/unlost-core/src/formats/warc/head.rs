@@ -28,7 +28,7 @@ pub struct Block {
 
 impl Block {
     /// How much of the text that is seen belongs to the block; 0 at its end, or where it is cut off.
-    pub fn seen<R: Read>(&mut self, text: &mut Text<R>) -> Result<usize> {
+    pub fn available<R: Read>(&mut self, text: &mut Text<R>) -> Result<usize> {
         if self.left == 0 || self.is_cut {
             return Ok(0);
         }
@@ -37,7 +37,7 @@ impl Block {
             return Ok(0);
         }
         Ok(text
-            .seen()
+            .available()
             .len()
             .min(usize::try_from(self.left).unwrap_or(usize::MAX)))
     }
@@ -50,14 +50,14 @@ impl Block {
 
 /// What became of the reading of a head.
 #[derive(PartialEq, Eq)]
-pub enum Head {
+pub enum HeadResult {
     Whole,
     Cut,
     TooLong,
 }
 
 /// Read a header up to its empty line.
-pub fn read_head<R: Read>(text: &mut Text<R>, head: &mut Vec<u8>) -> Result<Head> {
+pub fn read_head<R: Read>(text: &mut Text<R>, head: &mut Vec<u8>) -> Result<HeadResult> {
     let mut block = Block {
         left: u64::MAX,
         is_cut: false,
@@ -70,7 +70,7 @@ pub fn read_http<R: Read>(
     text: &mut Text<R>,
     block: &mut Block,
     head: &mut Vec<u8>,
-) -> Result<Head> {
+) -> Result<HeadResult> {
     read_lines(text, block, head, MAX_HTTP_HEAD)
 }
 
@@ -79,31 +79,34 @@ fn read_lines<R: Read>(
     block: &mut Block,
     head: &mut Vec<u8>,
     limit: usize,
-) -> Result<Head> {
+) -> Result<HeadResult> {
     while head.len() <= limit {
-        let seen = block.seen(text)?.min(limit + 1 - head.len()).min(HEAD_STEP);
-        if seen == 0 {
-            return Ok(Head::Cut);
+        let available = block
+            .available(text)?
+            .min(limit + 1 - head.len())
+            .min(HEAD_STEP);
+        if available == 0 {
+            return Ok(HeadResult::Cut);
         }
         let before = head.len();
-        head.extend_from_slice(&text.seen()[..seen]);
+        head.extend_from_slice(&text.available()[..available]);
         if let Some(end) = fields::end_of_head(head, before) {
             head.truncate(end);
             block.consume(text, end - before);
-            return Ok(Head::Whole);
+            return Ok(HeadResult::Whole);
         }
-        block.consume(text, seen);
+        block.consume(text, available);
     }
-    Ok(Head::TooLong)
+    Ok(HeadResult::TooLong)
 }
 
 /// Read the line that begins a record of an ARC, which has been seen to be there.
-pub fn read_line<R: Read>(text: &mut Text<R>, line: &mut Vec<u8>) -> Result<Head> {
-    let seen = text.peek(arc::MAX_LINE)?;
-    let Some(end) = memchr::memchr(b'\n', seen) else {
-        return Ok(Head::Cut);
+pub fn read_line<R: Read>(text: &mut Text<R>, line: &mut Vec<u8>) -> Result<HeadResult> {
+    let available = text.peek(arc::MAX_LINE)?;
+    let Some(end) = memchr::memchr(b'\n', available) else {
+        return Ok(HeadResult::Cut);
     };
-    line.extend_from_slice(&seen[..end]);
+    line.extend_from_slice(&available[..end]);
     text.consume(end + 1);
-    Ok(Head::Whole)
+    Ok(HeadResult::Whole)
 }

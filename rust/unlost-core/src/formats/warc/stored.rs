@@ -4,13 +4,13 @@ use std::io::{Read, Result, Seek, SeekFrom};
 
 use super::arc;
 use super::fields::{self, Fields};
-use super::head::{Block, Head, begins_warc_record, read_head, read_http, read_line};
+use super::head::{Block, HeadResult, begins_warc_record, read_head, read_http, read_line};
 use super::problem::Problem;
 use super::record::Record;
 use super::text::Text;
 use super::window::Window;
 use super::zstd;
-use crate::formats::coding::{Body, Undoing, Wanted, codings_of};
+use crate::formats::coding::{Body, BodyDecoder, BodyOptions, codings_of};
 
 /// A record whose header was read and whose body is to come.
 pub struct StoredRecord<R> {
@@ -32,7 +32,7 @@ impl<R: Read + Seek> StoredRecord<R> {
         let dictionary = zstd::read_dictionary(&mut Window::new(&mut source, 0))?;
         source.seek(SeekFrom::Start(offset))?;
         let mut text = Text::new(source, offset, begins_warc_record, Some(&dictionary))?;
-        if !text.next_member()? || text.offset() != offset || !pass(&mut text, skip)? {
+        if !text.next_member()? || text.offset() != offset || !skip_text(&mut text, skip)? {
             return Ok(None);
         }
         while matches!(text.peek(1)?, [b'\r' | b'\n', ..]) {
@@ -40,7 +40,7 @@ impl<R: Read + Seek> StoredRecord<R> {
         }
         let mut head = Vec::new();
         if begins_warc_record(text.peek(6)?) {
-            if read_head(&mut text, &mut head)? != Head::Whole {
+            if read_head(&mut text, &mut head)? != HeadResult::Whole {
                 return Ok(None);
             }
             let end = memchr::memchr(b'\n', &head).unwrap_or(head.len());
@@ -51,7 +51,7 @@ impl<R: Read + Seek> StoredRecord<R> {
         }
         text.set_begins_record(arc::begins_record);
         read_line(&mut text, &mut head)?;
-        let Some(line) = arc::read(&head) else {
+        let Some(line) = arc::parse_line(&head) else {
             return Ok(None);
         };
         let fields = [
@@ -88,7 +88,7 @@ impl<R: Read + Seek> StoredRecord<R> {
                 .as_deref()
                 .is_some_and(|value| value.starts_with("application/http"));
         let mut http_head = None;
-        if is_http && block.seen(&mut text)? > 0 {
+        if is_http && block.available(&mut text)? > 0 {
             let is_response = text.peek(5)?.starts_with(b"HTTP/");
             if is_response || !record.has_response_head() {
                 let head = http_head.insert(Vec::new());
@@ -107,18 +107,18 @@ impl<R: Read + Seek> StoredRecord<R> {
 
     /// The next bytes of the body, at most `count`; none at its end, or where it is cut off.
     pub fn read(&mut self, count: usize) -> Result<Vec<u8>> {
-        let seen = self.block.seen(&mut self.text)?.min(count);
-        let bytes = self.text.seen()[..seen].to_vec();
-        self.block.consume(&mut self.text, seen);
+        let available = self.block.available(&mut self.text)?.min(count);
+        let bytes = self.text.available()[..available].to_vec();
+        self.block.consume(&mut self.text, available);
         Ok(bytes)
     }
 
     /// The rest of the body without its codings, or if they cannot be undone, with them: its first `most` bytes, and
     /// whether there are more.
-    pub fn read_undone(&mut self, most: usize) -> Result<(Body, bool)> {
-        let wanted = Wanted {
+    pub fn read_decoded(&mut self, most: usize) -> Result<(Body, bool)> {
+        let body_options = BodyOptions {
             with_digest: false,
-            kept: most,
+            head: most,
             limit: most as u64,
         };
         let head = self.http_head.as_deref().unwrap_or_default();
@@ -129,17 +129,17 @@ impl<R: Read + Seek> StoredRecord<R> {
         } else {
             (Vec::new(), head) // what it has for a head belongs to its body
         };
-        let mut undoing = Undoing::new(&codings, wanted);
-        undoing.feed(start);
-        while !undoing.has_enough() {
-            let seen = self.block.seen(&mut self.text)?;
-            if seen == 0 {
+        let mut body_decoder = BodyDecoder::new(&codings, body_options);
+        body_decoder.feed(start);
+        while !body_decoder.has_enough() {
+            let available = self.block.available(&mut self.text)?;
+            if available == 0 {
                 break;
             }
-            undoing.feed(&self.text.seen()[..seen]);
-            self.block.consume(&mut self.text, seen);
+            body_decoder.feed(&self.text.available()[..available]);
+            self.block.consume(&mut self.text, available);
         }
-        Ok(undoing.finish_kept())
+        Ok(body_decoder.finish_with_head())
     }
 
     /// Where it is stored.
@@ -163,18 +163,18 @@ impl<R: Read + Seek> StoredRecord<R> {
 }
 
 /// Step over what comes before a record in its member.
-fn pass<R: Read>(text: &mut Text<R>, skip: u64) -> Result<bool> {
+fn skip_text<R: Read>(text: &mut Text<R>, skip: u64) -> Result<bool> {
     let mut left = skip;
     while left > 0 {
-        let seen = text
+        let available = text
             .peek(1)?
             .len()
             .min(usize::try_from(left).unwrap_or(usize::MAX));
-        if seen == 0 {
+        if available == 0 {
             return Ok(false);
         }
-        text.consume(seen);
-        left -= seen as u64;
+        text.consume(available);
+        left -= available as u64;
     }
     Ok(true)
 }

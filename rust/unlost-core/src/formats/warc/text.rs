@@ -8,11 +8,11 @@ use memchr::memmem;
 
 use super::gzip::{Damage, Inflater, Start, Step};
 use super::problem::Problem;
-use super::window::{REACH, Window};
-use super::zstd::{self, Unpacker};
+use super::window::{MAX_STEP_BACK, Window};
+use super::zstd::{self, FrameDecoder};
 
 /// Text per step, and the most that can be looked at in one piece.
-pub const LOOK: usize = 1 << 16;
+pub const PEEK_BYTES: usize = 1 << 16;
 
 /// How much text tells whether a member begins a record: the longest line that begins one in an ARC.
 const PROBE: usize = 4096;
@@ -20,7 +20,7 @@ const PROBE: usize = 4096;
 enum Coding {
     Plain,
     Gzip(Box<Inflater>),
-    Zstd(Box<Unpacker>),
+    Zstd(Box<FrameDecoder>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub struct Text<R> {
     begins_record: fn(&[u8]) -> bool,
     state: State,
     /// Text that was decompressed; that of a plain file is seen in the window.
-    seen: Vec<u8>,
+    decoded: Vec<u8>,
     /// For a step of decompression.
-    room: Vec<u8>,
+    step_buffer: Vec<u8>,
     next: usize,
     member: u64,
     position: u64,
@@ -76,25 +76,25 @@ impl<R: Read> Text<R> {
                 Some(_) => Vec::new(),
                 None => zstd::read_dictionary(&mut window)?,
             };
-            Coding::Zstd(Box::new(Unpacker::new(
+            Coding::Zstd(Box::new(FrameDecoder::new(
                 dictionary.unwrap_or(&read),
                 zstd::WINDOW_LOG,
             )?))
         } else {
             Coding::Plain
         };
-        let room = if matches!(coding, Coding::Plain) {
+        let step_buffer = if matches!(coding, Coding::Plain) {
             0
         } else {
-            LOOK
+            PEEK_BYTES
         };
         Ok(Self {
             window,
             coding,
             begins_record,
             state: State::Between,
-            seen: Vec::with_capacity(2 * room),
-            room: vec![0; room],
+            decoded: Vec::with_capacity(2 * step_buffer),
+            step_buffer: vec![0; step_buffer],
             next: 0,
             member: offset,
             position: 0,
@@ -149,24 +149,24 @@ impl<R: Read> Text<R> {
     }
 
     /// What has been decompressed and not yet consumed.
-    pub fn seen(&self) -> &[u8] {
+    pub fn available(&self) -> &[u8] {
         if self.is_plain() {
             // It needs no room of its own: what is in the window is the text.
             match self.state {
-                State::Open | State::Over(_) => self.window.seen(),
+                State::Open | State::Over(_) => self.window.available(),
                 State::Between | State::End => &[],
             }
         } else {
-            &self.seen[self.next..]
+            &self.decoded[self.next..]
         }
     }
 
-    /// The text to come in this member: at least `count` bytes (at most [`LOOK`]) unless it ends before.
+    /// The text to come in this member: at least `count` bytes (at most [`PEEK_BYTES`]) unless it ends before.
     pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
-        while self.seen().len() < count && self.state == State::Open {
+        while self.available().len() < count && self.state == State::Open {
             self.decompress(count)?;
         }
-        Ok(self.seen())
+        Ok(self.available())
     }
 
     /// Step over text that was seen.
@@ -206,14 +206,14 @@ impl<R: Read> Text<R> {
 
     /// Go to the next member; false if there is none.
     pub fn next_member(&mut self) -> Result<bool> {
-        self.seen.clear();
+        self.decoded.clear();
         self.next = 0;
         self.position = 0;
         self.end_before = self.end;
         self.records = 0;
         if let State::Over(Some(_)) = self.state {
             self.go_back();
-            self.find_member()?;
+            self.find_next_member()?;
         }
         loop {
             if self.window.peek(1)?.is_empty() {
@@ -229,7 +229,7 @@ impl<R: Read> Text<R> {
                 return Ok(false);
             }
             self.member = self.window.offset();
-            self.window.keep_from(self.member);
+            self.window.retain_from(self.member);
             let start = match &mut self.coding {
                 Coding::Plain => Start::Header(0),
                 Coding::Gzip(inflater) => inflater.begin(&mut self.window)?,
@@ -251,7 +251,7 @@ impl<R: Read> Text<R> {
                 Start::Other if self.window.peek(1)?.is_empty() => {}
                 Start::Other => {
                     let from = self.window.offset();
-                    self.find_member()?;
+                    self.find_next_member()?;
                     let len = self.window.offset() - from;
                     self.problems.push(Problem::garbage(from, len));
                 }
@@ -262,15 +262,15 @@ impl<R: Read> Text<R> {
     /// Make more text to be seen: of a plain file so much as is asked for.
     fn decompress(&mut self, count: usize) -> Result<()> {
         if self.next > 0 {
-            self.seen.drain(..self.next);
+            self.decoded.drain(..self.next);
             self.next = 0;
         }
         let step = match &mut self.coding {
-            Coding::Gzip(inflater) => inflater.step(&mut self.window, &mut self.room)?,
-            Coding::Zstd(unpacker) => unpacker.step(&mut self.window, &mut self.room)?,
+            Coding::Gzip(inflater) => inflater.step(&mut self.window, &mut self.step_buffer)?,
+            Coding::Zstd(unpacker) => unpacker.step(&mut self.window, &mut self.step_buffer)?,
             Coding::Plain => {
                 // Nobody goes back in a plain file: what was consumed need not be kept.
-                self.window.keep_from(self.window.offset());
+                self.window.retain_from(self.window.offset());
                 if self.window.peek(count)?.len() < count {
                     self.close(None);
                 }
@@ -279,7 +279,7 @@ impl<R: Read> Text<R> {
         };
         match step {
             // By way of a room of its own: room at the end of what is seen would have to be cleared for each step.
-            Step::Text(written) => self.seen.extend_from_slice(&self.room[..written]),
+            Step::Text(written) => self.decoded.extend_from_slice(&self.step_buffer[..written]),
             Step::End => self.close(None),
             Step::Damage(damage) => self.close(Some(damage)),
         }
@@ -305,7 +305,7 @@ impl<R: Read> Text<R> {
     fn go_back(&mut self) {
         let here = self.window.offset();
         // What is read twice is no more than what is read once, or else input made for it would take for ever.
-        if self.stepped_back + REACH.min(here - self.member) > here + 16 * REACH {
+        if self.stepped_back + MAX_STEP_BACK.min(here - self.member) > here + 16 * MAX_STEP_BACK {
             return;
         }
         self.window.step_back(self.member + 1);
@@ -313,7 +313,7 @@ impl<R: Read> Text<R> {
     }
 
     /// Go to the next place where a member begins whose text begins a record, or to the end.
-    fn find_member(&mut self) -> Result<()> {
+    fn find_next_member(&mut self) -> Result<()> {
         let magic: &[u8] = match self.coding {
             Coding::Plain => return Ok(()),
             Coding::Gzip(_) => &[0x1f, 0x8b, 8],
@@ -321,8 +321,8 @@ impl<R: Read> Text<R> {
         };
         let mut text = [0; PROBE];
         loop {
-            self.window.keep_from(self.window.offset());
-            let bytes = self.window.peek(2 * LOOK)?;
+            self.window.retain_from(self.window.offset());
+            let bytes = self.window.peek(2 * PEEK_BYTES)?;
             if bytes.is_empty() {
                 return Ok(());
             }
@@ -333,7 +333,7 @@ impl<R: Read> Text<R> {
                 continue;
             };
             self.window.consume(found);
-            let bytes = self.window.peek(LOOK)?;
+            let bytes = self.window.peek(PEEK_BYTES)?;
             let written = match &mut self.coding {
                 Coding::Plain => 0,
                 Coding::Gzip(inflater) => inflater.probe(bytes, &mut text),

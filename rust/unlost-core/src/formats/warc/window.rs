@@ -10,9 +10,9 @@ const STEP: usize = 1 << 18;
 const FIRST_STEP: usize = 1 << 14;
 
 /// How far back the window can be put after damage: many times the size of an ordinary record.
-pub const REACH: u64 = 1 << 20;
+pub const MAX_STEP_BACK: u64 = 1 << 20;
 
-/// Input with its offset. Memory is bounded by [`REACH`], a step, and what is asked for at once.
+/// Input with its offset. Memory is bounded by [`MAX_STEP_BACK`], a step, and what is asked for at once.
 pub struct Window<R> {
     source: R,
     /// Room for what is read, of which the part up to `filled` is.
@@ -21,7 +21,7 @@ pub struct Window<R> {
     step: usize,
     next: usize,
     base: u64,
-    kept_from: u64,
+    retained_from: u64,
     ended: bool,
     is_broken: bool,
 }
@@ -35,7 +35,7 @@ impl<R: Read> Window<R> {
             step: FIRST_STEP,
             next: 0,
             base: offset,
-            kept_from: offset,
+            retained_from: offset,
             ended: false,
             is_broken: false,
         }
@@ -51,11 +51,11 @@ impl<R: Read> Window<R> {
         while self.filled - self.next < count && !self.ended {
             self.refill()?;
         }
-        Ok(self.seen())
+        Ok(self.available())
     }
 
     /// The bytes to come, as far as they were read.
-    pub fn seen(&self) -> &[u8] {
+    pub fn available(&self) -> &[u8] {
         &self.bytes[self.next..self.filled]
     }
 
@@ -69,9 +69,9 @@ impl<R: Read> Window<R> {
         self.next += count;
     }
 
-    /// Keep what comes from this offset on, as far as [`REACH`] goes.
-    pub fn keep_from(&mut self, offset: u64) {
-        self.kept_from = offset;
+    /// Keep what comes from this offset on, as far as [`MAX_STEP_BACK`] goes.
+    pub fn retain_from(&mut self, offset: u64) {
+        self.retained_from = offset;
     }
 
     /// Step back to an offset, or as near to it as is kept.
@@ -81,7 +81,10 @@ impl<R: Read> Window<R> {
     }
 
     fn refill(&mut self) -> Result<()> {
-        let oldest = self.offset().saturating_sub(REACH).max(self.kept_from);
+        let oldest = self
+            .offset()
+            .saturating_sub(MAX_STEP_BACK)
+            .max(self.retained_from);
         let dead = usize::try_from(oldest.min(self.offset()) - self.base.min(oldest)).unwrap_or(0);
         if dead >= STEP || dead == self.filled {
             self.bytes.copy_within(dead..self.filled, 0);

@@ -16,7 +16,7 @@ const MAX_DICTIONARY: usize = 1 << WINDOW_LOG;
 const DICTIONARY_MAGIC: u32 = 0x184d_2a5d;
 
 /// Decompresses frames, one at a time.
-pub struct Unpacker {
+pub struct FrameDecoder {
     state: Decoder<'static>,
     /// How much the decoder asks for next.
     hint: usize,
@@ -28,7 +28,7 @@ pub struct Unpacker {
 /// Bytes of the header of a block, which the decoder asks for together with the block before.
 const BLOCK_HEADER: usize = 3;
 
-impl Unpacker {
+impl FrameDecoder {
     /// An unpacker of frames that need this dictionary, which is empty if they need none, and windows of at most
     /// `1 << window_log` bytes.
     pub fn new(dictionary: &[u8], window_log: u32) -> Result<Self> {
@@ -50,15 +50,15 @@ impl Unpacker {
             window.consume(8);
             let mut left = len;
             while left > 0 {
-                let seen = window
+                let available = window
                     .peek(1)?
                     .len()
                     .min(usize::try_from(left).unwrap_or(usize::MAX));
-                if seen == 0 {
+                if available == 0 {
                     return Ok(Start::Truncated);
                 }
-                window.consume(seen);
-                left -= seen as u64;
+                window.consume(available);
+                left -= available as u64;
             }
         }
         let bytes = window.peek(4)?;
@@ -135,7 +135,7 @@ pub fn read_dictionary<R: Read>(window: &mut Window<R>) -> Result<Vec<u8>> {
         return Ok(Vec::new());
     };
     window.consume(8 + len);
-    Ok(unpacked(packed))
+    Ok(decompress_dictionary(packed))
 }
 
 /// The magic number and length of a skippable frame.
@@ -146,7 +146,7 @@ pub fn skippable(bytes: &[u8]) -> Option<(u32, u64)> {
 }
 
 /// A dictionary, which may itself be compressed. One that cannot be read is none, and its frames will be corrupt.
-fn unpacked(packed: Vec<u8>) -> Vec<u8> {
+fn decompress_dictionary(packed: Vec<u8>) -> Vec<u8> {
     if !packed.starts_with(&MAGIC) {
         return packed;
     }

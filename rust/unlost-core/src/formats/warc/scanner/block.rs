@@ -5,9 +5,9 @@ use std::io::{Read, Result};
 use sha1::{Digest, Sha1};
 
 use super::Scanner;
-use crate::formats::coding::{Body, Refusal, Undoing, Wanted};
+use crate::formats::coding::{Body, BodyDecoder, BodyOptions, Refusal};
 use crate::formats::warc::fields;
-use crate::formats::warc::head::{Block, Head, MAX_HTTP_HEAD, read_http};
+use crate::formats::warc::head::{Block, HeadResult, MAX_HTTP_HEAD, read_http};
 use crate::formats::warc::record::{Details, Record, sha1_digest};
 
 /// The longest body that is made by undoing codings, in bytes: beyond it, it is a bomb.
@@ -17,7 +17,7 @@ const MAX_BODY: u64 = 1 << 32;
 const MAX_RATIO: u64 = 1100;
 
 /// How long it may become however short it is stored: Brotli packs a megabyte of nothing into some bytes.
-const ALWAYS: u64 = 1 << 20;
+const MIN_DECODED_LIMIT: u64 = 1 << 20;
 
 /// What is known of a payload when the head before it has been read.
 #[derive(Default)]
@@ -55,12 +55,12 @@ impl<R: Read> Scanner<R> {
                 details.payload_type.clone_from(&record.content_type);
             }
         }
-        let mut undoing = match &record.details {
+        let mut body_decoder = match &record.details {
             Some(details) if !payload.is_lost && record.kind != "revisit" => {
                 let len = block.left + payload.start.len() as u64;
-                let mut undoing = Undoing::new(&details.codings, wanted(len));
-                undoing.feed(&payload.start);
-                Some(undoing)
+                let mut body_decoder = BodyDecoder::new(&details.codings, body_options(len));
+                body_decoder.feed(&payload.start);
+                Some(body_decoder)
             }
             _ => None,
         };
@@ -70,17 +70,17 @@ impl<R: Read> Scanner<R> {
             && !matches!(record.kind.as_str(), "revisit" | "request" | "warcinfo");
         let mut hash = computes.then(|| Sha1::new_with_prefix(&payload.start));
         loop {
-            let seen = block.seen(&mut self.text)?;
-            if seen == 0 {
+            let available = block.available(&mut self.text)?;
+            if available == 0 {
                 break;
             }
             if let Some(hash) = &mut hash {
-                hash.update(&self.text.seen()[..seen]);
+                hash.update(&self.text.available()[..available]);
             }
-            if let Some(undoing) = &mut undoing {
-                undoing.feed(&self.text.seen()[..seen]);
+            if let Some(body_decoder) = &mut body_decoder {
+                body_decoder.feed(&self.text.available()[..available]);
             }
-            block.consume(&mut self.text, seen);
+            block.consume(&mut self.text, available);
         }
         if block.is_cut {
             // What is wrong with it is that it is short, and the digest of half a payload is that of something else.
@@ -89,8 +89,8 @@ impl<R: Read> Scanner<R> {
         if let Some(hash) = hash {
             record.digest = Some(sha1_digest(&hash.finalize()));
         }
-        if let (Some(undoing), Some(details)) = (undoing, &mut record.details) {
-            let body = undoing.finish();
+        if let (Some(body_decoder), Some(details)) = (body_decoder, &mut record.details) {
+            let body = body_decoder.finish();
             add_body(details, &body);
             self.report_body(&body, record.offset);
         }
@@ -128,12 +128,14 @@ impl<R: Read> Scanner<R> {
         const MARK: &[u8] = b"HTTP/";
         let mut head = Vec::new();
         while head.len() < MARK.len() {
-            let seen = block.seen(&mut self.text)?.min(MARK.len() - head.len());
-            if seen == 0 {
+            let available = block
+                .available(&mut self.text)?
+                .min(MARK.len() - head.len());
+            if available == 0 {
                 break;
             }
-            head.extend_from_slice(&self.text.seen()[..seen]);
-            block.consume(&mut self.text, seen);
+            head.extend_from_slice(&self.text.available()[..available]);
+            block.consume(&mut self.text, available);
         }
         if head != MARK {
             return Ok(Payload {
@@ -142,7 +144,7 @@ impl<R: Read> Scanner<R> {
                 is_lost: false,
             });
         }
-        let is_lost = read_http(&mut self.text, block, &mut head)? == Head::TooLong;
+        let is_lost = read_http(&mut self.text, block, &mut head)? == HeadResult::TooLong;
         if is_lost {
             let message = format!("an HTTP head has more than {MAX_HTTP_HEAD} bytes");
             self.report("header-too-long", record.offset, message);
@@ -156,13 +158,13 @@ impl<R: Read> Scanner<R> {
 }
 
 /// What is wanted of a body that has so many bytes as it is stored.
-fn wanted(len: u64) -> Wanted {
-    Wanted {
+fn body_options(len: u64) -> BodyOptions {
+    BodyOptions {
         with_digest: true,
-        kept: 0,
+        head: 0,
         limit: len
             .saturating_mul(MAX_RATIO)
-            .saturating_add(ALWAYS)
+            .saturating_add(MIN_DECODED_LIMIT)
             .min(MAX_BODY)
             .max(len),
     }

@@ -9,10 +9,10 @@ use memchr::memmem;
 
 use super::arc;
 use super::fields::Fields;
-use super::head::{Block, Head, MAX_HEADER, begins_warc_record, read_head, read_line};
+use super::head::{Block, HeadResult, MAX_HEADER, begins_warc_record, read_head, read_line};
 use super::problem::Problem;
 use super::record::Record;
-use super::text::{LOOK, Text};
+use super::text::{PEEK_BYTES, Text};
 
 /// One thing found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Scanner<R> {
     with_bodies: bool,
     /// The last member that was told to be shared.
     shared: Option<u64>,
-    found: VecDeque<Event>,
+    events: VecDeque<Event>,
 }
 
 impl<R: Read> Scanner<R> {
@@ -46,7 +46,7 @@ impl<R: Read> Scanner<R> {
             with_digests,
             with_bodies: false,
             shared: None,
-            found: VecDeque::new(),
+            events: VecDeque::new(),
         })
     }
 
@@ -60,10 +60,10 @@ impl<R: Read> Scanner<R> {
     /// The next record or problem, None at the end of the file. Fails only if the source does.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
         loop {
-            if let Some(event) = self.found.pop_front() {
+            if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
             }
-            if !self.advance()? && self.found.is_empty() {
+            if !self.advance()? && self.events.is_empty() {
                 return Ok(None);
             }
         }
@@ -94,25 +94,25 @@ impl<R: Read> Scanner<R> {
     }
 
     fn take_problems(&mut self) {
-        self.found
+        self.events
             .extend(self.text.problems.drain(..).map(Event::Problem));
     }
 
     fn report(&mut self, kind: &'static str, offset: u64, message: impl Into<String>) {
-        self.found
+        self.events
             .push_back(Event::Problem(Problem::new(kind, offset, message)));
     }
 
     fn at_record(&mut self) -> Result<bool> {
         let enough = if self.is_arc { arc::MAX_LINE } else { 6 };
         self.text.peek(enough)?;
-        Ok(self.text.begins_record(self.text.seen()))
+        Ok(self.text.begins_record(self.text.available()))
     }
 
     fn skip_line_ends(&mut self) -> Result<()> {
         loop {
-            let seen = self.text.peek(1)?;
-            let ends = seen
+            let available = self.text.peek(1)?;
+            let ends = available
                 .iter()
                 .take_while(|&&byte| matches!(byte, b'\r' | b'\n'))
                 .count();
@@ -127,7 +127,7 @@ impl<R: Read> Scanner<R> {
     fn skip_garbage(&mut self) -> Result<()> {
         let from = self.text.offset();
         let len = self.skip_to_record()?;
-        self.found
+        self.events
             .push_back(Event::Problem(Problem::garbage(from, len)));
         Ok(())
     }
@@ -136,12 +136,12 @@ impl<R: Read> Scanner<R> {
         let from = self.text.position();
         let is_arc = self.is_arc;
         loop {
-            let seen = self.text.peek(LOOK)?;
-            let is_last = seen.len() < LOOK;
+            let available = self.text.peek(PEEK_BYTES)?;
+            let is_last = available.len() < PEEK_BYTES;
             let found = if is_arc {
-                find_arc_record(seen)
+                find_arc_record(available)
             } else {
-                find_warc_record(seen)
+                find_warc_record(available)
             };
             // Keep what may begin a record whose line is not yet to be seen whole.
             let kept = if is_last {
@@ -151,7 +151,7 @@ impl<R: Read> Scanner<R> {
             } else {
                 6
             };
-            let passed = found.unwrap_or(seen.len() - kept);
+            let passed = found.unwrap_or(available.len() - kept);
             self.text.consume(passed);
             if found.is_some() || is_last {
                 return Ok(self.text.position() - from);
@@ -169,9 +169,9 @@ impl<R: Read> Scanner<R> {
         } else {
             read_head(&mut self.text, &mut head)?
         };
-        if read != Head::Whole {
+        if read != HeadResult::Whole {
             match read {
-                Head::TooLong => {
+                HeadResult::TooLong => {
                     self.report(
                         "header-too-long",
                         offset,
@@ -183,7 +183,7 @@ impl<R: Read> Scanner<R> {
             }
             return Ok(());
         }
-        let Some((mut record, len, block_digest)) = self.understand(&head, offset) else {
+        let Some((mut record, len, block_digest)) = self.parse_header(&head, offset) else {
             self.skip_line_ends()?;
             if !self.at_record()? {
                 self.skip_to_record()?;
@@ -206,14 +206,14 @@ impl<R: Read> Scanner<R> {
             );
         }
         record.length = self.stored_length(&block, offset, is_alone)?;
-        self.found.push_back(Event::Record(Box::new(record)));
+        self.events.push_back(Event::Record(Box::new(record)));
         Ok(())
     }
 
     /// The record that a header is of, the length of its block, and the block's digest.
-    fn understand(&mut self, head: &[u8], offset: u64) -> Option<(Record, u64, Option<String>)> {
+    fn parse_header(&mut self, head: &[u8], offset: u64) -> Option<(Record, u64, Option<String>)> {
         if self.is_arc {
-            let line = arc::read(head)?;
+            let line = arc::parse_line(head)?;
             let len = line.len;
             return Some((Record::of_arc(line), len, None));
         }

@@ -1,0 +1,212 @@
+//! What kind of document a body is, by its type, its address and its first bytes.
+
+use std::borrow::Cow;
+
+use super::spans::is_blank;
+
+/// A kind of document that something is read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Html,
+    /// XHTML or SVG.
+    Xhtml,
+    Css,
+    /// A sitemap, RSS or Atom.
+    Feed,
+    Robots,
+    UrlList,
+    /// XML of any other kind. It has text, but no links that anybody could know of.
+    Xml,
+    /// What stands for itself: plain text, scripts, data that is written as text. It has no links, either.
+    Text,
+}
+
+/// Bytes at the beginning by which a document is told.
+const HEAD_BYTES: usize = 4096;
+
+/// The tags by which the MIME Sniffing standard tells HTML.
+const HTML_TAGS: [&[u8]; 17] = [
+    b"!doctype html",
+    b"html",
+    b"head",
+    b"script",
+    b"iframe",
+    b"h1",
+    b"div",
+    b"font",
+    b"table",
+    b"a",
+    b"style",
+    b"title",
+    b"b",
+    b"body",
+    b"br",
+    b"p",
+    // Not in the standard, which has no need of it: frames were pages of their own.
+    b"frameset",
+];
+
+impl Kind {
+    pub fn has_links(self) -> bool {
+        !matches!(self, Self::Xml | Self::Text)
+    }
+
+    /// The kind of a body; `None` if it is none of these.
+    pub fn of(body: &[u8], mime: Option<&str>, base: &str) -> Option<Self> {
+        let essence = mime.map(essence).unwrap_or_default();
+        // Reading the address takes longer than all else here, and mostly tells nothing.
+        let is_told = matches!(
+            essence.as_str(),
+            "text/html" | "application/xhtml+xml" | "image/svg+xml" | "text/css"
+        );
+        let path = if is_told && !may_be_robots(base) {
+            String::new()
+        } else {
+            path(base)
+        };
+        let told = match essence.as_str() {
+            _ if path == "/robots.txt" => Some(Self::Robots),
+            "text/html" => Some(Self::Html),
+            "application/xhtml+xml" | "image/svg+xml" => Some(Self::Xhtml),
+            "text/css" => Some(Self::Css),
+            "" | "text/plain" | "application/octet-stream" => by_name(&path).or(Some(Self::Text)),
+            other => by_type(other),
+        };
+        // UTF-16 is told by its bytes, too: every other one is zero.
+        let mut head = Cow::Borrowed(&body[..body.len().min(HEAD_BYTES)]);
+        if memchr::memchr(0, &head).is_some() {
+            head.to_mut().retain(|&byte| byte != 0);
+        }
+        match (told, sniff(&head)) {
+            // Feeds and drawings are sent as HTML, but no page is a feed by mistake.
+            (_, Some(Self::Feed)) => Some(Self::Feed),
+            (Some(told @ (Self::Html | Self::Xhtml)), _) => Some(told),
+            // Beginning as XML does says little beside a type that says more.
+            (Some(told), Some(Self::Xml)) if told != Self::Text => Some(told),
+            // What a server says instead of a file is a page, whatever type the file has.
+            (_, Some(sniff)) => Some(sniff),
+            (told, None) => told,
+        }
+    }
+}
+
+/// A type without its parameters, in lower case.
+fn essence(mime: &str) -> String {
+    let end = mime.find(';').unwrap_or(mime.len());
+    mime[..end].trim().to_ascii_lowercase()
+}
+
+/// A parameter of a type, without quotes.
+pub fn parameter<'m>(mime: &'m str, name: &str) -> Option<&'m str> {
+    mime.split(';').skip(1).find_map(|each| {
+        let (found, value) = each.split_once('=')?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        found.trim().eq_ignore_ascii_case(name).then_some(value)
+    })
+}
+
+/// The path of an address in lower case, without `.gz` at its end.
+fn path(base: &str) -> String {
+    let path = url::Url::parse(base).map_or_else(|_| String::new(), |url| url.path().to_owned());
+    path.trim_end_matches(".gz").to_ascii_lowercase()
+}
+
+/// Whether an address may be that of `/robots.txt`. Blanks inside addresses are not part of them.
+fn may_be_robots(base: &str) -> bool {
+    let name = b"robots.txt";
+    !base.bytes().all(|byte| byte.is_ascii_graphic())
+        || (base.as_bytes().windows(name.len())).any(|each| each.eq_ignore_ascii_case(name))
+}
+
+fn by_name(path: &str) -> Option<Kind> {
+    if path.ends_with("sitemap.txt") {
+        Some(Kind::UrlList)
+    } else if has_suffix(path, "css") {
+        Some(Kind::Css)
+    } else {
+        None
+    }
+}
+
+/// The kind of a type that has no links.
+fn by_type(essence: &str) -> Option<Kind> {
+    let (family, name) = essence.split_once('/').unwrap_or(("", essence));
+    match (family, name) {
+        // What indexes write of captures without a type.
+        (_, "unk" | "unknown") => Some(Kind::Text),
+        (_, "xml") => Some(Kind::Xml),
+        _ if name.ends_with("+xml") => Some(Kind::Xml),
+        ("text", _)
+        | (
+            "application",
+            "javascript" | "x-javascript" | "ecmascript" | "x-ecmascript" | "json" | "x-json",
+        ) => Some(Kind::Text),
+        _ if name.ends_with("+json") => Some(Kind::Text),
+        _ => None,
+    }
+}
+
+fn has_suffix(path: &str, suffix: &str) -> bool {
+    path.rsplit('.').next() == Some(suffix)
+}
+
+/// What the first bytes show: comments, declarations and document types are passed over.
+fn sniff(head: &[u8]) -> Option<Kind> {
+    let mut rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    // The mark at the beginning of UTF-16.
+    rest = rest
+        .strip_prefix(b"\xff\xfe")
+        .or(rest.strip_prefix(b"\xfe\xff"))
+        .unwrap_or(rest);
+    let is_xml = rest.starts_with(b"<?xml");
+    loop {
+        let blanks = rest.iter().take_while(|&&byte| is_blank(byte)).count();
+        rest = &rest[blanks..];
+        let skip = |end: &[u8]| {
+            memchr::memmem::find(rest, end).map_or(&b""[..], |at| &rest[at + end.len()..])
+        };
+        if rest.starts_with(b"<!--") {
+            rest = skip(b"-->");
+        } else if rest.starts_with(b"<?") {
+            rest = skip(b">");
+        } else if is_tag(rest, b"!doctype html") {
+            return Some(Kind::Html);
+        } else if rest.starts_with(b"<!") {
+            // A document type may declare things, in brackets.
+            let end = memchr::memchr2(b'[', b'>', rest);
+            let declares = end.is_some_and(|at| rest[at] == b'[');
+            rest = skip(if declares { b"]" } else { b">" });
+            if declares {
+                rest = memchr::memchr(b'>', rest).map_or(b"", |at| &rest[at + 1..]);
+            }
+        } else {
+            return root(rest).or(is_xml.then_some(Kind::Xml));
+        }
+    }
+}
+
+fn root(rest: &[u8]) -> Option<Kind> {
+    let name = rest.strip_prefix(b"<")?;
+    let end = name
+        .iter()
+        .position(|&byte| is_blank(byte) || byte == b'>' || byte == b'/')?;
+    let name = &name[..end];
+    let local = name.rsplit(|&byte| byte == b':').next().unwrap_or(name);
+    match local {
+        b"urlset" | b"sitemapindex" | b"rss" | b"feed" | b"RDF" => Some(Kind::Feed),
+        b"svg" => Some(Kind::Xhtml),
+        _ => HTML_TAGS
+            .iter()
+            .any(|tag| is_tag(rest, tag))
+            .then_some(Kind::Html),
+    }
+}
+
+fn is_tag(rest: &[u8], tag: &[u8]) -> bool {
+    let Some(after) = rest.get(1 + tag.len()) else {
+        return false;
+    };
+    rest[0] == b'<'
+        && rest[1..=tag.len()].eq_ignore_ascii_case(tag)
+        && (is_blank(*after) || *after == b'>')
+}

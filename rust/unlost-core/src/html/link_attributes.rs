@@ -1,0 +1,346 @@
+//! Which attributes of which elements carry links, and what for: the one place that knows.
+
+use super::LinkKind;
+
+/// What the value of an attribute is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueKind {
+    /// An address.
+    Url(LinkKind),
+    /// Addresses of images with their sizes: `srcset`.
+    Candidates,
+    /// A CSS declaration list.
+    Style,
+    /// The address that others are relative to.
+    Base,
+    /// An address that is for what `rel` says.
+    ByRelation,
+    /// What `http-equiv`, `property` or `name` say.
+    ByMeta,
+    /// An address, if the element is a button with an image.
+    ImageButton,
+    /// An address, if the parameter is one that plug-ins take for it.
+    Parameter,
+    /// An address below the element's `codebase`.
+    Code,
+    /// Such addresses, with commas or blanks between them.
+    CodeList,
+    /// A page of its own.
+    Markup,
+    /// An address that is no link, but relative to the base like one: what forms ask for, where quotations are from.
+    Other,
+    /// The image that a script loads later: an address, or CSS with `url()`; nothing if it looks like neither.
+    Lazy,
+}
+
+/// An attribute with the elements on which it holds something.
+pub struct LinkAttribute {
+    /// Its name, in lower case.
+    pub attribute: &'static str,
+    /// Names of elements, in lower case; none for all.
+    pub elements: &'static [&'static str],
+    /// What its value is.
+    pub value_kind: ValueKind,
+}
+
+const fn link_attribute(
+    attribute: &'static str,
+    elements: &'static [&'static str],
+    value_kind: ValueKind,
+) -> LinkAttribute {
+    LinkAttribute {
+        attribute,
+        elements,
+        value_kind,
+    }
+}
+
+const PAGE: ValueKind = ValueKind::Url(LinkKind::Page);
+const REQUISITE: ValueKind = ValueKind::Url(LinkKind::Requisite);
+const SVG_HREF_ELEMENTS: &[&str] = &["image", "use", "feimage", "script"];
+
+/// The first that fits counts. Forms are not followed: what they would ask for nobody has filled in.
+pub const LINK_ATTRIBUTES: &[LinkAttribute] = &[
+    link_attribute("href", &["a", "area"], PAGE),
+    link_attribute("href", &["link"], ValueKind::ByRelation),
+    link_attribute("href", &["base"], ValueKind::Base),
+    link_attribute("href", SVG_HREF_ELEMENTS, REQUISITE),
+    link_attribute("xlink:href", &["a"], PAGE),
+    link_attribute("xlink:href", SVG_HREF_ELEMENTS, REQUISITE),
+    link_attribute("src", &["iframe", "frame"], PAGE),
+    link_attribute("src", &["input"], ValueKind::ImageButton),
+    link_attribute(
+        "src",
+        &[
+            "img", "script", "source", "image", "video", "audio", "track", "embed", "bgsound",
+        ],
+        REQUISITE,
+    ),
+    link_attribute("srcset", &["img", "source"], ValueKind::Candidates),
+    link_attribute("imagesrcset", &["link"], ValueKind::Candidates),
+    link_attribute("srcdoc", &["iframe"], ValueKind::Markup),
+    link_attribute("poster", &["video"], REQUISITE),
+    link_attribute("style", &[], ValueKind::Style),
+    link_attribute("fill", &[], ValueKind::Style),
+    link_attribute("stroke", &[], ValueKind::Style),
+    link_attribute("filter", &[], ValueKind::Style),
+    link_attribute("mask", &[], ValueKind::Style),
+    link_attribute("clip-path", &[], ValueKind::Style),
+    link_attribute("cursor", &[], ValueKind::Style),
+    link_attribute("marker-start", &[], ValueKind::Style),
+    link_attribute("marker-mid", &[], ValueKind::Style),
+    link_attribute("marker-end", &[], ValueKind::Style),
+    link_attribute("content", &["meta"], ValueKind::ByMeta),
+    link_attribute(
+        "background",
+        &["body", "table", "td", "th", "tr", "thead", "tbody", "tfoot"],
+        REQUISITE,
+    ),
+    link_attribute("data-src", &["iframe", "frame"], PAGE),
+    link_attribute("data-src", &[], REQUISITE),
+    link_attribute("data-srcset", &[], ValueKind::Candidates),
+    link_attribute("data-lazy-src", &["iframe", "frame"], PAGE),
+    link_attribute("data-lazy-src", &[], REQUISITE),
+    link_attribute("data-lazy-srcset", &[], ValueKind::Candidates),
+    link_attribute("data-original", &[], ValueKind::Lazy),
+    link_attribute("data-bg", &[], ValueKind::Lazy),
+    link_attribute("data-background-image", &[], ValueKind::Lazy),
+    link_attribute("longdesc", &["img", "iframe", "frame"], PAGE),
+    link_attribute("data", &["object"], ValueKind::Code),
+    link_attribute("code", &["applet"], ValueKind::Code),
+    link_attribute("archive", &["applet", "object"], ValueKind::CodeList),
+    link_attribute("value", &["param"], ValueKind::Parameter),
+    link_attribute("manifest", &["html"], REQUISITE),
+    link_attribute("action", &["form"], ValueKind::Other),
+    link_attribute("formaction", &["button", "input"], ValueKind::Other),
+    link_attribute("cite", &["blockquote", "q", "ins", "del"], ValueKind::Other),
+];
+
+/// The length of the longest name: `data-background-image`.
+const MAX_NAME_LEN: usize = 21;
+
+/// For each letter and length, between which places the carriers are whose names begin with it and are so long: most
+/// attributes are none of them.
+const INDEX_RANGES: [[(u8, u8); MAX_NAME_LEN + 1]; 32] = {
+    let mut places = [[(0, 0); MAX_NAME_LEN + 1]; 32];
+    let mut place = 0;
+    while place < LINK_ATTRIBUTES.len() {
+        let name = LINK_ATTRIBUTES[place].attribute.as_bytes();
+        let known = &mut places[(name[0] & 31) as usize][name.len()];
+        #[expect(clippy::cast_possible_truncation, reason = "there are some dozens")]
+        let nth = place as u8;
+        if known.1 == 0 {
+            known.0 = nth;
+        }
+        known.1 = nth + 1;
+        place += 1;
+    }
+    places
+};
+
+/// Elements that a carrier names at most.
+const MAX_ELEMENTS: usize = 9;
+
+/// The names of each carrier and its elements as numbers, which are compared faster.
+const KEYS: [(u128, [u128; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()] = {
+    let mut keys = [(0, [0; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()];
+    let mut place = 0;
+    while place < LINK_ATTRIBUTES.len() {
+        keys[place].0 = key(LINK_ATTRIBUTES[place].attribute.as_bytes());
+        let mut nth = 0;
+        while nth < LINK_ATTRIBUTES[place].elements.len() {
+            keys[place].1[nth] = key(LINK_ATTRIBUTES[place].elements[nth].as_bytes());
+            nth += 1;
+        }
+        place += 1;
+    }
+    keys
+};
+
+/// A name in lower case and its length as a number; 0 for one of more than 15 letters, which no element here has.
+#[must_use]
+pub const fn key(name: &[u8]) -> u128 {
+    let length = name.len();
+    // Parts that overlap, since reading one byte after the other takes longer than all else.
+    let packed = match length {
+        0 => 0,
+        1..=3 => {
+            let (first, middle, last) = (name[0], name[length / 2], name[length - 1]);
+            let ends = first as u128 | (last as u128) << (8 * (length - 1));
+            ends | (middle as u128) << (8 * (length / 2))
+        }
+        4..=7 => four(name, 0) | four(name, length - 4) << (8 * (length - 4)),
+        8..=15 => eight(name, 0) | eight(name, length - 8) << (8 * (length - 8)),
+        _ => return 0,
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "two halves")]
+    let (low, high) = (packed as u64, (packed >> 64) as u64);
+    lowered(low) as u128 | (lowered(high) as u128) << 64 | (length as u128) << 120
+}
+
+const fn four(name: &[u8], at: usize) -> u128 {
+    let (first, second) = (name[at] as u32, name[at + 1] as u32);
+    let (third, fourth) = (name[at + 2] as u32, name[at + 3] as u32);
+    (first | second << 8 | third << 16 | fourth << 24) as u128
+}
+
+const fn eight(name: &[u8], at: usize) -> u128 {
+    four(name, at) | four(name, at + 4) << 32
+}
+
+/// Eight letters, those of `A` to `Z` as small ones.
+const fn lowered(eight: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let low = eight & (ONES * 0x7f);
+    let from_a = low + ONES * (0x80 - b'A' as u64);
+    let above_z = low + ONES * (0x7f - b'Z' as u64);
+    eight | ((from_a ^ above_z) & !eight & (ONES * 0x80)) >> 2
+}
+
+/// The carriers with an attribute's name, in any case: their places in [`LINK_ATTRIBUTES`].
+pub fn by_attribute(attribute: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let first = attribute.first().copied().unwrap_or_default();
+    let places = &INDEX_RANGES[usize::from(first & 31)];
+    let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
+    let wanted = if start < end { key(attribute) } else { 0 };
+    (usize::from(start)..usize::from(end)).filter(move |&place| {
+        // A long name has no key of its own.
+        KEYS[place].0 == wanted
+            && (wanted != 0
+                || LINK_ATTRIBUTES[place]
+                    .attribute
+                    .as_bytes()
+                    .eq_ignore_ascii_case(attribute))
+    })
+}
+
+/// Whether a carrier is one on an element with this [key].
+#[must_use]
+pub fn applies_to(link_attribute: usize, element: u128) -> bool {
+    let elements = LINK_ATTRIBUTES[link_attribute].elements.len();
+    elements == 0 || KEYS[link_attribute].1[..elements].contains(&element)
+}
+
+/// What a `<link>` is for, by its `rel`, `as` and `type`; `None` if it leads nowhere.
+#[must_use]
+pub fn kind_by_rel(rel: &str, destination: &str, mime: &str) -> Option<LinkKind> {
+    let mut found = None;
+    for word in rel.split_ascii_whitespace() {
+        let word = word.to_ascii_lowercase();
+        match word.as_str() {
+            "stylesheet"
+            | "icon"
+            | "apple-touch-icon"
+            | "apple-touch-icon-precomposed"
+            | "apple-touch-startup-image"
+            | "mask-icon"
+            | "fluid-icon"
+            | "image_src"
+            | "manifest"
+            | "modulepreload" => return Some(LinkKind::Requisite),
+            "preload" | "prefetch" => return Some(preload_kind(&word, destination)),
+            "sitemap" => return Some(LinkKind::List),
+            "alternate" if is_feed(mime) => return Some(LinkKind::List),
+            "preconnect" | "dns-prefetch" => {}
+            _ => found = Some(LinkKind::Page),
+        }
+    }
+    found
+}
+
+fn preload_kind(relation: &str, destination: &str) -> LinkKind {
+    // What may be next and does not say what it is, is a page.
+    let is_page = destination.eq_ignore_ascii_case("document")
+        || (destination.is_empty() && relation == "prefetch");
+    if is_page {
+        LinkKind::Page
+    } else {
+        LinkKind::Requisite
+    }
+}
+
+/// Whether a type is one of feeds, with or without parameters.
+#[must_use]
+pub fn is_feed(mime: &str) -> bool {
+    let essence = mime.split(';').next().unwrap_or_default().trim();
+    [
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+        "application/xml",
+        "text/xml",
+    ]
+    .iter()
+    .any(|feed| feed.eq_ignore_ascii_case(essence))
+}
+
+/// Whether a `<meta>` of this `property` or `name` has the address of a picture, a film or a sound.
+#[must_use]
+pub fn is_picture(property: &str) -> bool {
+    let property = property.trim().to_ascii_lowercase();
+    matches!(
+        property.as_str(),
+        "og:image"
+            | "og:image:url"
+            | "og:image:secure_url"
+            | "og:video"
+            | "og:video:url"
+            | "og:video:secure_url"
+            | "og:audio"
+            | "og:audio:url"
+            | "og:audio:secure_url"
+            | "twitter:image"
+            | "twitter:image:src"
+            | "msapplication-tileimage"
+    )
+}
+
+/// Whether plug-ins take the `<param>` of this name for the address of what they show.
+#[must_use]
+pub fn is_parameter(name: &str) -> bool {
+    ["movie", "src", "filename", "url"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two names have one key if they differ in nothing but case.
+    #[test]
+    fn keys_identify_names_up_to_case() {
+        let alphabet = b"aAzZ@[`{-0\0\xc1\xe1";
+        let mut names: Vec<Vec<u8>> = vec![Vec::new()];
+        for length in 1..=15_usize {
+            for nth in 0..length {
+                for &other in alphabet {
+                    let mut name = vec![b'm'; length];
+                    name[nth] = other;
+                    names.push(name);
+                }
+            }
+        }
+        for one in &names {
+            for other in &names {
+                let is_same = one.eq_ignore_ascii_case(other);
+                assert_eq!(key(one) == key(other), is_same, "{one:?} {other:?}");
+            }
+        }
+        assert_eq!(key(b"more-than-anybody-has"), 0);
+    }
+
+    /// Every carrier is found by its name in any case, also a long one, and by no other name of that length.
+    #[test]
+    fn attributes_are_found_by_name() {
+        for (place, link_attribute) in LINK_ATTRIBUTES.iter().enumerate() {
+            let upper = link_attribute.attribute.to_ascii_uppercase();
+            assert!(
+                by_attribute(upper.as_bytes()).any(|found| found == place),
+                "{upper}"
+            );
+            let other = upper.replace(&upper[upper.len() - 1..], "~");
+            assert_eq!(by_attribute(other.as_bytes()).count(), 0, "{other}");
+        }
+    }
+}

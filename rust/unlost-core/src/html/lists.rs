@@ -1,0 +1,30 @@
+//! Lists of addresses in plain text.
+
+use super::LinkKind;
+use super::references::References;
+
+/// Adds the sitemaps that a `robots.txt` names, wherever in it.
+pub fn robots(text: &str, out: &mut References) {
+    for line in lines(text) {
+        if let Some((name, value)) = line.split_once(':')
+            && name.trim().eq_ignore_ascii_case("sitemap")
+        {
+            let value = value.split_whitespace().next().unwrap_or_default();
+            out.add(value, LinkKind::List);
+        }
+    }
+}
+
+/// Adds the addresses of a sitemap that is a plain list, one a line.
+pub fn urls(text: &str, out: &mut References) {
+    for line in lines(text) {
+        // A line of prose is relative to the page, but no address.
+        if line.starts_with("http://") || line.starts_with("https://") {
+            out.add(line, LinkKind::Page);
+        }
+    }
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split(['\n', '\r']).map(str::trim)
+}

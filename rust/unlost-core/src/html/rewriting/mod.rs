@@ -1,0 +1,223 @@
+//! Addresses replaced where they stand; every other byte stays as it was.
+//!
+//! First the document is read like for [`super::find`], and where each address stands is kept ([`ParsedDocument`]). Whoever wants
+//! it rewritten answers for each link; then what is new is put in its place ([`ParsedDocument::splice`]).
+
+mod byte_offsets;
+mod css_token;
+mod declared_charset;
+mod link_directory;
+mod splicing;
+mod url_occurrences;
+mod url_writer;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_16BE, UTF_16LE};
+
+use super::document::{DecodedText, Document};
+use super::kind::Kind;
+use super::parse_context::ParseContext;
+use super::resolved_links::{Bases, Links, ResolvedReferences};
+use super::{LinkKind, elements, scripts, walker, xhtml};
+use url_occurrences::{GuardEffect, UrlOccurrences};
+
+pub use link_directory::{Directory, RelativeLink};
+pub use splicing::{EditPlan, Spliced};
+pub use url_writer::{ReplacementUrl, SpellingFlags};
+
+/// What else is to change in a page that is opened elsewhere.
+#[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct Options {
+    /// A `<base>` has no effect any more: links that are not replaced get the address that they had by it.
+    pub drop_base: bool,
+    /// Nothing compares what a replaced address leads to with what was there once.
+    pub drop_integrity: bool,
+    /// No policy says from where a page may load what.
+    pub drop_policy: bool,
+    /// What scripts may use is found, too: see [`ParsedDocument::candidates`].
+    pub candidates: bool,
+}
+
+/// A document in which the addresses have been found.
+#[derive(Default)]
+pub struct ParsedDocument {
+    occurrences: UrlOccurrences,
+    bases: Option<Bases>,
+    links: Option<ResolvedReferences>,
+    others: Option<ResolvedReferences>,
+    candidates: Option<ResolvedReferences>,
+    options: Options,
+    /// What is rewritten if it is not the body itself: what was packed, or in an encoding that has no ASCII.
+    instead: Option<Vec<u8>>,
+    declared: Vec<Range<usize>>,
+    /// What it is written in; `None` if it is no document that has links.
+    pub encoding: Option<&'static str>,
+    /// Whether what is rewritten will be in UTF-8 since its encoding cannot be written piece by piece.
+    pub transcoded: bool,
+    /// Whether the body is packed, and what is rewritten is not.
+    pub unpacked: bool,
+    /// Whether it is longer than what is rewritten, or damaged.
+    pub cut: bool,
+}
+
+impl ParsedDocument {
+    /// The links to answer for.
+    pub fn links(&self) -> impl ExactSizeIterator<Item = (&str, LinkKind)> + Clone {
+        let links = self.links.as_ref().map(|resolve_all| &resolve_all.links);
+        let number = links.map_or(0, Links::len);
+        (0..number).map(move |nth| links.map_or(("", LinkKind::Page), |links| links.get(nth)))
+    }
+
+    /// URLs that scripts of the page may use, to answer for: values of `data-*` attributes, strings in event handlers, and
+    /// those in inline scripts that the browser is sent to. None of them must be a URL, so only one that is known to be there
+    /// should get an answer; without one it stays as it is written.
+    pub fn candidates(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        let candidates = self
+            .candidates
+            .as_ref()
+            .map(|resolve_all| &resolve_all.links);
+        let number = candidates.map_or(0, Links::len);
+        (0..number).map(move |nth| candidates.map_or("", |links| links.get(nth).0))
+    }
+
+    /// Whether a page says itself what it may load from where.
+    #[must_use]
+    pub fn has_policy(&self) -> bool {
+        let mut guards = self.occurrences.guards.iter();
+        guards.any(|guard| guard.what == GuardEffect::Policy)
+    }
+
+    /// How many addresses cannot be replaced since they are too long or too many.
+    #[must_use]
+    pub fn not_replaced(&self) -> usize {
+        self.occurrences.not_replaced + self.links.as_ref().map_or(0, |links| links.dropped)
+    }
+}
+
+/// Finds the addresses of a page, a drawing or a style sheet; what is asked is as in [`super::find`].
+#[must_use]
+pub fn find(
+    body: &[u8],
+    mime: Option<&str>,
+    base: &str,
+    charset: Option<&str>,
+    options: Options,
+) -> ParsedDocument {
+    let document = Document::of(body, mime, base, charset);
+    let kind = match document.kind {
+        Some(kind @ (Kind::Html | Kind::Xhtml | Kind::Css)) if !document.cut => kind,
+        _ => {
+            return ParsedDocument {
+                cut: document.cut,
+                ..ParsedDocument::default()
+            };
+        }
+    };
+    let (read, encoding) = document.read(kind);
+    let mut occurrences = UrlOccurrences::default();
+    occurrences.host = options.candidates.then(|| scripts::host_of(base));
+    occurrences.read(&read, kind);
+    let bases = Bases::of(&occurrences.links, base, encoding);
+    let links = bases.resolve_all(&occurrences.links);
+    let others = (occurrences.others.len() > 0).then(|| bases.resolve_all(&occurrences.others));
+    let candidates =
+        (occurrences.candidates.len() > 0).then(|| bases.resolve_all(&occurrences.candidates));
+    let is_foreign = [UTF_16LE, UTF_16BE, ISO_2022_JP].contains(&encoding);
+    let mark = Encoding::for_bom(&document.body).map_or(0, |(_, length)| length);
+    let transcoded = is_foreign && read.decoded_text().is_some();
+    let mut declared = Vec::new();
+    if transcoded {
+        declared = declared_charset::names(read.text(), kind);
+    } else if mark > 0 || read.decoded_text().is_some() {
+        occurrences.map_to_body_offsets(&document.body, mark, read.decoded_text());
+    }
+    let text = transcoded.then(|| read.text().as_bytes().to_vec());
+    let (unpacked, packed) = match document.body {
+        Cow::Owned(unpacked) => (Some(unpacked), true),
+        Cow::Borrowed(_) => (None, false),
+    };
+    ParsedDocument {
+        occurrences,
+        bases: Some(bases),
+        links: Some(links),
+        others,
+        candidates,
+        options,
+        instead: text.or(unpacked),
+        declared,
+        encoding: Some(encoding.name()),
+        transcoded,
+        unpacked: packed,
+        cut: false,
+    }
+}
+
+impl UrlOccurrences {
+    /// Reads all of a document.
+    fn read(&mut self, read: &DecodedText<'_>, kind: Kind) {
+        self.reserve(read.source().bytes().len());
+        let whole = ParseContext::whole(read.text());
+        match kind {
+            Kind::Html => walker::walk(&whole, read.source(), self),
+            Kind::Xhtml => xhtml::walk(&whole, self),
+            _ => elements::add_style(&whole, self),
+        }
+    }
+
+    /// Makes places in the text those in the body, whose first `mark` bytes are not in the text. `text` is none if the
+    /// bytes are the text.
+    fn map_to_body_offsets(&mut self, body: &[u8], mark: usize, text: Option<&str>) {
+        let mut wanted: Vec<usize> = Vec::new();
+        let mut found = Vec::new();
+        if let Some(text) = text {
+            let occurrences = self.written.iter();
+            wanted.extend(
+                occurrences
+                    .flat_map(|occurrence| [occurrence.start, occurrence.end, occurrence.whole_end])
+                    .map(at),
+            );
+            wanted.extend(self.guards.iter().map(|guard| at(guard.name_at)));
+            wanted.sort_unstable();
+            wanted.dedup();
+            found = byte_offsets::body_offsets(text, &body[mark..], &wanted);
+        }
+        let place = |in_text: u32| {
+            let place = match text {
+                None => Some(at(in_text)),
+                Some(_) => wanted
+                    .binary_search(&at(in_text))
+                    .ok()
+                    .and_then(|nth| found[nth]),
+            };
+            place.and_then(|place| u32::try_from(place + mark).ok())
+        };
+        for occurrence in &mut self.written {
+            let whole = (
+                place(occurrence.start),
+                place(occurrence.end),
+                place(occurrence.whole_end),
+            );
+            if let (Some(start), Some(end), Some(whole_end)) = whole {
+                (occurrence.start, occurrence.end, occurrence.whole_end) = (start, end, whole_end);
+            } else {
+                // Nothing is there: it cannot be replaced.
+                (occurrence.start, occurrence.end, occurrence.whole_end) = (u32::MAX, 0, 0);
+                self.not_replaced += 1;
+            }
+        }
+        self.guards.retain_mut(|guard| match place(guard.name_at) {
+            Some(name_at) => {
+                guard.name_at = name_at;
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+fn at(place: u32) -> usize {
+    place as usize
+}

@@ -1,0 +1,157 @@
+//! CSS for which no parser is needed: words, numbers and `url(…)` without quotes, as most `style` attributes with an address are.
+
+use std::ops::Range;
+
+use super::is_blank;
+
+/// What words and numbers are of and stands between them, and begins neither a string nor a comment, a block or a rule.
+const SIMPLE: u8 = 1;
+/// What means itself between the brackets, and does not end them.
+const ADDRESS: u8 = 2;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 128_usize {
+        #[expect(clippy::cast_possible_truncation, reason = "it is less than 128")]
+        let letter = byte as u8;
+        if letter.is_ascii_graphic() && !matches!(letter, b'"' | b'\'' | b'(' | b')' | b'\\') {
+            classes[byte] |= ADDRESS;
+        }
+        let is_between = matches!(
+            letter,
+            b'-' | b'_' | b'.' | b'#' | b'%' | b'!' | b',' | b':' | b';' | b'/'
+        );
+        if letter.is_ascii_alphanumeric() || is_blank(letter) || is_between {
+            classes[byte] |= SIMPLE;
+        }
+        byte += 1;
+    }
+    classes
+};
+
+/// Where such addresses are: the token, and the address in it.
+pub struct Token {
+    pub span: Range<usize>,
+    pub address: Range<usize>,
+}
+
+/// Calls `each` with all addresses, if there is nothing else than that; returns `false` without any call if there is.
+pub fn addresses(text: &str, mut each: impl FnMut(Token)) -> bool {
+    let bytes = text.as_bytes();
+    // Whether it is that simple is known only at the end.
+    read(bytes, |_| {}) && read(bytes, &mut each)
+}
+
+fn read(bytes: &[u8], mut each: impl FnMut(Token)) -> bool {
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        if CLASSES[usize::from(byte)] & SIMPLE != 0 {
+            continue;
+        }
+        let Some(start) = at.checked_sub(4).filter(|_| byte == b'(') else {
+            return false;
+        };
+        let begins = start == 0 || ends_token(bytes[start - 1]);
+        let length = bytes[at..]
+            .iter()
+            .take_while(|&&byte| CLASSES[usize::from(byte)] & ADDRESS != 0);
+        let end = at + length.count();
+        let is_ended = bytes.get(end) == Some(&b')');
+        if !begins
+            || !bytes[start..start + 3].eq_ignore_ascii_case(b"url")
+            || at == end
+            || !is_ended
+        {
+            return false;
+        }
+        each(Token {
+            span: start..end + 1,
+            address: at..end,
+        });
+        at = end + 1;
+    }
+    true
+}
+
+/// What a name may follow without being part of what is before it.
+fn ends_token(byte: u8) -> bool {
+    is_blank(byte) || matches!(byte, b':' | b';' | b',' | b')')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::html::spans::css;
+    use crate::test_rng::test_rng;
+
+    const PIECES: &[&str] = &[
+        "url(",
+        "URL(",
+        "a.png",
+        ")",
+        "(",
+        "background",
+        ":",
+        ";",
+        " ",
+        "\n",
+        "url",
+        "#",
+        "1",
+        "1px/2",
+        "%",
+        ",",
+        "-",
+        "rgb(",
+        "/",
+        "*",
+        "/*",
+        "*/",
+        "\"",
+        "'",
+        "\\",
+        "@import",
+        "{",
+        "}",
+        "[",
+        "!",
+        "é",
+        "url(x)",
+        "url(b/c.png?d=e&f)",
+        "no-repeat",
+        "<!--",
+        "-->",
+        "=",
+        "+",
+        "\0",
+        "u+4",
+        "src(",
+    ];
+
+    /// What needs no parser is what the parser finds, in texts of a few pieces at random.
+    #[test]
+    fn urls_match_the_parser() {
+        let mut rng = test_rng(11);
+        let mut simple = 0;
+        for _ in 0..100_000 {
+            let text: String = (0..=rng(6)).map(|_| PIECES[rng(PIECES.len())]).collect();
+            let mut found = Vec::new();
+            let is_simple = addresses(&text, |token| {
+                found.push((token.span, text[token.address].to_owned()));
+            });
+            if is_simple {
+                simple += usize::from(!found.is_empty());
+                let mut parsed = Vec::new();
+                css::parsed(&text, |address| {
+                    parsed.push((address.span, address.value.to_string()));
+                });
+                assert_eq!(found, parsed, "{text:?}");
+            } else {
+                assert!(found.is_empty(), "{text:?}");
+            }
+        }
+        assert!(simple > 1_000, "{simple}");
+    }
+}

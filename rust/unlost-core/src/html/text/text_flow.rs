@@ -1,0 +1,117 @@
+//! Text as it is put together from what is between tags.
+
+use super::super::spans::is_blank;
+use super::element_effects::{HIDING, Hiding};
+
+/// What is between the last word and the next one.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gap {
+    #[default]
+    Nothing,
+    Blank,
+    Break,
+}
+
+/// How far the text had come.
+#[derive(Clone, Copy)]
+struct Mark {
+    length: usize,
+    gap: Gap,
+}
+
+/// The text so far.
+#[derive(Default)]
+pub struct TextFlow {
+    text: String,
+    gap: Gap,
+    /// Elements that hide what is in them, from the outermost, with what was there before them.
+    open: Vec<(Hiding, Mark)>,
+    /// How many of each there are in `open`.
+    of_each: [usize; HIDING.len()],
+}
+
+impl TextFlow {
+    /// Adds text, in which white space only parts words.
+    pub fn add(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            if is_blank(bytes[at]) {
+                self.part(Gap::Blank);
+                let blanks = bytes[at..].iter().position(|&byte| !is_blank(byte));
+                at += blanks.unwrap_or(bytes.len() - at);
+                continue;
+            }
+            let end = end_of_run(&bytes[at..]) + at;
+            self.write(&text[at..end]);
+            at = end;
+        }
+    }
+
+    /// Parts what comes from what was there.
+    pub fn part(&mut self, gap: Gap) {
+        self.gap = self.gap.max(gap);
+    }
+
+    fn write(&mut self, run: &str) {
+        let gap = std::mem::take(&mut self.gap);
+        if !self.text.is_empty() {
+            match gap {
+                Gap::Nothing => {}
+                Gap::Blank => self.text.push(' '),
+                Gap::Break => self.text.push('\n'),
+            }
+        }
+        self.text.push_str(run);
+    }
+
+    /// Begins an element that hides what is in it, if it ends.
+    pub fn hide(&mut self, element: Hiding) {
+        let mark = Mark {
+            length: self.text.len(),
+            gap: self.gap,
+        };
+        self.open.push((element, mark));
+        self.of_each[element.place()] += 1;
+    }
+
+    /// Ends the last such element of this name, and takes back what was added since it began.
+    pub fn end_hiding(&mut self, element: Hiding) {
+        if self.of_each[element.place()] == 0 {
+            return;
+        }
+        while let Some((each, mark)) = self.open.pop() {
+            self.of_each[each.place()] -= 1;
+            if each == element {
+                self.text.truncate(mark.length);
+                self.gap = mark.gap;
+                return;
+            }
+        }
+    }
+
+    /// Forgets all elements that have begun and not ended: what is in them stays.
+    pub fn end_document(&mut self) {
+        self.open.clear();
+        self.of_each = [0; HIDING.len()];
+    }
+
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+/// The end of words that are parted by one space each, so that most text is copied in few pieces.
+fn end_of_run(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while at < bytes.len() {
+        if is_blank(bytes[at]) {
+            let next = bytes.get(at + 1);
+            if bytes[at] != b' ' || next.is_none_or(|&next| is_blank(next)) {
+                return at;
+            }
+        }
+        at += 1;
+    }
+    at
+}

@@ -1,0 +1,157 @@
+//! What a line costs in a file that is published compressed.
+//!
+//! Deflate writes what it has seen within the last 32 KiB as a reference, and everything else byte by byte. Doing that
+//! without the search for the best reference and without the codes tells well enough which lines are dear.
+
+use super::super::tree_key::common_len;
+
+/// How far back deflate looks, and how long a reference may be.
+const WINDOW: usize = 32 << 10;
+const MAX_MATCH: usize = 258;
+/// Text is kept up to here, then cut back to the window.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+const HASH_BITS: u32 = 15;
+
+/// In bits, fitted to gzip over the maps of both real URL lists: a byte by itself, a reference without its distance,
+/// and each doubling of the distance.
+const LITERAL_BITS: f32 = 6.0;
+const REFERENCE_BITS: f32 = 5.0;
+const DOUBLING_BITS: f32 = 1.0;
+/// Of two beginnings within one piece the shorter is a little better.
+const LONGER_BITS: f32 = 0.02;
+/// What ends a wildcard line (`/* 123`) beside the digits, and each digit.
+const WILDCARD_BITS: f32 = 12.0;
+const DIGIT_BITS: f32 = 3.5;
+/// Of the line that it stands for, a wildcard costs this part at least where nothing better is known.
+const MIN_WILDCARD_SHARE: f32 = 0.9;
+
+/// Reads lines in their order, and says what each costs, in bits.
+pub(super) struct LineCost {
+    text: Vec<u8>,
+    /// By hash of four bytes: where they were seen last, from 1.
+    last_seen: Vec<u32>,
+    /// Of the last line: where each piece ends, and what everything up to there costs.
+    pieces: Vec<(usize, f32)>,
+}
+
+impl LineCost {
+    pub(super) fn new() -> Self {
+        Self {
+            text: Vec::new(),
+            last_seen: vec![0; 1 << HASH_BITS],
+            pieces: Vec::new(),
+        }
+    }
+
+    /// What the next line costs. `write` appends it to what it is given.
+    pub(super) fn line_cost(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> f32 {
+        if self.text.len() > MAX_TEXT_BYTES {
+            self.cut_back();
+        }
+        let start = self.text.len();
+        write(&mut self.text);
+        self.pieces.clear();
+        let mut at = start;
+        let mut bits = 0.0;
+        while at < self.text.len() {
+            let (length, cost) = self.next_match(at);
+            at += length;
+            bits += cost;
+            self.pieces.push((at - start, bits));
+        }
+        bits
+    }
+
+    /// What the first so many bytes of the last line cost.
+    pub(super) fn prefix_cost(&self, length: usize) -> f32 {
+        let at = self.pieces.partition_point(|&(end, _)| end < length);
+        let piece = self.pieces.get(at).or(self.pieces.last());
+        // Lengths of lines.
+        #[allow(clippy::cast_precision_loss)]
+        let longer = length as f32 * LONGER_BITS;
+        piece.map_or(0.0, |&(_, bits)| bits) + longer
+    }
+
+    /// What a wildcard costs at most that stands for the last line, of which it has the first so many bytes: a little
+    /// less than that line, and the less, the shorter it is.
+    pub(super) fn max_wildcard_cost(&self, length: usize) -> f32 {
+        let &(whole, bits) = self.pieces.last().unwrap_or(&(1, 0.0));
+        // Lengths of lines.
+        #[allow(clippy::cast_precision_loss)]
+        let part = length as f32 / whole.max(1) as f32;
+        bits * (MIN_WILDCARD_SHARE + (1.0 - MIN_WILDCARD_SHARE) * part)
+    }
+
+    /// What a wildcard line costs whose beginning costs so much, over so many keys.
+    pub(super) fn wildcard_cost(beginning: f32, max_wildcard: f32, keys: u32) -> f32 {
+        // Logarithms of small numbers.
+        #[allow(clippy::cast_precision_loss)]
+        let digits = keys.max(1).ilog10() as f32 + 1.0;
+        (beginning + WILDCARD_BITS + DIGIT_BITS * digits).min(max_wildcard)
+    }
+
+    /// Length and cost of what deflate would write next.
+    fn next_match(&mut self, at: usize) -> (usize, f32) {
+        let Some(four) = self.text.get(at..at + 4) else {
+            return (1, LITERAL_BITS);
+        };
+        let word = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
+        let hash = (word.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize;
+        // Texts are cut back long before their length overflows.
+        #[allow(clippy::cast_possible_truncation)]
+        let before = std::mem::replace(&mut self.last_seen[hash], at as u32 + 1) as usize;
+        if before == 0 || at + 1 - before > WINDOW {
+            return (1, LITERAL_BITS);
+        }
+        let rest = &self.text[at..self.text.len().min(at + MAX_MATCH)];
+        let length = common_len(&self.text[before - 1..], rest);
+        if length < 4 {
+            return (1, LITERAL_BITS);
+        }
+        // At most the window's.
+        #[allow(clippy::cast_precision_loss)]
+        let doublings = (at + 1 - before).ilog2() as f32;
+        (length, REFERENCE_BITS + DOUBLING_BITS * doublings)
+    }
+
+    fn cut_back(&mut self) {
+        let gone = self.text.len() - WINDOW;
+        self.text.drain(..gone);
+        for place in &mut self.last_seen {
+            // Far below the size of a text.
+            #[allow(clippy::cast_possible_truncation)]
+            let gone = gone as u32;
+            *place = place.saturating_sub(gone);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_text_is_cheap() {
+        let mut cost = LineCost::new();
+        let mut line =
+            |text: &str| cost.line(|out: &mut Vec<u8>| out.extend_from_slice(text.as_bytes()));
+        let new = line("com,example)/a/long/way/down 1\n");
+        let same_folder = line("com,example)/a/long/way/up 1\n");
+        let another = line("org,different)/quite/another/place 1\n");
+        assert!(same_folder < new / 2.0, "{same_folder} {new}");
+        assert!(another > same_folder * 2.0, "{another} {same_folder}");
+        assert!(cost.prefix_cost(4) < cost.prefix_cost(20));
+    }
+
+    #[test]
+    fn long_text_is_trimmed_to_the_window() {
+        let mut cost = LineCost::new();
+        for number in 0..100_000 {
+            let line = format!("com,example)/page/{number} 1\n");
+            cost.line_cost(|out| out.extend_from_slice(line.as_bytes()));
+        }
+        assert!(cost.text.len() <= MAX_TEXT_BYTES + 100);
+        let again = cost.line_cost(|out| out.extend_from_slice(b"com,example)/page/99999 1\n"));
+        assert!(again < 40.0, "{again}");
+    }
+}

@@ -1,0 +1,335 @@
+//! A binary fuse filter of four slots a key, whose fingerprints are of any width from 1 to 16 bits (Graf and Lemire,
+//! "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022).
+//!
+//! A key has one slot in each of four segments that follow each other; the fingerprints in them come to the key's own by
+//! "exclusive or". Such an array exists if the keys can be taken away one by one, each from a slot that it has for itself
+//! by then, and with some more slots than keys they nearly always can. If not, another seed is tried.
+
+/// So many slots a key has.
+const ARITY: u32 = 4;
+
+/// From how many keys on a segment has 2^1, 2^2 and so on slots: the powers of 2.91 with half a power more, which is what
+/// the authors found best.
+const SEGMENT_STEPS: [usize; 12] = [
+    5, 15, 42, 123, 356, 1_037, 3_015, 8_772, 25_525, 74_277, 216_143, 628_975,
+];
+
+/// After so many seeds in vain there are more slots. Nearly all fuses need one or two; of 3,000 keys every second try fails.
+const SEEDS_A_SIZE: u32 = 32;
+
+/// Bytes behind the fingerprints, so that each can be read with those around it.
+pub(super) const PADDING: usize = 3;
+
+/// How large a fuse is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FuseShape {
+    /// In how many segments the first slot of a key may be; none if there are no keys.
+    pub(super) starts: u32,
+    /// A segment has two to the power of this slots.
+    pub(super) log: u8,
+}
+
+impl FuseShape {
+    /// The usual one for so many keys, made larger so many times.
+    fn of(keys: usize, growth: u32) -> Self {
+        if keys == 0 {
+            return Self { starts: 0, log: 0 };
+        }
+        let log = SEGMENT_STEPS.partition_point(|&step| step <= keys);
+        // The fewer keys, the more slots each needs; this leaves room below 1.2 slots a key and 390 more.
+        let row_filter = keys + keys / 10 + (keys / 12).min(2200) + 160;
+        let row_filter = row_filter + (keys / 16 + 32) * growth as usize;
+        let segments = row_filter.div_ceil(1 << log).max(ARITY as usize);
+        Self {
+            // At most some hundred thousand keys are in a partition.
+            starts: u32::try_from(segments).unwrap_or(u32::MAX) - (ARITY - 1),
+            log: u8::try_from(log).unwrap_or(u8::MAX),
+        }
+    }
+
+    /// Whether all slots can be counted in 32 bits, as those of every fuse that was made can.
+    pub(super) fn is_sound(self) -> bool {
+        let segments = u64::from(self.starts) + u64::from(ARITY);
+        self.log < 32 && u32::try_from(segments << self.log).is_ok()
+    }
+
+    /// How many slots there are.
+    pub(super) fn slots(self) -> usize {
+        if self.starts == 0 {
+            0
+        } else {
+            (self.starts as usize + ARITY as usize - 1) << self.log
+        }
+    }
+
+    /// How many bytes they take.
+    pub(super) fn bytes(self, bits: u8) -> usize {
+        (self.slots() * usize::from(bits)).div_ceil(8) + PADDING
+    }
+}
+
+/// Where a key is, and by what it is known there.
+#[derive(Debug, Clone, Copy)]
+struct KeySlots {
+    slots: [u32; 4],
+    mixed: u64,
+}
+
+impl KeySlots {
+    #[inline]
+    fn of(mixed: u64, shape: FuseShape) -> Self {
+        let length = 1u32 << shape.log;
+        let mask = u64::from(length - 1);
+        // The upper half of the product is a number below the second factor: 32 bits of it at most.
+        let start = u128::from(mixed) * (u128::from(shape.starts) << shape.log);
+        #[allow(clippy::cast_possible_truncation)]
+        let (first, offset) = ((start >> 64) as u32, |by: u32| (mixed >> by & mask) as u32);
+        Self {
+            slots: [
+                first,
+                (first + length) ^ offset(36),
+                (first + 2 * length) ^ offset(18),
+                (first + 3 * length) ^ offset(0),
+            ],
+            mixed,
+        }
+    }
+
+    #[inline]
+    fn fingerprint(self, bits: u8) -> u16 {
+        // At most 16 bits are left.
+        #[allow(clippy::cast_possible_truncation)]
+        let print = (self.mixed.wrapping_mul(GOLDEN) >> (64 - u32::from(bits))) as u16;
+        print
+    }
+}
+
+/// 2^64 divided by the golden ratio.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What the hash of a key becomes under a seed: different hashes stay different (the last steps of `MurmurHash3`).
+#[inline]
+fn mix(hash: u64, seed: u32) -> u64 {
+    let mut mixed = hash ^ u64::from(seed).wrapping_mul(GOLDEN);
+    mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    mixed ^ (mixed >> 33)
+}
+
+/// Whether the fuse whose fingerprints these are has a hash. `bytes` must be as long as its shape says.
+#[inline]
+pub(super) fn has(bytes: &[u8], shape: FuseShape, seed: u32, bits: u8, hash: u64) -> bool {
+    if shape.starts == 0 {
+        return false;
+    }
+    let spot = KeySlots::of(mix(hash, seed), shape);
+    let print = |slot: u32| {
+        let bit = slot as usize * usize::from(bits);
+        let mut word = [0; 4];
+        word.copy_from_slice(&bytes[bit / 8..bit / 8 + 4]);
+        u32::from_le_bytes(word) >> (bit % 8)
+    };
+    let [a, b, c, d] = spot.slots.map(print);
+    let mask = (1u32 << bits) - 1;
+    (a ^ b ^ c ^ d) & mask == u32::from(spot.fingerprint(bits))
+}
+
+/// A fuse that was made.
+#[derive(Debug)]
+pub(super) struct Fuse {
+    pub(super) shape: FuseShape,
+    pub(super) seed: u32,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Fuse {
+    /// Makes one of hashes that are sorted, each of which comes once: in another order they might make another.
+    pub(super) fn of(hashes: &[u64], bits: u8) -> Self {
+        let first = first_seed(hashes);
+        let mut peeler = Peeler::default();
+        let mut tries = 0;
+        loop {
+            let seed = first.wrapping_add(tries);
+            let shape = FuseShape::of(hashes.len(), tries / SEEDS_A_SIZE);
+            if peeler.peel(hashes, shape, seed) {
+                let bytes = pack(&peeler.fingerprints(shape, bits), shape, bits);
+                return Self { shape, seed, bytes };
+            }
+            tries += 1;
+        }
+    }
+}
+
+/// The seed to begin with depends on all keys: if it were known beforehand, somebody could have pages archived whose keys
+/// share all their slots under it, and under as many more as they like.
+fn first_seed(hashes: &[u64]) -> u32 {
+    let digest = hashes.iter().fold(0, |digest, hash| mix(digest ^ hash, 1));
+    // Any half of it does.
+    #[allow(clippy::cast_possible_truncation)]
+    let seed = digest as u32;
+    seed
+}
+
+/// Takes keys away one by one.
+#[derive(Debug, Default)]
+struct Peeler {
+    /// For each slot how many keys are in it, times four, and by "exclusive or" which of their slots it is.
+    counts: Vec<u8>,
+    /// For each slot the mixed hashes of its keys, by "exclusive or": with one key left, it is that.
+    mixed: Vec<u64>,
+    /// Slots with one key.
+    alone: Vec<u32>,
+    /// What was taken away, in order: the mixed hash, and which of its slots it had for itself.
+    taken: Vec<(u64, u8)>,
+}
+
+impl Peeler {
+    /// Says whether all keys could be taken away.
+    fn peel(&mut self, hashes: &[u64], shape: FuseShape, seed: u32) -> bool {
+        self.counts.clear();
+        self.counts.resize(shape.slots(), 0);
+        self.mixed.clear();
+        self.mixed.resize(shape.slots(), 0);
+        self.taken.clear();
+        let mut crowded = false;
+        for &hash in hashes {
+            let spot = KeySlots::of(mix(hash, seed), shape);
+            for (which, slot) in (0..).zip(spot.slots) {
+                let count = &mut self.counts[slot as usize];
+                // More than 63 keys in one slot do not fit, and do not come about either.
+                crowded |= *count >= 252;
+                *count = count.wrapping_add(4) ^ which;
+                self.mixed[slot as usize] ^= spot.mixed;
+            }
+        }
+        if crowded {
+            return false;
+        }
+        for start in 0..self.counts.len() {
+            // From left to right, so that what is taken away stays in the processor's cache.
+            self.alone.push(u32::try_from(start).unwrap_or(u32::MAX));
+            while let Some(slot) = self.alone.pop() {
+                let slot = slot as usize;
+                if self.counts[slot] >> 2 != 1 {
+                    continue;
+                }
+                let (which, mixed) = (self.counts[slot] & 3, self.mixed[slot]);
+                self.taken.push((mixed, which));
+                for (other, place) in (0..).zip(KeySlots::of(mixed, shape).slots) {
+                    let count = &mut self.counts[place as usize];
+                    *count = (*count - 4) ^ other;
+                    self.mixed[place as usize] ^= mixed;
+                    if *count >> 2 == 1 {
+                        self.alone.push(place);
+                    }
+                }
+            }
+        }
+        self.taken.len() == hashes.len()
+    }
+
+    /// The fingerprint of each slot: those taken away last are given first, so that nobody changes them any more.
+    fn fingerprints(&self, shape: FuseShape, bits: u8) -> Vec<u16> {
+        let mut prints = vec![0; shape.slots()];
+        for &(mixed, which) in self.taken.iter().rev() {
+            let spot = KeySlots::of(mixed, shape);
+            // The slot itself is still 0.
+            let print = spot
+                .slots
+                .iter()
+                .fold(spot.fingerprint(bits), |print, &slot| {
+                    print ^ prints[slot as usize]
+                });
+            prints[spot.slots[usize::from(which)] as usize] = print;
+        }
+        prints
+    }
+}
+
+/// Fingerprints one behind the other, the lowest bit first.
+fn pack(prints: &[u16], shape: FuseShape, bits: u8) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(shape.bytes(bits));
+    let (mut pending, mut count) = (0u64, 0u32);
+    for &print in prints {
+        pending |= u64::from(print) << count;
+        count += u32::from(bits);
+        if count >= 32 {
+            bytes.extend_from_slice(&pending.to_le_bytes()[..4]);
+            pending >>= 32;
+            count -= 32;
+        }
+    }
+    bytes.extend_from_slice(&pending.to_le_bytes()[..count.div_ceil(8) as usize]);
+    bytes.resize(shape.bytes(bits), 0);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash::xxh64;
+    use super::*;
+
+    fn hashes(count: usize, salt: u64) -> Vec<u64> {
+        let mut hashes: Vec<u64> = (0..count as u64)
+            .map(|i| xxh64(&[i.to_le_bytes(), salt.to_le_bytes()].concat()))
+            .collect();
+        hashes.sort_unstable();
+        hashes
+    }
+
+    #[test]
+    fn inserted_keys_are_contained_for_every_width() {
+        for count in [0, 1, 2, 3, 4, 5, 10, 41, 100, 355, 1_036, 3_100, 10_000] {
+            let hashes = hashes(count, 1);
+            for bits in 1..=16 {
+                let fuse = Fuse::of(&hashes, bits);
+                assert_eq!(fuse.bytes.len(), fuse.shape.bytes(bits));
+                let is_in = |&hash: &u64| has(&fuse.bytes, fuse.shape, fuse.seed, bits, hash);
+                assert!(hashes.iter().all(is_in), "{count} {bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_keys_match_at_the_expected_rate() {
+        let fuse = |bits| Fuse::of(&hashes(20_000, 1), bits);
+        let others = hashes(200_000, 2);
+        for bits in [1, 3, 8] {
+            let fuse = fuse(bits);
+            let is_in = |&&hash: &&u64| has(&fuse.bytes, fuse.shape, fuse.seed, bits, hash);
+            let found = others.iter().filter(is_in).count();
+            let expected = others.len() >> bits;
+            // More than six standard deviations.
+            assert!(
+                found.abs_diff(expected) < 7 * expected.isqrt(),
+                "{bits} {found}"
+            );
+        }
+    }
+
+    #[test]
+    fn size_stays_within_the_documented_bound() {
+        for keys in (0..3000).chain((3000..300_000).step_by(17)) {
+            let shape = FuseShape::of(keys, 0);
+            assert!(shape.is_sound());
+            for bits in 1..=16 {
+                // A kilobyte, of which a header, an entry and its checksum take less than 300 bytes.
+                let most = keys * 12 * usize::from(bits) / 80 + 724;
+                assert!(shape.bytes(bits) <= most, "{keys} {bits}");
+            }
+        }
+    }
+
+    #[test]
+    fn few_seeds_are_needed() {
+        for count in [3, 41, 122, 200, 400, 1_100, 2_000, 3_100, 8_000, 26_000] {
+            for salt in 0..20 {
+                let hashes = hashes(count, salt);
+                let tries = Fuse::of(&hashes, 8).seed.wrapping_sub(first_seed(&hashes));
+                assert!(tries < SEEDS_A_SIZE, "{count}");
+            }
+        }
+        // If they were all in vain, there would be more room.
+        assert!(FuseShape::of(1_000, 1).slots() > FuseShape::of(1_000, 0).slots());
+    }
+}

@@ -1,0 +1,24 @@
+//! Filters: whether an archive holds a page, in about nine bits for a page where 8 are asked for, without a mistake in
+//! saying no.
+//!
+//! ```text
+//! keys ─ hashes (64 bits) ─ buckets (temporary files if there are many) ─ in order, each once ─ partitions ─ fuses ─ layer
+//! ```
+//!
+//! A file is one layer, or several behind each other, of which any may say yes.
+
+mod build;
+mod dates;
+mod file;
+mod fuse;
+mod hash;
+mod hashes;
+mod header;
+mod query;
+
+pub use build::{FilterBuilder, filter_head, make_partitions, partitions_of};
+pub use dates::DateRange;
+pub use file::{Filter, FilterError};
+pub use hash::xxh64;
+pub use header::{Header, KeyKind};
+pub use query::{contains_each, contains_each_line, contains_each_uri, contains_uri};

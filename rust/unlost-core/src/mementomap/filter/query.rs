@@ -1,0 +1,129 @@
+//! Asking a filter about pages, one or many.
+
+use std::thread;
+
+use super::file::{Filter, FilterError};
+use super::hash::xxh64;
+use super::hashes::joined;
+use super::header::KeyKind;
+use crate::mementomap::key_lines::{key_lines, shares};
+use crate::uri::{RuleSet, UriError, alternative_keys, key_of_uri};
+
+/// A thread's start costs as much as some thousand hashes: fewer are not worth one.
+const MIN_HASHES: usize = 16_384;
+
+/// So many bytes of keys are about as many hashes.
+const MIN_BYTES: usize = MIN_HASHES * 32;
+
+/// Fewer addresses are not worth a thread either.
+const MIN_URIS: usize = 512;
+
+impl KeyKind {
+    /// The hash of a normal key, which ends at the first white space.
+    #[must_use]
+    pub fn hash_key(self, key: &[u8]) -> u64 {
+        let end = key.iter().position(|&byte| byte <= b' ');
+        self.hash_normal(&key[..end.unwrap_or(key.len())])
+    }
+
+    fn hash_normal(self, key: &[u8]) -> u64 {
+        match memchr::memchr(b'?', key) {
+            Some(query) if self == Self::Hxpx => xxh64(&key[..query]),
+            _ => xxh64(key),
+        }
+    }
+
+    /// The hash of the key of an address, or of a SURT in its place. `room` is memory to use again.
+    pub fn hash_uri(self, uri: &[u8], rules: RuleSet, room: &mut Vec<u8>) -> Result<u64, UriError> {
+        room.clear();
+        key_of_uri(uri, rules, room)?;
+        Ok(self.hash_normal(room))
+    }
+}
+
+/// Whether a filter has the page of a URL, by the URL's own key or by one that other tools give it; inside, what is wrong
+/// with the URL. `room` is memory to use again.
+pub fn contains_uri<B: AsRef<[u8]>>(
+    filter: &Filter<B>,
+    uri: &[u8],
+    room: &mut Vec<u8>,
+) -> Result<Result<bool, UriError>, FilterError> {
+    let (kind, rules) = (filter.kind(), filter.rules());
+    let hash = match kind.hash_uri(uri, rules, room) {
+        Ok(hash) => hash,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut is_held = filter.has(hash)?;
+    if !is_held {
+        for key in alternative_keys(uri, rules) {
+            is_held = is_held || filter.has(kind.hash_normal(&key))?;
+        }
+    }
+    Ok(Ok(is_held))
+}
+
+/// One answer for each hash, in their order.
+pub fn contains_each<B: AsRef<[u8]> + Sync>(
+    filter: &Filter<B>,
+    hashes: &[u64],
+    threads: usize,
+) -> Result<Vec<bool>, FilterError> {
+    let share = hashes.len().div_ceil(threads.max(1)).max(MIN_HASHES);
+    let answers = |part: &[u64]| part.iter().map(|&hash| filter.has(hash)).collect();
+    if hashes.len() <= share {
+        return answers(hashes);
+    }
+    in_order(hashes.chunks(share).map(|part| move || answers(part)))
+}
+
+/// One answer for each line of a text, which begins with a normal key, in their order.
+pub fn contains_each_line<B: AsRef<[u8]> + Sync>(
+    filter: &Filter<B>,
+    text: &[u8],
+    threads: usize,
+) -> Result<Vec<bool>, FilterError> {
+    let kind = filter.kind();
+    let share = text.len().div_ceil(threads.max(1)).max(MIN_BYTES);
+    let answers = |part: &[u8]| {
+        key_lines(part)
+            .map(|key| filter.has(kind.hash_key(key)))
+            .collect()
+    };
+    if text.len() <= share {
+        return answers(text);
+    }
+    in_order(shares(text, share).map(|part| move || answers(part)))
+}
+
+/// One answer for each address, or what is wrong with it, in their order.
+pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
+    filter: &Filter<B>,
+    questions: &[Q],
+    threads: usize,
+) -> Result<Vec<Result<bool, UriError>>, FilterError> {
+    let share = questions.len().div_ceil(threads.max(1)).max(MIN_URIS);
+    let answers = |part: &[Q]| {
+        let mut room = Vec::new();
+        part.iter()
+            .map(|question| contains_uri(filter, question.as_ref(), &mut room))
+            .collect()
+    };
+    if questions.len() <= share {
+        return answers(questions);
+    }
+    in_order(questions.chunks(share).map(|part| move || answers(part)))
+}
+
+/// What all pieces of work come to, one behind the other; each has a thread.
+fn in_order<T: Send>(
+    pieces: impl Iterator<Item = impl FnOnce() -> Result<Vec<T>, FilterError> + Send>,
+) -> Result<Vec<T>, FilterError> {
+    thread::scope(|scope| {
+        let workers: Vec<_> = pieces.map(|piece| scope.spawn(piece)).collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            all.append(&mut joined(worker)?);
+        }
+        Ok(all)
+    })
+}

@@ -1,0 +1,170 @@
+//! What a map says about pages, some dozen answers in one piece of memory.
+
+use super::super::Frequency;
+use crate::uri::{RuleSet, Segments, UriError, page_of_uri};
+
+/// Bytes of text for an answer, so that few groups need more: its key, and the key that matched.
+const TEXT: usize = 96;
+
+/// What questions are asked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueryKind {
+    /// Addresses, or SURTs in their place, read by these rules.
+    Uris(RuleSet),
+    /// Normal keys, with or without query.
+    Keys,
+}
+
+/// What a map says about one page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LookupResult<'a> {
+    /// The page's key, without query.
+    pub key: &'a [u8],
+    /// The key of the map that answers, and what it says; `None` if the map says nothing.
+    pub found: Option<(&'a [u8], Frequency)>,
+}
+
+/// Where in a group's text: from here to there.
+#[derive(Debug, Clone, Copy)]
+struct TextRange(usize, usize);
+
+#[derive(Debug)]
+struct StoredResult {
+    key: TextRange,
+    found: Option<(TextRange, Frequency)>,
+}
+
+/// Some answers with their text in one piece of memory: whoever keeps one of them keeps the few beside it, and nobody
+/// needs memory for each.
+#[derive(Debug, Default)]
+pub struct LookupResults {
+    text: Vec<u8>,
+    results: Vec<Result<StoredResult, UriError>>,
+}
+
+impl LookupResults {
+    /// One answer that is there already.
+    #[must_use]
+    pub fn of(result: LookupResult<'_>) -> Self {
+        let mut results = Self::default();
+        let key = results.append(result.key);
+        let found = result.found;
+        let found = found.map(|(matched, frequency)| (results.append(matched), frequency));
+        results.results.push(Ok(StoredResult { key, found }));
+        results
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.results.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
+
+    /// The answer to a question, or why it is none.
+    pub fn get(&self, i: usize) -> Result<LookupResult<'_>, &UriError> {
+        let results = self.results[i].as_ref()?;
+        Ok(LookupResult {
+            key: self.piece(results.key),
+            found: results
+                .found
+                .map(|(matched, frequency)| (self.piece(matched), frequency)),
+        })
+    }
+
+    /// Whether the page of a question is held, which nothing is that could not be read.
+    #[must_use]
+    pub fn is_held(&self, i: usize) -> bool {
+        let found = self.results[i]
+            .as_ref()
+            .ok()
+            .and_then(|results| results.found);
+        found.is_some_and(|(_, frequency)| frequency.is_held())
+    }
+
+    /// The key of a question that could be read.
+    pub(super) fn key(&self, i: usize) -> Option<&[u8]> {
+        let results = self.results[i].as_ref().ok()?;
+        Some(self.piece(results.key))
+    }
+
+    fn piece(&self, TextRange(start, end): TextRange) -> &[u8] {
+        &self.text[start..end]
+    }
+
+    fn append(&mut self, text: &[u8]) -> TextRange {
+        let start = self.text.len();
+        self.text.extend_from_slice(text);
+        self.since(start)
+    }
+
+    fn since(&self, start: usize) -> TextRange {
+        TextRange(start, self.text.len())
+    }
+
+    /// The keys of some questions.
+    pub(super) fn read<'a>(
+        queries: impl ExactSizeIterator<Item = &'a [u8]>,
+        kind: QueryKind,
+    ) -> Self {
+        let mut results = Self {
+            text: Vec::with_capacity(queries.len() * TEXT),
+            results: Vec::with_capacity(queries.len()),
+        };
+        for query in queries {
+            let start = results.text.len();
+            let read = write_key(query, kind, &mut results.text);
+            if read.is_err() {
+                results.text.truncate(start);
+            }
+            let key = results.since(start);
+            results
+                .results
+                .push(read.map(|()| StoredResult { key, found: None }));
+        }
+        results
+    }
+
+    /// Replaces one of them by the only one of others.
+    pub(super) fn replace(&mut self, i: usize, other: &Self) {
+        if let Ok(result) = other.get(0) {
+            let key = self.append(result.key);
+            let found = result.found;
+            let found = found.map(|(matched, frequency)| (self.append(matched), frequency));
+            self.results[i] = Ok(StoredResult { key, found });
+        }
+    }
+
+    /// Keeps what was found for one of them.
+    pub(super) fn set_found(&mut self, i: usize, matched: &[u8], frequency: Frequency) {
+        let piece = self.append(matched);
+        if let Ok(results) = &mut self.results[i] {
+            results.found = Some((piece, frequency));
+        }
+    }
+}
+
+impl PartialEq for LookupResults {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && (0..self.len()).all(|i| self.get(i) == other.get(i))
+    }
+}
+
+/// Appends the key to look up: normal, without query.
+fn write_key(query: &[u8], kind: QueryKind, out: &mut Vec<u8>) -> Result<(), UriError> {
+    match kind {
+        QueryKind::Uris(rules) => page_of_uri(query, rules, out),
+        QueryKind::Keys => {
+            // No key has white space in it, and rows end theirs there.
+            let end = query.iter().position(|&byte| byte <= b' ');
+            let key = &query[..end.unwrap_or(query.len())];
+            out.extend_from_slice(&key[..Segments::of(key).path_end()]);
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A map searched where it lies: nothing is read but the lines that the search touches.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{self, AtomicUsize};
+
+use super::candidates::{Candidate, list, other_spelling};
+use super::row::{Layout, ends_field, frequency, header_end, key_start, line_at};
+use super::samples::Samples;
+use super::search::{CandidatePosition, Search, Span};
+use super::{Frequency, MemoryMap, MemoryMapBuilder, NotSorted, add};
+use crate::mementomap::tree_key::common_len;
+
+/// After so many questions, taking samples has paid off: it costs as much as about as many searches.
+const SAMPLING_THRESHOLD: usize = 1000;
+
+/// A map that is not larger, and that was asked about as many pages as it has rows, is loaded: that costs as much as
+/// looking up some of them did, and each further one takes half as long.
+const MAX_LOADED: usize = 64 << 20;
+
+/// Bytes of a row, as maps have them on average.
+const ROW: usize = 64;
+
+/// A map's text, sorted by the bytes of its keys, below its headers.
+#[derive(Debug)]
+pub struct TextMap<B> {
+    text: B,
+    rows: usize,
+    layout: Layout,
+    query_count: AtomicUsize,
+    samples: OnceLock<Result<Samples, NotSorted>>,
+    /// The same in memory; nothing if it cannot be loaded.
+    loaded: OnceLock<Option<MemoryMap>>,
+}
+
+impl<B: AsRef<[u8]>> TextMap<B> {
+    /// Reads no more than the headers.
+    pub fn new(text: B, layout: Layout) -> Self {
+        let rows = header_end(text.as_ref());
+        Self {
+            text,
+            rows,
+            layout,
+            query_count: AtomicUsize::new(0),
+            samples: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// The same map in memory, if it is small and was asked often enough to be worth it.
+    ///
+    /// Where its rows are not sorted there is none: searching tells where that matters.
+    pub(super) fn loaded(&self, count: usize) -> Option<&MemoryMap> {
+        if let Some(loaded) = self.loaded.get() {
+            return loaded.as_ref();
+        }
+        let rows = &self.text.as_ref()[self.rows..];
+        let query_count = self.query_count.load(atomic::Ordering::Relaxed) + count;
+        if rows.len() > MAX_LOADED || query_count < SAMPLING_THRESHOLD.max(rows.len() / ROW) {
+            return None;
+        }
+        let load = || {
+            let mut builder = MemoryMapBuilder::new(self.layout);
+            let mut start = 0;
+            while start < rows.len() {
+                let (line, next) = line_at(rows, start);
+                // Byte-order marks stand only before headers, which are behind us.
+                builder.push(line, 1).ok()?;
+                start = next;
+            }
+            Some(builder.finish())
+        };
+        self.loaded.get_or_init(load).as_ref()
+    }
+
+    /// Something to look up so many keys with, one after the other; each thread has its own.
+    ///
+    /// Once it was asked often enough, the map remembers some of its rows.
+    pub fn seeker(&self, count: usize) -> Result<TextSeeker<'_>, NotSorted> {
+        let before = self.query_count.fetch_add(count, atomic::Ordering::Relaxed);
+        let samples = if before.saturating_add(count) >= SAMPLING_THRESHOLD {
+            let take = || Samples::of(self.text.as_ref(), self.rows);
+            let taken = self.samples.get_or_init(take);
+            Some(taken.as_ref().map_err(|error| *error)?)
+        } else {
+            None
+        };
+        Ok(TextSeeker {
+            text: self.text.as_ref(),
+            rows: self.rows,
+            layout: self.layout,
+            key: Vec::new(),
+            candidates: Vec::new(),
+            positions: Vec::new(),
+            last_candidates: Vec::new(),
+            last_positions: Vec::new(),
+            open: Vec::new(),
+            samples,
+        })
+    }
+}
+
+/// Looks up keys. Faster if they come in the order of their bytes: what two keys share is searched once, and the next
+/// is looked for from where the last one was found.
+pub struct TextSeeker<'a> {
+    text: &'a [u8],
+    rows: usize,
+    layout: Layout,
+    /// The key that was asked for last, with its candidates and their places.
+    key: Vec<u8>,
+    candidates: Vec<Candidate>,
+    positions: Vec<CandidatePosition>,
+    last_candidates: Vec<Candidate>,
+    last_positions: Vec<CandidatePosition>,
+    /// Candidates whose places have to be found.
+    open: Vec<usize>,
+    samples: Option<&'a Samples>,
+}
+
+impl TextSeeker<'_> {
+    /// What the map says about a normal key without query, if anything; appends the key that says so.
+    pub fn seek(
+        &mut self,
+        key: &[u8],
+        matched: &mut Vec<u8>,
+    ) -> Result<Option<Frequency>, NotSorted> {
+        let found = self.seek_spelling(key, matched)?;
+        match found {
+            None => match other_spelling(key) {
+                Some(other) => self.seek_spelling(&other, matched),
+                None => Ok(None),
+            },
+            _ => Ok(found),
+        }
+    }
+
+    fn seek_spelling(
+        &mut self,
+        key: &[u8],
+        matched: &mut Vec<u8>,
+    ) -> Result<Option<Frequency>, NotSorted> {
+        self.find_positions(key)?;
+        for (candidate, position) in self.candidates.iter().zip(&self.positions).rev() {
+            let Some(row) = position.row else {
+                continue;
+            };
+            let length = candidate.stem + candidate.tail.len();
+            let frequency = self.frequency_of_rows(row, length);
+            if frequency.is_held() || !candidate.is_own {
+                candidate.write(key, matched);
+                return Ok(Some(frequency));
+            }
+        }
+        Ok(None)
+    }
+
+    fn find_positions(&mut self, key: &[u8]) -> Result<(), NotSorted> {
+        std::mem::swap(&mut self.candidates, &mut self.last_candidates);
+        std::mem::swap(&mut self.positions, &mut self.last_positions);
+        list(key, self.layout.rolled_up, &mut self.candidates);
+        self.positions.clear();
+        self.positions
+            .resize(self.candidates.len(), CandidatePosition::default());
+        let shared = common_len(&self.key, key);
+        let known = self
+            .candidates
+            .iter()
+            .zip(&self.last_candidates)
+            .take_while(|(a, b)| a.stem <= shared && a.stem == b.stem && a.tail == b.tail)
+            .count();
+        self.positions[..known].copy_from_slice(&self.last_positions[..known]);
+        self.open.clear();
+        self.open.extend(known..self.candidates.len());
+        // What differs from the last key only behind what they share comes behind it, as the key itself does.
+        let is_behind = self.key.as_slice() < key
+            && self.candidates[known..]
+                .iter()
+                .all(|candidate| candidate.stem > shared);
+        // Only of the key itself is it known that nothing between it and the next was passed over; `*` is not looked for.
+        let start = match (self.last_candidates.last(), self.last_positions.last()) {
+            (Some(candidate), Some(position)) if is_behind && candidate.tail.is_empty() => {
+                Some(position.lower)
+            }
+            _ => None,
+        };
+        let mut search = Search {
+            text: self.text,
+            key,
+            candidates: &self.candidates,
+            positions: &mut self.positions,
+        };
+        let result = match (start, self.samples) {
+            (Some(start), _) => search.gallop(start, &mut self.open),
+            (None, Some(samples)) => search.search_near(samples, &mut self.open),
+            (None, None) => search.bisect(Span::new(self.rows, self.text.len()), &mut self.open),
+        };
+        if result.is_err() {
+            // Nothing is known that the next search could rely on.
+            self.candidates.clear();
+            self.positions.clear();
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        result
+    }
+
+    /// The sum of all rows that have the key of the first, which is as long as said.
+    fn frequency_of_rows(&self, first: usize, length: usize) -> Frequency {
+        let key = &self.text[first..first + length];
+        let (row, mut next) = line_at(self.text, first);
+        let mut sum = frequency(&row[length..], self.layout);
+        while next < self.text.len() {
+            let (line, after) = line_at(self.text, next);
+            if let Some(start) = key_start(line) {
+                let row = &line[start..];
+                let is_same =
+                    row.starts_with(key) && row.get(length).is_none_or(|&byte| ends_field(byte));
+                if !is_same {
+                    break;
+                }
+                sum = add(sum, frequency(&row[length..], self.layout));
+            }
+            next = after;
+        }
+        sum
+    }
+}

@@ -1,0 +1,35 @@
+//! How rows are read for statistics, whether they are then counted or estimated.
+
+use crate::formats::{Layout, Row};
+use crate::mementomap::block_output::BlockOutput;
+use crate::mementomap::row_filter::RowFilter;
+use crate::mementomap::scan::Scanner;
+use crate::mementomap::{BuildOptions, HoldingsError, LineStats};
+
+/// The same rows, by URI-R: keys keep their queries, and years make no difference to them.
+pub(super) fn by_uri(row_filter: RowFilter) -> RowFilter {
+    RowFilter {
+        queries: true,
+        by_year: false,
+        ..row_filter
+    }
+}
+
+/// What rows come to that were read elsewhere, as if they were one block.
+pub(super) fn process_rows<'a, H: BlockOutput>(
+    rows: impl Iterator<Item = Row<'a>>,
+    row_filter: &RowFilter,
+    build_options: &BuildOptions,
+) -> Result<(LineStats, H), HoldingsError> {
+    let scanner = Scanner {
+        layout: &Layout::Cdxj,
+        row_filter,
+        line_limit: build_options.line_limit,
+    };
+    let (mut line_stats, mut output) = (LineStats::default(), H::default());
+    for row in rows {
+        line_stats.lines += 1;
+        scanner.row(&row, &mut line_stats, &mut output)?;
+    }
+    Ok((line_stats, output))
+}
