@@ -16,7 +16,7 @@ fn mended(data: &[u8]) -> Option<Vec<u8>> {
     Some(mended)
 }
 
-fn ask(data: &[u8]) {
+fn check_filter(data: &[u8]) {
     let Ok(filter) = Filter::open(data) else {
         return;
     };
@@ -25,19 +25,19 @@ fn ask(data: &[u8]) {
         assert!((1..=16).contains(&header.bits));
     }
     let hashes: Vec<u64> = (0..100u64).map(|i| xxh64(&i.to_le_bytes())).collect();
-    let mut asked = [hashes.as_slice(), &[0, u64::MAX, xxh64(data)]].concat();
-    asked.dedup();
+    let mut queries = [hashes.as_slice(), &[0, u64::MAX, xxh64(data)]].concat();
+    queries.dedup();
     // Opened again: what was checked once is not checked any more.
     let again = Filter::open(data).expect("it was opened before");
-    match contains_each(&again, &asked, 1) {
-        Ok(answers) => assert_eq!(answers.len(), asked.len()),
+    match contains_each(&again, &queries, 1) {
+        Ok(results) => assert_eq!(results.len(), queries.len()),
         Err(_) => assert!(!is_sound),
     }
 }
 
 fuzz_target!(|data: &[u8]| {
-    ask(data);
+    check_filter(data);
     if let Some(mended) = mended(data) {
-        ask(&mended);
+        check_filter(&mended);
     }
 });

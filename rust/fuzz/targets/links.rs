@@ -38,16 +38,16 @@ fuzz_target!(|body: &[u8]| {
     }
     assert!(!found.cut || body.starts_with(b"\x1f\x8b"));
     let text = String::from_utf8_lossy(body);
-    for span in spans::srcset::addresses(&text) {
+    for span in spans::srcset::urls(&text) {
         assert!(!text[span].is_empty());
     }
-    if let Some(span) = spans::refresh::address(&text) {
+    if let Some(span) = spans::refresh::url(&text) {
         assert!(!text[span].is_empty());
     }
     let mut end = 0;
-    spans::css::addresses(&text, |address| {
-        assert!(end <= address.span.start && address.span.start < address.span.end);
-        assert!(text.get(address.span.clone()).is_some());
-        end = address.span.end;
+    spans::css::urls(&text, |url| {
+        assert!(end <= url.span.start && url.span.start < url.span.end);
+        assert!(text.get(url.span.clone()).is_some());
+        end = url.span.end;
     });
 });

@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::mementomap::lookup::{
-    Form, KeyLookup, Layout, NotSorted, TextMap, ask_one, header_end,
+    SearchableMap, Asked, Layout, NotSorted, TextMap, query_one, header_end,
 };
 use unlost_core::mementomap::{
     self, BuildOptions, Builder, Compaction, Curve, Entry, Frequency, MapReader, Progress,
@@ -57,15 +57,15 @@ const LAYOUT: Layout = Layout {
 };
 
 fn is_held(map: &[u8], key: &[u8]) -> Option<bool> {
-    let form = Form::Text(TextMap::new(&map[header_end(map)..], LAYOUT));
-    let answers = ask_one(&form, key, KeyLookup::Keys).ok()?;
-    let found = answers.get(0).ok()?.found;
+    let form = SearchableMap::Text(TextMap::new(&map[header_end(map)..], LAYOUT));
+    let results = query_one(&form, key, Asked::Keys).ok()?;
+    let found = results.get(0).ok()?.found;
     Some(found.is_some_and(|(_, frequency)| frequency.is_held()))
 }
 
 struct InMemory(TextMap<Vec<u8>>);
 
-impl mementomap::KeyLookup for InMemory {
+impl mementomap::Asked for InMemory {
     fn look_up(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted> {
         self.0.seeker(1)?.seek(key, &mut Vec::new())
     }
@@ -106,7 +106,7 @@ fn assert_none_denied(before: &[u8], after: &[u8]) {
 fuzz_target!(|data: &[u8]| {
     for fields in [1, 2] {
         if let Ok(found) = read_map_lines(data.to_vec(), fields, LINE) {
-            let _ = add_totals(&found.declared_totals, fields);
+            let _ = add_totals(&found.totals, fields);
             let parts = cut_lines(
                 &found.lines,
                 &[b"com,".to_vec(), b"org,".to_vec()],

@@ -18,33 +18,33 @@ fuzz_target!(|text: &[u8]| {
         });
         assert_eq!(forms[0], forms[1]);
     }
-    let Ok(address) = WebUrl::read(text) else {
+    let Ok(url) = WebUrl::read(text) else {
         return;
     };
     let mut named = b"http://".to_vec();
-    if name(&address, &mut named).is_ok() {
+    if name(&url, &mut named).is_ok() {
         assert!(named.iter().all(u8::is_ascii_graphic));
-        let address = WebUrl::read(&named).expect("a name is an address without its scheme");
+        let url = WebUrl::read(&named).expect("a name is an address without its scheme");
         let mut again = b"http://".to_vec();
-        name(&address, &mut again).expect("a name has one");
+        name(&url, &mut again).expect("a name has one");
         assert_eq!(named, again);
     }
     for rules in RuleSet::ALL {
         let mut first = Vec::new();
-        if surt(&address, rules, &mut first).is_err() {
+        if surt(&url, rules, &mut first).is_err() {
             continue;
         }
         assert!(first.iter().all(u8::is_ascii_graphic));
         let mut again = Vec::new();
         surt_of_uri(&first, rules, &mut again).expect("a SURT is one");
         assert_eq!(first, again);
-        let mut way_back = Vec::new();
-        unsurt(&first, rules, &mut way_back).expect("the SURT of an address leads back");
+        let mut unsurted = Vec::new();
+        unsurt(&first, rules, &mut unsurted).expect("the SURT of an address leads back");
         again.clear();
-        surt_of_uri(&way_back, rules, &mut again).expect("the way back leads to an address");
+        surt_of_uri(&unsurted, rules, &mut again).expect("the way back leads to an address");
         assert_eq!(first, again);
         let mut form = Vec::new();
-        canonical(&address, rules, &mut form).expect("what has a SURT has a canonical form");
+        canonical(&url, rules, &mut form).expect("what has a SURT has a canonical form");
         again.clear();
         surt_of_uri(&form, rules, &mut again).expect("a canonical form is an address");
         assert_eq!(first, again);

@@ -91,14 +91,14 @@ fn resemblance(
 /// Spans are of bytes in UTF-8.
 #[pyfunction]
 fn srcset_addresses(value: &str) -> Vec<(usize, usize)> {
-    let spans = html::spans::srcset::addresses(value);
+    let spans = html::spans::srcset::urls(value);
     spans.map(|span| (span.start, span.end)).collect()
 }
 
 #[pyfunction]
 fn css_addresses(text: &str) -> Vec<(usize, usize, String)> {
     let mut found = Vec::new();
-    html::spans::css::addresses(text, |address| {
+    html::spans::css::urls(text, |address| {
         found.push((
             address.span.start,
             address.span.end,
@@ -110,7 +110,7 @@ fn css_addresses(text: &str) -> Vec<(usize, usize, String)> {
 
 #[pyfunction]
 fn refresh_address(content: &str) -> Option<(usize, usize)> {
-    html::spans::refresh::address(content).map(|span| (span.start, span.end))
+    html::spans::refresh::url(content).map(|span| (span.start, span.end))
 }
 
 #[pyfunction]

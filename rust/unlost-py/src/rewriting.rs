@@ -95,7 +95,7 @@ fn rewrite_links(
             None => requested.next().map_or(Ok(None), address)?,
             Some(RelativeLink::Unchanged) => None,
             Some(RelativeLink::Relative(span, spelled)) => {
-                let answer = spelled.answer(&text[span.clone()]);
+                let answer = spelled.replacement(&text[span.clone()]);
                 Some(answer.ok_or_else(|| no_address(py))?)
             }
         });

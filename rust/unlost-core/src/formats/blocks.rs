@@ -255,15 +255,15 @@ mod tests {
     type Collected = Vec<(u64, Vec<u8>)>;
 
     fn collect_blocks(blocks: &Blocks<impl Input>) -> Collected {
-        let mut collect_blocks = Vec::new();
+        let mut collected = Vec::new();
         let mut block = Block::default();
         while blocks.next(&mut block).expect("memory") {
             assert_eq!(block.index + 1, blocks.next_index());
             if !block.text().is_empty() {
-                collect_blocks.push((block.offset, block.text().to_vec()));
+                collected.push((block.offset, block.text().to_vec()));
             }
         }
-        collect_blocks
+        collected
     }
 
     /// The blocks of a text that is read in order, and of one that is read anywhere.
@@ -280,10 +280,10 @@ mod tests {
             .collect();
         for block_bytes in [1, 7, 100, 1 << 20] {
             for (cut, limit) in [(text.len(), 50), (text.len() - 1, usize::MAX)] {
-                for collect_blocks in blocks(&text[..cut], limit, block_bytes) {
+                for collected in blocks(&text[..cut], limit, block_bytes) {
                     let mut offset = 0;
                     let mut whole = Vec::new();
-                    for (start, block) in collect_blocks {
+                    for (start, block) in collected {
                         assert_eq!(start, offset);
                         assert_eq!(block.last(), Some(&b'\n'));
                         offset += block.len() as u64;
@@ -294,16 +294,16 @@ mod tests {
             }
         }
         assert_eq!(blocks(b"", 50, 7), [const { Vec::new() }; 2]);
-        for collect_blocks in blocks(b"\n", 50, 7) {
-            assert_eq!(collect_blocks, [(0, b"\n".to_vec())]);
+        for collected in blocks(b"\n", 50, 7) {
+            assert_eq!(collected, [(0, b"\n".to_vec())]);
         }
     }
 
     #[test]
     fn line_without_end_uses_bounded_memory() {
         let text = [b"ab\n".to_vec(), vec![b'x'; 50_000], b"\ncd\n".to_vec()].concat();
-        for (collect_blocks, room) in blocks(&text, 100, 10).into_iter().zip([21, 2 * 4096]) {
-            let collect_blocks: Collected = collect_blocks
+        for (collected, room) in blocks(&text, 100, 10).into_iter().zip([21, 2 * 4096]) {
+            let collected: Collected = collected
                 .iter()
                 .flat_map(|(offset, block)| {
                     let lines = block.split_inclusive(|&byte| byte == b'\n');
@@ -314,16 +314,16 @@ mod tests {
                     })
                 })
                 .collect();
-            assert_eq!(collect_blocks[0], (0, b"ab\n".to_vec()));
-            let (start, long) = &collect_blocks[1];
+            assert_eq!(collected[0], (0, b"ab\n".to_vec()));
+            let (start, long) = &collected[1];
             assert_eq!(*start, 3);
             assert!(
                 long.len() > 100 && long.len() <= 100 + room,
                 "{}",
                 long.len()
             );
-            assert_eq!(collect_blocks[2], (50_004, b"cd\n".to_vec()));
-            assert_eq!(collect_blocks.len(), 3);
+            assert_eq!(collected[2], (50_004, b"cd\n".to_vec()));
+            assert_eq!(collected.len(), 3);
         }
     }
 

@@ -341,7 +341,7 @@ impl Columns {
             .trim_ascii_end()
             .split(|&byte| byte == delimiter)
             .collect();
-        let column = |wanted: &[u8]| letters.iter().position(|letter| *letter == wanted);
+        let column = |name: &[u8]| letters.iter().position(|letter| *letter == name);
         let (key, url) = (column(b"N").or_else(|| column(b"A")), column(b"a"));
         let is_header = letters
             .iter()
@@ -549,10 +549,10 @@ mod tests {
         let mut shape = RowShape::default();
         for object in rows.iter().chain(rows.iter().rev()) {
             let line = format!("com,a)/ 20140102030405 {object}");
-            let alone = Layout::Cdxj.row(line.as_bytes(), &mut RowShape::default());
+            let single = Layout::Cdxj.row(line.as_bytes(), &mut RowShape::default());
             assert_eq!(
                 Layout::Cdxj.row(line.as_bytes(), &mut shape),
-                alone,
+                single,
                 "{object}"
             );
         }

@@ -278,8 +278,8 @@ fn memento<'a>(
     rel: &Relations,
     datetime: Option<&[u8]>,
 ) -> Result<Memento<'a>, Fault> {
-    let given = datetime.and_then(read_date);
-    let datetime = given
+    let declared = datetime.and_then(read_date);
+    let datetime = declared
         .or_else(|| date_in_uri(uri.as_bytes()))
         .ok_or(Fault::NoDate)?;
     Ok(Memento {
@@ -287,7 +287,7 @@ fn memento<'a>(
         datetime,
         first: rel.first,
         last: rel.last,
-        dated_by_uri: given.is_none(),
+        dated_by_uri: declared.is_none(),
     })
 }
 

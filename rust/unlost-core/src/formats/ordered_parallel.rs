@@ -97,13 +97,13 @@ impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> OrderedQ
         let end = StopOnDrop(self);
         let mut block = Block::default();
         loop {
-            let mut made = self.lock().recycled.pop().unwrap_or_default();
+            let mut output = self.lock().recycled.pop().unwrap_or_default();
             let result = match next(&mut block) {
                 Ok(false) => break,
-                Ok(true) => work(&block, &mut made),
+                Ok(true) => work(&block, &mut output),
                 Err(error) => Err(error.into()),
             };
-            if !self.submit(block.index, made, result) {
+            if !self.submit(block.index, output, result) {
                 return;
             }
         }
@@ -111,7 +111,7 @@ impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> OrderedQ
     }
 
     /// Takes what was made of a block, or leaves it to whom it has to wait for. Says whether to go on.
-    fn submit(&self, index: u64, made: T, result: Result<(), E>) -> bool {
+    fn submit(&self, index: u64, output: T, result: Result<(), E>) -> bool {
         let mut state = self.lock();
         while index >= state.next + self.max_ahead && !state.is_over && result.is_ok() {
             state = self
@@ -122,7 +122,7 @@ impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> OrderedQ
         if state.is_over {
             return false;
         }
-        state.pending.insert(index, made);
+        state.pending.insert(index, output);
         let result = result.and_then(|()| state.drain_ready());
         self.changed.notify_all();
         if result.is_err() {
@@ -139,10 +139,10 @@ impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> OrderedQ
 
 impl<T, E, F: FnMut(&mut T) -> Result<(), E>> QueueState<T, E, F> {
     fn drain_ready(&mut self) -> Result<(), E> {
-        while let Some(mut made) = self.pending.remove(&self.next) {
-            (self.take)(&mut made)?;
+        while let Some(mut output) = self.pending.remove(&self.next) {
+            (self.take)(&mut output)?;
             self.next += 1;
-            self.recycled.push(made);
+            self.recycled.push(output);
         }
         Ok(())
     }

@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn only_plain_objects_are_learned_and_a_bounded_number_of_times() {
-        for odd in [
+        for invalid in [
             r"{}",
             r#"{"u": 1}"#,
             r#"{"u": "a\/b"}"#,
@@ -140,8 +140,8 @@ mod tests {
             r#"{"u": "a" "m": "b"}"#,
         ] {
             let mut shape = ObjectShape::default();
-            shape.learn(odd.as_bytes(), slot_of);
-            assert!(shape.members.is_empty(), "{odd}");
+            shape.learn(invalid.as_bytes(), slot_of);
+            assert!(shape.members.is_empty(), "{invalid}");
         }
         let mut shape = ObjectShape::default();
         for _ in 0..MAX_TIMES_LEARNED {

@@ -58,15 +58,15 @@ fn same(eight: u64, byte: u8) -> u64 {
 
 /// Where a byte is next, from `at` on.
 #[inline]
-pub fn find(bytes: &[u8], at: usize, wanted: u8) -> Option<usize> {
-    memchr::memchr(wanted, bytes.get(at..)?).map(|length| at + length)
+pub fn find(bytes: &[u8], at: usize, needle: u8) -> Option<usize> {
+    memchr::memchr(needle, bytes.get(at..)?).map(|length| at + length)
 }
 
 /// The same where bytes are few.
 #[inline]
-pub fn find_near(bytes: &[u8], mut at: usize, wanted: u8) -> Option<usize> {
+pub fn find_near(bytes: &[u8], mut at: usize, needle: u8) -> Option<usize> {
     while let Some(eight) = eight(bytes, at) {
-        let found = same(eight, wanted);
+        let found = same(eight, needle);
         if found != 0 {
             return Some(at + first(found));
         }
@@ -74,7 +74,7 @@ pub fn find_near(bytes: &[u8], mut at: usize, wanted: u8) -> Option<usize> {
     }
     let rest = bytes.get(at..)?.iter();
     rest.take(8)
-        .position(|&byte| byte == wanted)
+        .position(|&byte| byte == needle)
         .map(|length| at + length)
 }
 

@@ -78,7 +78,7 @@ pub trait LinkSink {
     /// An address as it is meant, what it is for, and what it is relative to beside the page's base.
     fn add(
         &mut self,
-        spot: UrlOccurrence<'_>,
+        occurrence: UrlOccurrence<'_>,
         written: &str,
         purpose: LinkKind,
         within: Option<&str>,
@@ -140,18 +140,18 @@ impl<'t> Element<'_, 't> {
         let name = link_attributes::key(self.name);
         for attribute in self.attributes {
             let mut is_link = false;
-            for (turn, context) in link_attributes::by_attribute(attribute.name).enumerate() {
+            for (turn, index) in link_attributes::by_attribute(attribute.name).enumerate() {
                 if turn == 0 {
                     // Of two attributes of one name, the first counts.
-                    if seen & (1 << context) != 0 {
+                    if seen & (1 << index) != 0 {
                         break;
                     }
-                    seen |= 1 << context;
+                    seen |= 1 << index;
                 }
-                if link_attributes::applies_to(context, name) {
+                if link_attributes::applies_to(index, name) {
                     is_link = true;
                     self.read(attribute, |value| {
-                        self.add(LINK_ATTRIBUTES[context].value_kind, value, out);
+                        self.add(LINK_ATTRIBUTES[index].value_kind, value, out);
                     });
                     break;
                 }
@@ -191,7 +191,7 @@ impl<'t> Element<'_, 't> {
         match value_kind {
             ValueKind::Url(purpose) => add_whole(value, purpose, None, out),
             ValueKind::Candidates => {
-                for span in srcset::addresses(value.text) {
+                for span in srcset::urls(value.text) {
                     add_part(value, span, Form::Candidate, LinkKind::Requisite, None, out);
                 }
             }
@@ -229,8 +229,8 @@ impl<'t> Element<'_, 't> {
             ValueKind::CodeList => {
                 let codebase = self.codebase();
                 let mut start = 0;
-                for address in value.text.split([',', ' ', '\t', '\n', '\r', '\x0c']) {
-                    let span = start..start + address.len();
+                for url in value.text.split([',', ' ', '\t', '\n', '\r', '\x0c']) {
+                    let span = start..start + url.len();
                     start = span.end + 1;
                     let within = codebase.as_deref();
                     add_part(value, span, Form::Listed, LinkKind::Requisite, within, out);
@@ -242,7 +242,7 @@ impl<'t> Element<'_, 't> {
 
     fn add_meta(&self, content: &ParseContext<'_>, out: &mut impl LinkSink) {
         if self.is_about("refresh") {
-            if let Some(span) = refresh::address(content.text) {
+            if let Some(span) = refresh::url(content.text) {
                 let named = content.text[..span.start].contains('=');
                 let form = Form::Refresh(named);
                 add_part(content, span, form, LinkKind::Page, None, out);
@@ -308,13 +308,13 @@ fn add_part(
 pub fn add_style(context: &ParseContext<'_>, out: &mut impl LinkSink) {
     // Most declarations need nothing, and seeing that is much cheaper than reading them.
     if memchr::memchr2(b'(', b'@', context.text.as_bytes()).is_some() {
-        css::addresses(context.text, |address| {
-            let spot = UrlOccurrence {
+        css::urls(context.text, |url| {
+            let occurrence = UrlOccurrence {
                 context,
-                span: address.span,
+                span: url.span,
                 form: Form::Css,
             };
-            out.add(spot, &address.value, LinkKind::Requisite, None);
+            out.add(occurrence, &url.value, LinkKind::Requisite, None);
         });
     }
 }

@@ -82,7 +82,7 @@ impl ForeignContentStack {
     }
 
     pub fn end(&mut self, name: &[u8]) {
-        let breaks_out = match (self.current(), self.0.len()) {
+        let closes_namespace = match (self.current(), self.0.len()) {
             (Namespace::Svg, _) => matches!(name, b"svg" | b"p" | b"br"),
             (Namespace::Math, _) => matches!(name, b"math" | b"p" | b"br"),
             (Namespace::Html, 2..) => match self.0[self.0.len() - 2] {
@@ -92,7 +92,7 @@ impl ForeignContentStack {
             },
             (Namespace::Html, _) => false,
         };
-        if breaks_out {
+        if closes_namespace {
             self.0.pop();
         }
     }

@@ -64,7 +64,7 @@ impl Kind {
         } else {
             path(base)
         };
-        let told = match essence.as_str() {
+        let declared = match essence.as_str() {
             _ if path == "/robots.txt" => Some(Self::Robots),
             "text/html" => Some(Self::Html),
             "application/xhtml+xml" | "image/svg+xml" => Some(Self::Xhtml),
@@ -77,15 +77,15 @@ impl Kind {
         if memchr::memchr(0, &head).is_some() {
             head.to_mut().retain(|&byte| byte != 0);
         }
-        match (told, sniff(&head)) {
+        match (declared, sniff(&head)) {
             // Feeds and drawings are sent as HTML, but no page is a feed by mistake.
             (_, Some(Self::Feed)) => Some(Self::Feed),
-            (Some(told @ (Self::Html | Self::Xhtml)), _) => Some(told),
+            (Some(declared @ (Self::Html | Self::Xhtml)), _) => Some(declared),
             // Beginning as XML does says little beside a type that says more.
-            (Some(told), Some(Self::Xml)) if told != Self::Text => Some(told),
+            (Some(declared), Some(Self::Xml)) if declared != Self::Text => Some(declared),
             // What a server says instead of a file is a page, whatever type the file has.
-            (_, Some(sniff)) => Some(sniff),
-            (told, None) => told,
+            (_, Some(sniffed)) => Some(sniffed),
+            (declared, None) => declared,
         }
     }
 }

@@ -202,11 +202,11 @@ pub fn by_attribute(attribute: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let first = attribute.first().copied().unwrap_or_default();
     let places = &INDEX_RANGES[usize::from(first & 31)];
     let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
-    let wanted = if start < end { key(attribute) } else { 0 };
+    let name_key = if start < end { key(attribute) } else { 0 };
     (usize::from(start)..usize::from(end)).filter(move |&place| {
         // A long name has no key of its own.
-        KEYS[place].0 == wanted
-            && (wanted != 0
+        KEYS[place].0 == name_key
+            && (name_key != 0
                 || LINK_ATTRIBUTES[place]
                     .attribute
                     .as_bytes()

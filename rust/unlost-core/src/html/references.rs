@@ -126,7 +126,7 @@ impl References {
 
     /// In the order of appearance.
     pub fn all(&self) -> impl Iterator<Item = Reference<'_>> {
-        self.found.all().iter().map(|kept| kept.view(&self.text))
+        self.found.all().iter().map(|stored| stored.view(&self.text))
     }
 
     /// Makes room for what a text of this length mostly has.
@@ -140,7 +140,7 @@ impl References {
     }
 
     pub fn add_within(&mut self, written: &str, purpose: LinkKind, within: Option<&str>) {
-        let written = Span::of(written).address(written);
+        let written = Span::of(written).without_fragment(written);
         self.index_of(written, purpose, within);
     }
 
@@ -157,10 +157,10 @@ impl References {
             return None;
         }
         let text = self.text.as_bytes();
-        let is = |kept: &StoredReference| {
-            text[kept.written.clone()] == *written.as_bytes()
-                && kept.purpose == purpose
-                && kept.within.as_deref() == within
+        let is = |stored: &StoredReference| {
+            text[stored.written.clone()] == *written.as_bytes()
+                && stored.purpose == purpose
+                && stored.within.as_deref() == within
         };
         // What each is for is not hashed: an address is for three things at most.
         let known = match within {
@@ -176,12 +176,12 @@ impl References {
             Err(hash) => {
                 let start = self.text.len();
                 self.text.push_str(written);
-                let kept = StoredReference {
+                let stored = StoredReference {
                     written: start..self.text.len(),
                     purpose,
                     within: within.map(Into::into),
                 };
-                Some(self.found.add(hash, kept))
+                Some(self.found.add(hash, stored))
             }
         }
     }
@@ -240,7 +240,7 @@ impl Span {
     }
 
     /// The address without its fragment.
-    pub fn address(self, written: &str) -> &str {
+    pub fn without_fragment(self, written: &str) -> &str {
         &written[self.start..self.end]
     }
 }

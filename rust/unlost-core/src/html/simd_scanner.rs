@@ -98,20 +98,20 @@ impl<'t> SimdByteScanner<'t> {
 
     /// The next of some marks, if it is among the bytes that are known.
     #[inline]
-    fn near(&self, at: usize, wanted: impl Fn(&Marks) -> u64) -> Option<usize> {
+    fn near(&self, at: usize, needle: impl Fn(&Marks) -> u64) -> Option<usize> {
         let passed = at.wrapping_sub(self.start);
         if passed >= LENGTH {
             return None;
         }
-        let rest = wanted(&self.marks) >> passed;
+        let rest = needle(&self.marks) >> passed;
         (rest != 0).then(|| at + rest.trailing_zeros() as usize)
     }
 
     /// Moves to the next of some marks, of which this byte is one that is looked for, if none is among the bytes that are known.
     #[inline(never)]
-    fn far(&mut self, at: usize, byte: u8, wanted: impl Fn(&Marks) -> u64) -> Option<usize> {
+    fn far(&mut self, at: usize, byte: u8, needle: impl Fn(&Marks) -> u64) -> Option<usize> {
         self.load(at);
-        if let Some(found) = self.near(at, wanted) {
+        if let Some(found) = self.near(at, needle) {
             return Some(found);
         }
         let found = byte_scan::find(self.bytes, at + LENGTH, byte)?;

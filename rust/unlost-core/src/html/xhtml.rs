@@ -91,13 +91,13 @@ struct OutsideCdata<'o, S>(&'o mut S);
 impl<S: LinkSink> LinkSink for OutsideCdata<'_, S> {
     fn add(
         &mut self,
-        spot: UrlOccurrence<'_>,
+        occurrence: UrlOccurrence<'_>,
         written: &str,
         purpose: LinkKind,
         within: Option<&str>,
     ) {
         if !written.contains(SECTION) && !written.contains(SECTION_END) {
-            self.0.add(spot, written, purpose, within);
+            self.0.add(occurrence, written, purpose, within);
         }
     }
 

@@ -77,9 +77,9 @@ impl<'t> Events<'t> {
         &rest[..found]
     }
 
-    fn skip(&mut self, wanted: impl Fn(u8) -> bool) -> &'t str {
+    fn skip(&mut self, matches: impl Fn(u8) -> bool) -> &'t str {
         let rest = &self.text[self.at..];
-        let end = rest.bytes().position(|byte| !wanted(byte));
+        let end = rest.bytes().position(|byte| !matches(byte));
         let end = end.unwrap_or(rest.len());
         self.at += end;
         &rest[..end]

@@ -15,13 +15,13 @@ pub fn key_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The pieces of a text, each of at least so many bytes but the last, that end where lines do.
-pub fn shares(text: &[u8], least: usize) -> impl Iterator<Item = &[u8]> {
+pub fn shares(text: &[u8], min_bytes: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let from = least.saturating_sub(1).min(rest.len());
+        let from = min_bytes.saturating_sub(1).min(rest.len());
         let end = memchr::memchr(b'\n', &rest[from..]).map_or(rest.len(), |end| from + end + 1);
         let (share, behind) = rest.split_at(end);
         rest = behind;
@@ -44,11 +44,11 @@ mod tests {
     #[test]
     fn shares_lose_nothing_and_end_at_line_ends() {
         let text = b"a\nbcd\n\nefghij\nk";
-        for least in 0..20 {
-            let parts: Vec<&[u8]> = shares(text, least).collect();
+        for min_bytes in 0..20 {
+            let parts: Vec<&[u8]> = shares(text, min_bytes).collect();
             assert_eq!(parts.concat(), text);
             for part in &parts[..parts.len() - 1] {
-                assert!(part.ends_with(b"\n") && part.len() >= least);
+                assert!(part.ends_with(b"\n") && part.len() >= min_bytes);
             }
         }
     }

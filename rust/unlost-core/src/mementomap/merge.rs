@@ -103,9 +103,9 @@ pub fn merge_maps(
     let (mut lines, mut dropped) = (0_u64, 0);
     let mut key = Vec::new();
     let mut tail = Vec::new();
-    while let Some(least) = heads.iter().filter_map(Head::key).min() {
+    while let Some(smallest) = heads.iter().filter_map(Head::key).min() {
         key.clear();
-        key.extend_from_slice(least);
+        key.extend_from_slice(smallest);
         let mut sum: Option<Frequency> = None;
         let mut expiry: Option<Vec<u8>> = None;
         let mut has_key = vec![false; heads.len()];
@@ -191,15 +191,15 @@ fn is_held_elsewhere(
         if *has {
             continue;
         }
-        let answer = head.source.lookup.look_up(surt);
-        let answer = answer.map_err(|error| {
+        let found = head.source.lookup.look_up(surt);
+        let found = found.map_err(|error| {
             let error = HoldingsError::Unreadable {
                 line: head.source.reader.line_stats.lines,
                 message: error.to_string(),
             };
             with_name(&head.source.name, error)
         })?;
-        if answer.is_some_and(Frequency::is_held) {
+        if found.is_some_and(Frequency::is_held) {
             return Ok(true);
         }
     }

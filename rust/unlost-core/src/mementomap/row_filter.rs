@@ -49,7 +49,7 @@ impl RowFilter {
         let mime = &mime[..end.unwrap_or(mime.len())];
         self.mime
             .iter()
-            .any(|row_filter| row_filter.eq_ignore_ascii_case(mime))
+            .any(|accepted| accepted.eq_ignore_ascii_case(mime))
     }
 
     /// Whether the page of a key is one of those that are left out.

@@ -16,17 +16,17 @@ pub(super) struct StreamedMapFile {
     file: File,
     /// Where the room begins, behind the header, and how large it is.
     start: u64,
-    room: u64,
+    reserved: u64,
 }
 
 impl StreamedMapFile {
     /// Leaves room, behind what was written to the file, for a total of about `expected`. Lines go behind it.
     pub(super) fn new(mut file: File, expected: u64) -> io::Result<(Self, SpillBuffer)> {
         let start = file.stream_position()?;
-        let room = format!("* {expected}\n").len() as u64;
-        file.seek(SeekFrom::Start(start + room))?;
+        let reserved = format!("* {expected}\n").len() as u64;
+        file.seek(SeekFrom::Start(start + reserved))?;
         let lines = SpillBuffer::appending_to(file.try_clone()?)?;
-        Ok((Self { file, start, room }, lines))
+        Ok((Self { file, start, reserved }, lines))
     }
 
     /// Puts the final header and the total where they belong. If they do not fit there, or the lines are not where they
@@ -38,7 +38,7 @@ impl StreamedMapFile {
         totals: Vec<u8>,
         progress: &Progress,
     ) -> Result<(), HoldingsError> {
-        let fits = header.len() as u64 == self.start && totals.len() as u64 == self.room;
+        let fits = header.len() as u64 == self.start && totals.len() as u64 == self.reserved;
         if fits && sorter.is_output_complete()? && self.is_total_first()? {
             self.file.rewind()?;
             self.file.write_all(header)?;
@@ -58,7 +58,7 @@ impl StreamedMapFile {
     /// Whether no line belongs before the total. Without any line there is nothing that could be in its place.
     fn is_total_first(&mut self) -> io::Result<bool> {
         let mut first = [0];
-        self.file.seek(SeekFrom::Start(self.start + self.room))?;
+        self.file.seek(SeekFrom::Start(self.start + self.reserved))?;
         Ok(self.file.read(&mut first)? == 0 || first[0] > b'*')
     }
 }
@@ -71,17 +71,17 @@ mod tests {
     /// The file of a map with these keys, whose total was expected to be another perhaps.
     fn write_map(keys: &[&str], expected: u64) -> String {
         let text = write_map_with_header(b"!????\n", keys, expected);
-        for begun in [&b""[..], b"!a\n", b"!a longer one\n"] {
-            assert_eq!(write_map_with_header(begun, keys, expected), text);
+        for placeholder in [&b""[..], b"!a\n", b"!a longer one\n"] {
+            assert_eq!(write_map_with_header(placeholder, keys, expected), text);
         }
         text
     }
 
     /// The same, with this in the place of the header until the end.
-    fn write_map_with_header(begun: &[u8], keys: &[&str], expected: u64) -> String {
+    fn write_map_with_header(placeholder: &[u8], keys: &[&str], expected: u64) -> String {
         let mut file = tempfile::tempfile().expect("disk");
-        file.write_all(begun).expect("disk");
-        let (home, lines) =
+        file.write_all(placeholder).expect("disk");
+        let (streamed, lines) =
             StreamedMapFile::new(file.try_clone().expect("disk"), expected).expect("disk");
         let mut sorter = Sorter::new(1, 40);
         sorter.set_output(lines);
@@ -90,7 +90,7 @@ mod tests {
             sorter.push(&entry).expect("disk");
         }
         let totals = format!("* {}\n", 4 * keys.len()).into_bytes();
-        home.finish(sorter, b"!head\n", totals, &Progress::default())
+        streamed.finish(sorter, b"!head\n", totals, &Progress::default())
             .expect("disk");
         let mut text = String::new();
         file.rewind().expect("disk");

@@ -176,23 +176,23 @@ impl Table {
             }
         }
         let mut failure = Ok(());
-        let mut kept = 0;
+        let mut last = 0;
         for next in 1..self.slots.len() {
             let slot = self.slots[next];
-            if slot.key(bytes) == self.slots[kept].key(bytes) {
+            if slot.key(bytes) == self.slots[last].key(bytes) {
                 let tail = slot.start + slot.key_len as usize;
                 let entry = Entry {
                     key: slot.key(bytes),
                     frequency: slot.frequency,
                     tail: &bytes[tail..tail + slot.tail_len as usize],
                 };
-                failure = failure.and(merge_into(&mut self.slots[kept], &entry, bytes));
+                failure = failure.and(merge_into(&mut self.slots[last], &entry, bytes));
             } else {
-                kept += 1;
-                self.slots[kept] = slot;
+                last += 1;
+                self.slots[last] = slot;
             }
         }
-        self.slots.truncate(kept + 1);
+        self.slots.truncate(last + 1);
         failure.map(|()| !has_unsorted_hosts)
     }
 }

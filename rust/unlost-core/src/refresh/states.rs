@@ -128,9 +128,9 @@ pub fn group_of(cell: usize) -> usize {
     } else {
         base(states.tag, tag::WEAK)
     };
-    let kept = usize::from(matches!(states.fresh, fresh::FRESH | fresh::AGED));
+    let is_fresh = usize::from(matches!(states.fresh, fresh::FRESH | fresh::AGED));
     let nine = base(states.date, usize::MAX) * 3 + tag;
-    ((nine * 3 + states.digest) * 2 + kept) * 2 + usize::from(states.length == CHANGED)
+    ((nine * 3 + states.digest) * 2 + is_fresh) * 2 + usize::from(states.length == CHANGED)
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -74,7 +74,7 @@ impl Answer {
 
     fn frequency_text(&self) -> Option<String> {
         let mut out = Vec::new();
-        self.told().found?.1.write(&mut out);
+        self.told().matched?.1.write(&mut out);
         Some(String::from_utf8_lossy(&out).into_owned())
     }
 }
@@ -135,13 +135,13 @@ impl Answer {
 
     #[getter]
     fn matched<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        let found = self.told().found;
+        let found = self.told().matched;
         found.map(|(matched, _)| string(py, matched)).transpose()
     }
 
     #[getter]
     fn frequency<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some((_, frequency)) = self.told().found else {
+        let Some((_, frequency)) = self.told().matched else {
             return Ok(None);
         };
         let (mementos, resources) = (frequency.mementos, frequency.resources);

@@ -255,7 +255,7 @@ impl MapRows {
     pub fn find(&self, key: &[u8]) -> Option<Option<(bool, bool)>> {
         let answers = query_one(&self.form, key, QueryKind::Keys).ok()?;
         let answer = answers.get(0).ok()?;
-        let found = answer.found;
+        let found = answer.matched;
         Some(found.map(|(matched, frequency)| (frequency.is_held(), matched.ends_with(b"*"))))
     }
 

@@ -68,10 +68,10 @@ impl BodyDecoder {
     #[must_use]
     pub fn new(codings: &[String], options: BodyOptions) -> Self {
         let has_too_many = codings.len() > MAX_CODINGS;
-        let decode_body = if has_too_many { &[] } else { codings };
+        let supported = if has_too_many { &[] } else { codings };
         Self {
-            stage: Stage::of(decode_body, options),
-            stored: (!decode_body.is_empty()).then(|| Output::new(options.without_limit())),
+            stage: Stage::of(supported, options),
+            stored: (!supported.is_empty()).then(|| Output::new(options.without_limit())),
             has_too_many,
         }
     }

@@ -98,8 +98,8 @@ impl<'a> MementoListBuilder<'a> {
                     })
             })
         });
-        self.rows.dedup_by(|later, kept| {
-            later.date == kept.date && later.without_scheme() == kept.without_scheme()
+        self.rows.dedup_by(|later, earlier| {
+            later.date == earlier.date && later.without_scheme() == earlier.without_scheme()
         });
         let mut collector = PatternCollector::default();
         let rows = self.rows.iter().map(|row| Row {

@@ -102,9 +102,9 @@ impl Mementos {
         let Some(later) = self.rows.get(after) else {
             return Some(earlier);
         };
-        let wanted = httpdate::to_seconds(datetime);
-        let from_earlier = wanted - httpdate::to_seconds(&digits(self.rows[earlier].date));
-        let to_later = httpdate::to_seconds(&digits(later.date)) - wanted;
+        let target = httpdate::to_seconds(datetime);
+        let from_earlier = target - httpdate::to_seconds(&digits(self.rows[earlier].date));
+        let to_later = httpdate::to_seconds(&digits(later.date)) - target;
         Some(if to_later < from_earlier {
             after
         } else {
@@ -159,16 +159,16 @@ impl Mementos {
 
     /// All copies of several lists.
     pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Result<Self, TooLarge> {
-        let mut heads: Vec<MergeHead<'_>> = Vec::new();
+        let mut parts_left: Vec<MergeHead<'_>> = Vec::new();
         let mut archives: Vec<Box<str>> = Vec::new();
         let (mut total, mut bytes) = (0, 0);
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             total += part.len();
             bytes += part.patterns.size();
-            heads.push(MergeHead::new(part, &mut archives));
+            parts_left.push(MergeHead::new(part, &mut archives));
         }
         u32::try_from(bytes).map_err(|_| TooLarge)?;
-        let places = heads.iter().map(MergeHead::date).zip(0..);
+        let places = parts_left.iter().map(MergeHead::date).zip(0..);
         let mut queue: BinaryHeap<Reverse<(u64, usize)>> = places.map(Reverse).collect();
         let mut collector = PatternCollector::default();
         let mut rows = Vec::with_capacity(total);
@@ -177,7 +177,7 @@ impl Mementos {
             // Of each list, those of the earliest date, which are few.
             while let Some(&Reverse((_, place))) = queue.peek().filter(|next| next.0.0 == date) {
                 queue.pop();
-                let head = &mut heads[place];
+                let head = &mut parts_left[place];
                 while let Some(row) = head.next_of(date) {
                     same.push((place, row));
                 }
@@ -186,11 +186,11 @@ impl Mementos {
                 }
             }
             if same.len() > 1 {
-                sort_and_dedup(&mut same, &heads, &archives);
+                sort_and_dedup(&mut same, &parts_left, &archives);
             }
             for (place, row) in same.drain(..) {
                 rows.push(Row {
-                    pattern: heads[place].add_pattern(row.pattern, &mut collector),
+                    pattern: parts_left[place].add_pattern(row.pattern, &mut collector),
                     ..row
                 });
             }
@@ -290,10 +290,10 @@ impl<'a> MergeHead<'a> {
 }
 
 /// Brings copies of one date in order, each once.
-fn sort_and_dedup(same: &mut Vec<(usize, Row)>, heads: &[MergeHead<'_>], archives: &[Box<str>]) {
+fn sort_and_dedup(same: &mut Vec<(usize, Row)>, parts_left: &[MergeHead<'_>], archives: &[Box<str>]) {
     let mut keyed: Vec<(Cow<'_, str>, (usize, Row))> = same
         .drain(..)
-        .map(|(place, row)| (heads[place].part.url(&row).text(), (place, row)))
+        .map(|(place, row)| (parts_left[place].part.url(&row).text(), (place, row)))
         .collect();
     keyed.sort_by(|(one, (_, row)), (other, (_, other_row))| {
         let name = |row: &Row| &archives[row.archive as usize];

@@ -16,8 +16,8 @@ pub struct Line {
 /// The longest line that is read as one, with room for a long address.
 pub const MAX_LINE: usize = 1 << 14;
 
-/// Read a line, without its end. Version 1 has `address IP date type length`, version 2
-/// `address IP date type status checksum location offset file length`; addresses and types may have spaces in them.
+/// Read a line, without its end. Version 1 has `escaped_uri IP date type length`, version 2
+/// `escaped_uri IP date type status checksum location offset file length`; addresses and types may have spaces in them.
 /// Dates have 14 digits; old crawlers cut them, and others added milliseconds.
 pub fn parse_line(line: &[u8]) -> Option<Line> {
     let words: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b' ').collect();
@@ -39,7 +39,7 @@ pub fn parse_line(line: &[u8]) -> Option<Line> {
     }
     let uri = words[..date - 1].join(&b' ');
     Some(Line {
-        uri: fields::address(&uri),
+        uri: fields::escaped_uri(&uri),
         date: String::from_utf8_lossy(words[date]).into_owned(),
         media_type: String::from_utf8_lossy(words[date + 1]).into_owned(),
         len,
@@ -84,8 +84,8 @@ mod tests {
         for date in ["1996", "199610", "199610011234", "19961001123456789"] {
             for fields in ["", "200 - - 123456 a.arc "] {
                 let line = format!("http://a.com/ 1.2.3.4 {date} text/html {fields}1234");
-                let parse_line = parse_line(line.as_bytes()).expect("a line");
-                assert_eq!((parse_line.date.as_str(), parse_line.len), (date, 1234));
+                let line = parse_line(line.as_bytes()).expect("a line");
+                assert_eq!((line.date.as_str(), line.len), (date, 1234));
             }
         }
         assert_eq!(parse_line(b"http://a.com/ 12345 1996 text/html 1234"), None);

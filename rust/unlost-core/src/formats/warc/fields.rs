@@ -85,7 +85,7 @@ pub fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
 
 /// An address without its brackets, as ASCII-safe text: what cannot stand in a line of an index (white space, control
 /// characters, what is no UTF-8) is escaped, which leaves its key as it is.
-pub fn address(value: &[u8]) -> String {
+pub fn escaped_uri(value: &[u8]) -> String {
     let value = value.trim_ascii();
     let value = value
         .strip_prefix(b"<")

@@ -95,15 +95,15 @@ impl Inflater {
 
     /// Begin a member at the window's place, if there is one.
     pub fn begin<R: Read>(&mut self, window: &mut Window<R>) -> Result<Start> {
-        let mut begun = start(window.peek(10)?);
-        if begun == Start::Truncated {
-            begun = start(window.peek(MAX_HEADER)?);
+        let mut member_start = start(window.peek(10)?);
+        if member_start == Start::Truncated {
+            member_start = start(window.peek(MAX_HEADER)?);
         }
-        if let Start::Header(len) = begun {
+        if let Start::Header(len) = member_start {
             window.consume(len);
             self.reset();
         }
-        Ok(begun)
+        Ok(member_start)
     }
 
     fn reset(&mut self) {

@@ -65,8 +65,8 @@ pub struct Details {
 
 impl Record {
     pub(super) fn of_warc(fields: &Fields) -> Self {
-        let address = |name| {
-            let found = fields.get(name).map(fields::address);
+        let escaped_uri = |name| {
+            let found = fields.get(name).map(fields::escaped_uri);
             found.filter(|text| !text.is_empty())
         };
         Self {
@@ -74,13 +74,13 @@ impl Record {
                 .text("WARC-Type")
                 .unwrap_or_default()
                 .to_ascii_lowercase(),
-            uri: address("WARC-Target-URI"),
+            uri: escaped_uri("WARC-Target-URI"),
             date: fields.text("WARC-Date"),
             content_type: fields.text("Content-Type"),
             digest: fields.text("WARC-Payload-Digest"),
-            refers_to_uri: address("WARC-Refers-To-Target-URI"),
+            refers_to_uri: escaped_uri("WARC-Refers-To-Target-URI"),
             refers_to_date: fields.text("WARC-Refers-To-Date"),
-            id: address("WARC-Record-ID"),
+            id: escaped_uri("WARC-Record-ID"),
             is_truncated: fields.get("WARC-Truncated").is_some(),
             ..Self::default()
         }
@@ -128,7 +128,7 @@ impl Record {
                 .and_then(|status| status.try_into().ok());
             let fields = Fields::read(&head[end..]);
             self.mime = fields.get("Content-Type").and_then(fields::media_type);
-            self.location = fields.get("Location").map(fields::address);
+            self.location = fields.get("Location").map(fields::escaped_uri);
             if let Some(details) = &mut self.details {
                 details.last_modified = fields.text("Last-Modified");
                 details.payload_type = fields.text("Content-Type");

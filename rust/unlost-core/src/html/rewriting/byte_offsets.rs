@@ -58,9 +58,9 @@ pub fn body_offsets(text: &str, raw: &[u8], offsets: &[usize]) -> Vec<Option<usi
         let between = &bytes[in_text.after_last..place];
         if let Some(last) = memchr::memrchr(TAG, between) {
             let nth = memchr::memchr_iter(TAG, between).count() - 1;
-            let begun = memchr::memchr_iter(TAG, &raw[in_raw.after_last..]).nth(nth);
+            let tag_start = memchr::memchr_iter(TAG, &raw[in_raw.after_last..]).nth(nth);
             in_text.pass_to(in_text.after_last + last);
-            in_raw.pass_to(begun.map_or(raw.len() - 1, |begun| in_raw.after_last + begun));
+            in_raw.pass_to(tag_start.map_or(raw.len() - 1, |tag_start| in_raw.after_last + tag_start));
         }
         while in_text.next < place {
             in_text.pass();

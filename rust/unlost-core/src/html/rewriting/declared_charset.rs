@@ -80,8 +80,8 @@ fn add_meta(element: &Element<'_, '_>, found: &mut Vec<Range<usize>>) {
 /// What stands after a word and `=`, without quotes.
 fn after(text: &str, word: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let skip = |mut at: usize, wanted: fn(u8) -> bool| {
-        while at < bytes.len() && wanted(bytes[at]) {
+    let skip = |mut at: usize, matches: fn(u8) -> bool| {
+        while at < bytes.len() && matches(bytes[at]) {
             at += 1;
         }
         at

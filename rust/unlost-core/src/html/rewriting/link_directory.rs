@@ -56,22 +56,22 @@ impl Directory {
 
     /// Remembers what an address becomes on all pages: that of a file, relative to the top of the site, or itself. `false` if
     /// that is no address that may be written; of what is known already, the first counts.
-    pub fn add(&mut self, uri: &str, purpose: LinkKind, address: Option<&str>, group: u8) -> bool {
-        let spelled = address
-            .map(|address| SpellingFlags::of(address).filter(|of| of.answer(address).is_some()));
+    pub fn add(&mut self, uri: &str, purpose: LinkKind, url: Option<&str>, group: u8) -> bool {
+        let spelled = url
+            .map(|url| SpellingFlags::of(url).filter(|of| of.replacement(url).is_some()));
         if spelled.is_some_and(|spelled| spelled.is_none()) {
             return false;
         }
-        let length = uri.len() + address.map_or(0, str::len);
+        let length = uri.len() + url.map_or(0, str::len);
         if self.size() + length > self.most {
             return true;
         }
         let Err(hash) = self.index_of(uri, purpose) else {
             return true;
         };
-        let uri = self.keep(uri);
-        let target = match (address, spelled.flatten()) {
-            (Some(address), Some(spelled)) => Target::File(self.keep(address), spelled),
+        let uri = self.append_text(uri);
+        let target = match (url, spelled.flatten()) {
+            (Some(url), Some(spelled)) => Target::File(self.append_text(url), spelled),
             _ => Target::Unchanged,
         };
         let entry = Entry {
@@ -88,7 +88,7 @@ impl Directory {
         self.text.len() + (self.entries.all().len() + 1) * BYTES_PER_ENTRY
     }
 
-    fn keep(&mut self, text: &str) -> Range<usize> {
+    fn append_text(&mut self, text: &str) -> Range<usize> {
         let start = self.text.len();
         self.text.push_str(text);
         start..self.text.len()
@@ -109,11 +109,11 @@ impl Directory {
         out: &mut String,
     ) -> Option<(RelativeLink, u8)> {
         let entry = &self.entries.all()[self.index_of(uri, purpose).ok()?];
-        let Target::File(address, spelled) = &entry.target else {
+        let Target::File(url, spelled) = &entry.target else {
             return Some((RelativeLink::Unchanged, entry.group));
         };
         let start = out.len();
-        write_relative(&self.text[address.clone()], folder, out);
+        write_relative(&self.text[url.clone()], folder, out);
         Some((
             RelativeLink::Relative(start..out.len(), *spelled),
             entry.group,
@@ -122,19 +122,19 @@ impl Directory {
 }
 
 /// Writes an address relative to a folder; both are relative to the top.
-fn write_relative(address: &str, folder: &str, out: &mut String) {
+fn write_relative(url: &str, folder: &str, out: &mut String) {
     let start = out.len();
-    if let Some(below) = address.strip_prefix(folder) {
+    if let Some(below) = url.strip_prefix(folder) {
         out.push_str(below);
     } else {
-        let mut both = folder.bytes().zip(address.bytes());
+        let mut both = folder.bytes().zip(url.bytes());
         let same = both.position(|(one, other)| one != other);
-        let same = same.unwrap_or_else(|| folder.len().min(address.len()));
-        let shared = address[..same].rfind('/').map_or(0, |slash| slash + 1);
+        let same = same.unwrap_or_else(|| folder.len().min(url.len()));
+        let shared = url[..same].rfind('/').map_or(0, |slash| slash + 1);
         for _ in memchr::memchr_iter(b'/', &folder.as_bytes()[shared..]) {
             out.push_str("../");
         }
-        out.push_str(&address[shared..]);
+        out.push_str(&url[shared..]);
     }
     if out.len() == start {
         // Nothing at all would lead to the page itself, not to its folder.
@@ -166,19 +166,19 @@ mod tests {
         let mut path =
             |most: usize| -> String { (0..rng(most)).map(|_| names[rng(names.len())]).collect() };
         for nth in 0..2_000 {
-            let (folder, mut address) = (path(5), path(5));
-            if nth % 8 > 0 || address.is_empty() {
-                address.push_str(names[nth % names.len()].trim_end_matches('/'));
+            let (folder, mut url) = (path(5), path(5));
+            if nth % 8 > 0 || url.is_empty() {
+                url.push_str(names[nth % names.len()].trim_end_matches('/'));
             }
             let mut directory = Directory::new(1 << 10);
-            assert!(directory.add("http://h/", LinkKind::Page, Some(&address), 0));
+            assert!(directory.add("http://h/", LinkKind::Page, Some(&url), 0));
             let base = url::Url::parse("http://h/").expect("a base");
             let page = base.join(&folder).expect("a page");
             let relative = link_text(&directory, "http://h/", &folder).expect("known");
             assert!(!relative.is_empty());
-            let resolve = page.join(&relative).expect("an address");
-            let wanted = base.join(&address).expect("an address");
-            assert_eq!(resolve, wanted, "{folder} {address} {relative}");
+            let resolved = page.join(&relative).expect("an address");
+            let expected = base.join(&url).expect("an address");
+            assert_eq!(resolved, expected, "{folder} {url} {relative}");
         }
     }
 

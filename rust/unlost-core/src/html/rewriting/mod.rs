@@ -170,24 +170,24 @@ impl UrlOccurrences {
     /// Makes places in the text those in the body, whose first `mark` bytes are not in the text. `text` is none if the
     /// bytes are the text.
     fn map_to_body_offsets(&mut self, body: &[u8], mark: usize, text: Option<&str>) {
-        let mut wanted: Vec<usize> = Vec::new();
+        let mut offsets: Vec<usize> = Vec::new();
         let mut found = Vec::new();
         if let Some(text) = text {
             let occurrences = self.written.iter();
-            wanted.extend(
+            offsets.extend(
                 occurrences
                     .flat_map(|occurrence| [occurrence.start, occurrence.end, occurrence.whole_end])
                     .map(at),
             );
-            wanted.extend(self.guards.iter().map(|guard| at(guard.name_at)));
-            wanted.sort_unstable();
-            wanted.dedup();
-            found = byte_offsets::body_offsets(text, &body[mark..], &wanted);
+            offsets.extend(self.guards.iter().map(|guard| at(guard.name_at)));
+            offsets.sort_unstable();
+            offsets.dedup();
+            found = byte_offsets::body_offsets(text, &body[mark..], &offsets);
         }
         let place = |in_text: u32| {
             let place = match text {
                 None => Some(at(in_text)),
-                Some(_) => wanted
+                Some(_) => offsets
                     .binary_search(&at(in_text))
                     .ok()
                     .and_then(|nth| found[nth]),

@@ -203,7 +203,7 @@ impl ParsedDocument {
         not_replaced: &mut usize,
     ) {
         let mut moved = RelocationCache::new(self);
-        let mut keep = |nth: usize, is_free: bool| {
+        let mut add_absolute = |nth: usize, is_free: bool| {
             let occurrence = &self.occurrences.written[nth];
             // Nobody knows whether a candidate is relative to the base.
             let is_candidate = occurrence.list == ReferenceList::Candidates;
@@ -211,9 +211,9 @@ impl ParsedDocument {
                 return;
             }
             if moved.is_moved(occurrence, is_free)
-                && let Some(address) = self.address(occurrence).and_then(ReplacementUrl::of)
+                && let Some(url) = self.url(occurrence).and_then(ReplacementUrl::of)
             {
-                let edit = occurrence.edit(address);
+                let edit = occurrence.edit(url);
                 *growth += edit.1.len();
                 if *growth > MAX_GROWTH {
                     *not_replaced += 1;
@@ -226,7 +226,7 @@ impl ParsedDocument {
             let mut free = freed.iter().peekable();
             for nth in 0..self.occurrences.written.len() {
                 while free.next_if(|occurrences| occurrences.end <= nth).is_some() {}
-                keep(
+                add_absolute(
                     nth,
                     free.peek()
                         .is_some_and(|occurrences| occurrences.contains(&nth)),
@@ -234,7 +234,7 @@ impl ParsedDocument {
             }
         } else {
             for nth in freed.iter().cloned().flatten() {
-                keep(nth, true);
+                add_absolute(nth, true);
             }
         }
     }
@@ -252,7 +252,7 @@ impl ParsedDocument {
     }
 
     /// Where an address leads as the document has it.
-    fn address(&self, occurrence: &WrittenUrl) -> Option<&str> {
+    fn url(&self, occurrence: &WrittenUrl) -> Option<&str> {
         let resolve_all = self.of(occurrence).1?;
         let link = resolve_all.which[at(occurrence.reference)]?;
         Some(resolve_all.links.get(at(link)).0)
@@ -327,7 +327,7 @@ impl WrittenUrl {
         if is_plain && self.fragment.is_none() && self.semicolons == 0 {
             return (
                 at(self.start)..at(self.end),
-                Cow::Borrowed(replacement.address),
+                Cow::Borrowed(replacement.url),
             );
         }
         self.spelled(replacement)
@@ -335,17 +335,17 @@ impl WrittenUrl {
 
     #[inline(never)]
     fn spelled<'a>(&self, replacement: ReplacementUrl<'a>) -> Edit<'a> {
-        let address = replacement.address;
+        let url = replacement.url;
         let (end, text) = if replacement.has_fragment {
-            (self.whole_end, self.escape_style.written(address))
+            (self.whole_end, self.escape_style.escape(url))
         } else if let Some(fragment) = &self.fragment {
-            let whole = address.to_owned() + &escaped(fragment);
-            let text = self.escape_style.written(&whole).into_owned();
+            let whole = url.to_owned() + &escaped(fragment);
+            let text = self.escape_style.escape(&whole).into_owned();
             (self.whole_end, Cow::Owned(text))
         } else if replacement.is_plain {
-            (self.end, Cow::Borrowed(address))
+            (self.end, Cow::Borrowed(url))
         } else {
-            (self.end, self.escape_style.written(address))
+            (self.end, self.escape_style.escape(url))
         };
         let text = match self.semicolons {
             0 => text,

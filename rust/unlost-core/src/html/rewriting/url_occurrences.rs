@@ -117,8 +117,8 @@ impl UrlOccurrences {
     fn add_candidate(&mut self, occurrence: &UrlOccurrence<'_>) {
         let written = &occurrence.context.text[occurrence.span.clone()];
         let span = Span::of(written);
-        let address = span.address(written);
-        if let Some(reference) = self.candidates.index_of(address, LinkKind::Page, None) {
+        let url = span.without_fragment(written);
+        if let Some(reference) = self.candidates.index_of(url, LinkKind::Page, None) {
             self.note(
                 occurrence,
                 (written, span),
@@ -176,7 +176,7 @@ impl LinkSink for UrlOccurrences {
         within: Option<&str>,
     ) {
         let span = Span::of(written);
-        if let Some(reference) = self.links.index_of(span.address(written), purpose, within) {
+        if let Some(reference) = self.links.index_of(span.without_fragment(written), purpose, within) {
             self.note(
                 &occurrence,
                 (written, span),
@@ -193,7 +193,7 @@ impl LinkSink for UrlOccurrences {
 
     fn add_other(&mut self, occurrence: UrlOccurrence<'_>, written: &str) {
         let span = Span::of(written);
-        if let Some(reference) = (self.others).index_of(span.address(written), LinkKind::Page, None)
+        if let Some(reference) = (self.others).index_of(span.without_fragment(written), LinkKind::Page, None)
         {
             self.note(
                 &occurrence,
@@ -303,26 +303,26 @@ fn locate(
         }
     }
     let escape_style = EscapeStyle::of(occurrence, between)?;
-    let address = start + inside.start..start + inside.end;
+    let url = start + inside.start..start + inside.end;
     let whole_end = start + inside.whole_end;
-    let (address, whole_end, semicolons) = if let Some(shift) = occurrence.context.shift() {
+    let (url, whole_end, semicolons) = if let Some(shift) = occurrence.context.shift() {
         (
-            shift + address.start..shift + address.end,
+            shift + url.start..shift + url.end,
             shift + whole_end,
             0,
         )
     } else {
-        let semicolons = occurrence.context.unterminated_entities(address.start);
+        let semicolons = occurrence.context.unterminated_entities(url.start);
         let whole_end = occurrence.context.document_range(whole_end..whole_end).end;
         (
-            occurrence.context.document_range(address),
+            occurrence.context.document_range(url),
             whole_end,
             semicolons,
         )
     };
     Some(WrittenUrl {
-        start: u32::try_from(address.start).ok()?,
-        end: u32::try_from(address.end).ok()?,
+        start: u32::try_from(url.start).ok()?,
+        end: u32::try_from(url.end).ok()?,
         whole_end: u32::try_from(whole_end).ok()?,
         semicolons: u8::try_from(semicolons).ok()?,
         escape_style,

@@ -26,7 +26,7 @@ pub enum UrlSyntax {
 /// A new address, and what there is to know of it wherever it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplacementUrl<'a> {
-    pub(super) address: &'a str,
+    pub(super) url: &'a str,
     /// Whether it is written as it is everywhere.
     pub(super) is_plain: bool,
     pub(super) has_fragment: bool,
@@ -36,8 +36,8 @@ impl<'a> ReplacementUrl<'a> {
     /// `None` if it is no address that may be written: one has 1 to [`MAX_URL_BYTES`] letters of printable ASCII, none of
     /// them a blank.
     #[must_use]
-    pub fn of(address: &'a str) -> Option<Self> {
-        SpellingFlags::of(address)?.answer(address)
+    pub fn of(url: &'a str) -> Option<Self> {
+        SpellingFlags::of(url)?.replacement(url)
     }
 }
 
@@ -48,20 +48,20 @@ pub struct SpellingFlags(u8);
 impl SpellingFlags {
     /// `None` if it has letters that may not be written.
     #[must_use]
-    pub fn of(address: &str) -> Option<Self> {
-        let bytes = address.bytes();
+    pub fn of(url: &str) -> Option<Self> {
+        let bytes = url.bytes();
         let kinds = bytes.fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]);
         (kinds & NEVER == 0).then_some(Self(kinds))
     }
 
     /// An address of such letters; `None` if it is empty or too long.
     #[must_use]
-    pub fn answer(self, address: &str) -> Option<ReplacementUrl<'_>> {
+    pub fn replacement(self, url: &str) -> Option<ReplacementUrl<'_>> {
         // One that begins with `url` is not written as it is in a refresh, and none that begins with `=`.
-        let may_differ = matches!(address.as_bytes(), [b'u' | b'U' | b'=', ..]);
-        let is_written = (1..=MAX_URL_BYTES).contains(&address.len());
+        let may_differ = matches!(url.as_bytes(), [b'u' | b'U' | b'=', ..]);
+        let is_written = (1..=MAX_URL_BYTES).contains(&url.len());
         is_written.then_some(ReplacementUrl {
-            address,
+            url,
             is_plain: self.0 & SPELLED == 0 && !may_differ,
             has_fragment: self.0 & FRAGMENT != 0,
         })
@@ -105,12 +105,12 @@ impl EscapeStyle {
     }
 
     /// The address, which is one of printable ASCII without blanks, as it must be written.
-    pub fn written(self, address: &str) -> Cow<'_, str> {
-        let text = self.between.written(address);
+    pub fn escape(self, url: &str) -> Cow<'_, str> {
+        let text = self.between.escape(url);
         self.layers
             .iter()
             .flatten()
-            .fold(text, |text, layer| match layer.written(&text) {
+            .fold(text, |text, layer| match layer.escape(&text) {
                 Cow::Borrowed(_) => text,
                 Cow::Owned(escaped) => Cow::Owned(escaped),
             })
@@ -132,13 +132,13 @@ impl From<Form> for UrlSyntax {
 }
 
 impl UrlSyntax {
-    fn written(self, address: &str) -> Cow<'_, str> {
+    fn escape(self, url: &str) -> Cow<'_, str> {
         match self {
-            Self::Nothing => Cow::Borrowed(address),
-            Self::Candidates => candidate(address),
-            Self::List => replaced(address, |letter| (letter == ',').then_some("%2C")),
+            Self::Nothing => Cow::Borrowed(url),
+            Self::Candidates => candidate(url),
+            Self::List => replaced(url, |letter| (letter == ',').then_some("%2C")),
             Self::Refresh(named) => {
-                let text = replaced(address, |letter| match letter {
+                let text = replaced(url, |letter| match letter {
                     '"' => Some("%22"),
                     '\'' => Some("%27"),
                     _ => None,
@@ -151,14 +151,14 @@ impl UrlSyntax {
                 }
                 text
             }
-            Self::Brackets => replaced(address, |letter| match letter {
+            Self::Brackets => replaced(url, |letter| match letter {
                 '"' => Some("\\\""),
                 '\'' => Some("\\'"),
                 '(' => Some("\\("),
                 ')' => Some("\\)"),
                 other => in_css(other),
             }),
-            Self::Script(quote) => replaced(address, |letter| match letter {
+            Self::Script(quote) => replaced(url, |letter| match letter {
                 '\\' => Some("\\\\"),
                 '"' if quote == Quote::Double => Some("\\\""),
                 '\'' if quote != Quote::Double => Some("\\'"),
@@ -167,11 +167,11 @@ impl UrlSyntax {
                 '>' => Some("\\x3e"),
                 _ => None,
             }),
-            Self::String(Quote::Double) => replaced(address, |letter| match letter {
+            Self::String(Quote::Double) => replaced(url, |letter| match letter {
                 '"' => Some("\\\""),
                 other => in_css(other),
             }),
-            Self::String(_) => replaced(address, |letter| match letter {
+            Self::String(_) => replaced(url, |letter| match letter {
                 '\'' => Some("\\'"),
                 other => in_css(other),
             }),
@@ -190,18 +190,18 @@ fn in_css(letter: char) -> Option<&'static str> {
 }
 
 /// Commas around a candidate are not part of it.
-fn candidate(address: &str) -> Cow<'_, str> {
-    let inside = address.trim_matches(',');
-    if inside.len() == address.len() {
-        return Cow::Borrowed(address);
+fn candidate(url: &str) -> Cow<'_, str> {
+    let inside = url.trim_matches(',');
+    if inside.len() == url.len() {
+        return Cow::Borrowed(url);
     }
-    let before = address.len() - address.trim_start_matches(',').len();
-    let after = address.len() - before - inside.len();
+    let before = url.len() - url.trim_start_matches(',').len();
+    let after = url.len() - before - inside.len();
     Cow::Owned("%2C".repeat(before) + inside + &"%2C".repeat(after))
 }
 
 impl EscapeLayer {
-    fn written(self, text: &str) -> Cow<'_, str> {
+    fn escape(self, text: &str) -> Cow<'_, str> {
         match self {
             Self::Value(quote) | Self::XmlValue(quote) => replaced(text, |letter| match letter {
                 '&' => Some("&amp;"),

@@ -11,7 +11,7 @@ const MAX_DEPTH: usize = 100;
 
 /// An address in CSS.
 #[derive(Debug)]
-pub struct Address<'t> {
+pub struct CssUrl<'t> {
     /// The token that it stands in: `url(…)`, or a string with its quotes.
     pub span: Range<usize>,
     /// The address itself, without quotes and escapes.
@@ -20,40 +20,40 @@ pub struct Address<'t> {
 
 /// What strings mean where they stand.
 #[derive(Clone, Copy)]
-enum Strings {
+enum StringMeaning {
     Text,
-    FirstIsAddress,
-    AllAreAddresses,
+    FirstIsUrl,
+    AllAreUrls,
     /// Those of the argument `src`, of which `true` says that it has begun.
     Named(bool),
 }
 
 /// Calls `each` with the addresses of a style sheet or of declarations, in their order: `url()`, `src()`, `@import`,
 /// `image-set()`, and the `AlphaImageLoader` of old browsers. Names of namespaces are no addresses.
-pub fn addresses<'t>(text: &'t str, mut each: impl FnMut(Address<'t>)) {
-    let is_read = css_words::addresses(text, |token| {
-        each(Address {
+pub fn urls<'t>(text: &'t str, mut each: impl FnMut(CssUrl<'t>)) {
+    let is_read = css_words::urls(text, |token| {
+        each(CssUrl {
             span: token.span,
-            value: text[token.address].into(),
+            value: text[token.url].into(),
         });
     });
     if !is_read {
-        parsed(text, each);
+        parse_urls(text, each);
     }
 }
 
 /// The same, whatever there is.
-pub(super) fn parsed<'t>(text: &'t str, mut each: impl FnMut(Address<'t>)) {
+pub(super) fn parse_urls<'t>(text: &'t str, mut each: impl FnMut(CssUrl<'t>)) {
     let mut input = ParserInput::new(text);
     let mut parser = Parser::new(&mut input);
-    block(&mut parser, Strings::Text, 0, &mut each);
+    block(&mut parser, StringMeaning::Text, 0, &mut each);
 }
 
 fn block<'t>(
     parser: &mut Parser<'t, '_>,
-    mut strings: Strings,
+    mut strings: StringMeaning,
     depth: usize,
-    each: &mut dyn FnMut(Address<'t>),
+    each: &mut dyn FnMut(CssUrl<'t>),
 ) {
     loop {
         let start = parser.position().byte_index();
@@ -66,49 +66,49 @@ fn block<'t>(
         let span = start..parser.position().byte_index();
         match token {
             Token::UnquotedUrl(value) => {
-                each(Address { span, value });
-                strings = after_address(strings);
+                each(CssUrl { span, value });
+                strings = after_url(strings);
             }
             Token::QuotedString(value)
-                if !matches!(strings, Strings::Text | Strings::Named(false)) =>
+                if !matches!(strings, StringMeaning::Text | StringMeaning::Named(false)) =>
             {
-                each(Address { span, value });
-                strings = after_address(strings);
+                each(CssUrl { span, value });
+                strings = after_url(strings);
             }
             Token::AtKeyword(name) if name.eq_ignore_ascii_case("import") => {
-                strings = Strings::FirstIsAddress;
+                strings = StringMeaning::FirstIsUrl;
             }
             Token::AtKeyword(name) if is_about_names(&name) => skip_prelude(parser),
-            Token::Ident(name) if matches!(strings, Strings::Named(_)) => {
-                strings = Strings::Named(name.eq_ignore_ascii_case("src"));
+            Token::Ident(name) if matches!(strings, StringMeaning::Named(_)) => {
+                strings = StringMeaning::Named(name.eq_ignore_ascii_case("src"));
             }
-            Token::Semicolon => strings = Strings::Text,
+            Token::Semicolon => strings = StringMeaning::Text,
             Token::Function(name) => nested(parser, inside(&name), depth, each),
             Token::CurlyBracketBlock | Token::ParenthesisBlock | Token::SquareBracketBlock => {
-                nested(parser, Strings::Text, depth, each);
+                nested(parser, StringMeaning::Text, depth, each);
             }
             _ => {}
         }
     }
 }
 
-fn after_address(strings: Strings) -> Strings {
+fn after_url(strings: StringMeaning) -> StringMeaning {
     match strings {
-        Strings::FirstIsAddress => Strings::Text,
+        StringMeaning::FirstIsUrl => StringMeaning::Text,
         other => other,
     }
 }
 
-fn inside(function: &str) -> Strings {
+fn inside(function: &str) -> StringMeaning {
     let is = |name: &&str| function.eq_ignore_ascii_case(name);
     if ["url", "src"].iter().any(is) {
-        Strings::FirstIsAddress
+        StringMeaning::FirstIsUrl
     } else if ["image-set", "-webkit-image-set"].iter().any(is) {
-        Strings::AllAreAddresses
+        StringMeaning::AllAreUrls
     } else if is(&"alphaimageloader") {
-        Strings::Named(false)
+        StringMeaning::Named(false)
     } else {
-        Strings::Text
+        StringMeaning::Text
     }
 }
 
@@ -131,9 +131,9 @@ fn skip_prelude(parser: &mut Parser<'_, '_>) {
 
 fn nested<'t>(
     parser: &mut Parser<'t, '_>,
-    strings: Strings,
+    strings: StringMeaning,
     depth: usize,
-    each: &mut dyn FnMut(Address<'t>),
+    each: &mut dyn FnMut(CssUrl<'t>),
 ) {
     if depth == MAX_DEPTH {
         return; // the parser itself passes over a block that nobody looks into

@@ -7,7 +7,7 @@ use super::is_blank;
 /// What words and numbers are of and stands between them, and begins neither a string nor a comment, a block or a rule.
 const SIMPLE: u8 = 1;
 /// What means itself between the brackets, and does not end them.
-const ADDRESS: u8 = 2;
+const URL: u8 = 2;
 
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
@@ -16,7 +16,7 @@ const CLASSES: [u8; 256] = {
         #[expect(clippy::cast_possible_truncation, reason = "it is less than 128")]
         let letter = byte as u8;
         if letter.is_ascii_graphic() && !matches!(letter, b'"' | b'\'' | b'(' | b')' | b'\\') {
-            classes[byte] |= ADDRESS;
+            classes[byte] |= URL;
         }
         let is_between = matches!(
             letter,
@@ -33,11 +33,11 @@ const CLASSES: [u8; 256] = {
 /// Where such addresses are: the token, and the address in it.
 pub struct Token {
     pub span: Range<usize>,
-    pub address: Range<usize>,
+    pub url: Range<usize>,
 }
 
 /// Calls `each` with all addresses, if there is nothing else than that; returns `false` without any call if there is.
-pub fn addresses(text: &str, mut each: impl FnMut(Token)) -> bool {
+pub fn urls(text: &str, mut each: impl FnMut(Token)) -> bool {
     let bytes = text.as_bytes();
     // Whether it is that simple is known only at the end.
     read(bytes, |_| {}) && read(bytes, &mut each)
@@ -56,7 +56,7 @@ fn read(bytes: &[u8], mut each: impl FnMut(Token)) -> bool {
         let begins = start == 0 || ends_token(bytes[start - 1]);
         let length = bytes[at..]
             .iter()
-            .take_while(|&&byte| CLASSES[usize::from(byte)] & ADDRESS != 0);
+            .take_while(|&&byte| CLASSES[usize::from(byte)] & URL != 0);
         let end = at + length.count();
         let is_ended = bytes.get(end) == Some(&b')');
         if !begins
@@ -68,7 +68,7 @@ fn read(bytes: &[u8], mut each: impl FnMut(Token)) -> bool {
         }
         each(Token {
             span: start..end + 1,
-            address: at..end,
+            url: at..end,
         });
         at = end + 1;
     }
@@ -138,16 +138,16 @@ mod tests {
         for _ in 0..100_000 {
             let text: String = (0..=rng(6)).map(|_| PIECES[rng(PIECES.len())]).collect();
             let mut found = Vec::new();
-            let is_simple = addresses(&text, |token| {
-                found.push((token.span, text[token.address].to_owned()));
+            let is_simple = urls(&text, |token| {
+                found.push((token.span, text[token.url].to_owned()));
             });
             if is_simple {
                 simple += usize::from(!found.is_empty());
-                let mut parsed = Vec::new();
-                css::parsed(&text, |address| {
-                    parsed.push((address.span, address.value.to_string()));
+                let mut parse_urls = Vec::new();
+                css::parse_urls(&text, |url| {
+                    parse_urls.push((url.span, url.value.to_string()));
                 });
-                assert_eq!(found, parsed, "{text:?}");
+                assert_eq!(found, parse_urls, "{text:?}");
             } else {
                 assert!(found.is_empty(), "{text:?}");
             }

@@ -6,10 +6,10 @@ use super::is_blank;
 
 /// Where the address is, as the HTML standard reads it: `5; url='next.html'`. `None` if the page comes back to itself.
 #[must_use]
-pub fn address(content: &str) -> Option<Range<usize>> {
+pub fn url(content: &str) -> Option<Range<usize>> {
     let bytes = content.as_bytes();
-    let skip = |mut at: usize, wanted: fn(u8) -> bool| {
-        while at < bytes.len() && wanted(bytes[at]) {
+    let skip = |mut at: usize, matches: fn(u8) -> bool| {
+        while at < bytes.len() && matches(bytes[at]) {
             at += 1;
         }
         at

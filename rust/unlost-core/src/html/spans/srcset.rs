@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::is_blank;
 
 /// Where the addresses are, as the HTML standard reads a list of candidates; also of candidates whose sizes make no sense.
-pub fn addresses(value: &str) -> impl Iterator<Item = Range<usize>> {
+pub fn urls(value: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = value.as_bytes();
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -188,18 +188,18 @@ impl<'t> Tags<'t> {
             let is_kept = attribute_names::may_matter(name)
                 || (self.for_scripts && attribute_names::is_read_by_scripts(name));
             if keeps_all || (is_start && is_kept) {
-                self.keep(name_at..name_end, value, quote);
+                self.push_attribute(name_at..name_end, value, quote);
             }
         }
     }
 
     #[inline]
-    fn keep(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
+    fn push_attribute(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
         let at = value.start;
         // In the text itself, so that nothing has to be moved to where it is kept.
         let value = match self.source {
             Source::Text(text) => Cow::Borrowed(&text[value]),
-            Source::SingleByte(..) => return self.keep_read(name, value, quote),
+            Source::SingleByte(..) => return self.push_decoded_attribute(name, value, quote),
         };
         self.attributes.push(Attribute {
             name_at: name.start,
@@ -211,7 +211,7 @@ impl<'t> Tags<'t> {
     }
 
     #[inline(never)]
-    fn keep_read(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
+    fn push_decoded_attribute(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
         self.attributes.push(Attribute {
             name_at: name.start,
             name: &self.bytes[name],

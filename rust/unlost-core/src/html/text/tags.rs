@@ -32,9 +32,9 @@ impl<'t> Tags<'t> {
         &self.markup.as_bytes()[self.at..]
     }
 
-    fn skip(&mut self, wanted: impl Fn(u8) -> bool) {
+    fn skip(&mut self, matches: impl Fn(u8) -> bool) {
         let rest = self.rest();
-        let end = rest.iter().position(|&byte| !wanted(byte));
+        let end = rest.iter().position(|&byte| !matches(byte));
         self.at += end.unwrap_or(rest.len());
     }
 

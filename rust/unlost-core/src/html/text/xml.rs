@@ -60,13 +60,13 @@ pub fn read_feed(text: &str, text_flow: &mut TextFlow) -> bool {
                     continue;
                 }
                 text_flow.part(Gap::Break);
-                let told = value(events.attributes(), "type");
+                let declared = value(events.attributes(), "type");
                 if empty {
                     continue;
                 }
-                if told == Some("xhtml") {
+                if declared == Some("xhtml") {
                     page = Some(name);
-                } else if told == Some("html")
+                } else if declared == Some("html")
                     || feeds::holds_markup(&xml::local(name).to_ascii_lowercase())
                 {
                     markup = Some(String::new());

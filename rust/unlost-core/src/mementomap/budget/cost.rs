@@ -115,13 +115,13 @@ impl LineCost {
     }
 
     fn cut_back(&mut self) {
-        let gone = self.text.len() - WINDOW;
-        self.text.drain(..gone);
-        for place in &mut self.last_seen {
+        let excess = self.text.len() - WINDOW;
+        self.text.drain(..excess);
+        for position in &mut self.last_seen {
             // Far below the size of a text.
             #[allow(clippy::cast_possible_truncation)]
-            let gone = gone as u32;
-            *place = place.saturating_sub(gone);
+            let excess = excess as u32;
+            *position = position.saturating_sub(excess);
         }
     }
 }

@@ -174,13 +174,13 @@ impl FilterBuilder {
         out: &mut File,
         progress: &Progress,
     ) -> Result<(u64, u64), HoldingsError> {
-        let keep = |hash| match base {
+        let is_new = |hash| match base {
             None => Ok(true),
             // Where it says yes, by mistake or not, it will always say so.
             Some(base) => Ok(!base.has(hash)?),
         };
         let threads = self.build_options.threads.max(1);
-        let mut hashes = self.hashes.finish(threads, &keep, progress)?;
+        let mut hashes = self.hashes.finish(threads, &is_new, progress)?;
         let partitions = partitions_of(hashes.count);
         let mut directory = Vec::new();
         let mut body = SpillBuffer::new(self.build_options.memory / 2);

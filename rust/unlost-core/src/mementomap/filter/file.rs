@@ -43,9 +43,9 @@ impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const AGAIN: &str = "get it again, or build it anew";
         match self {
-            Self::NotAFilter(describe_contents) => write!(
+            Self::NotAFilter(contents) => write!(
                 f,
-                "not a filter: expected a file that `unlost filter build` made, found {describe_contents}"
+                "not a filter: expected a file that `unlost filter build` made, found {contents}"
             ),
             Self::OtherVersion(version) => write!(
                 f,

@@ -122,16 +122,16 @@ pub(super) fn has(bytes: &[u8], shape: FuseShape, seed: u32, bits: u8, hash: u64
     if shape.starts == 0 {
         return false;
     }
-    let spot = KeySlots::of(mix(hash, seed), shape);
+    let key_slots = KeySlots::of(mix(hash, seed), shape);
     let print = |slot: u32| {
         let bit = slot as usize * usize::from(bits);
         let mut word = [0; 4];
         word.copy_from_slice(&bytes[bit / 8..bit / 8 + 4]);
         u32::from_le_bytes(word) >> (bit % 8)
     };
-    let [a, b, c, d] = spot.slots.map(print);
+    let [a, b, c, d] = key_slots.slots.map(print);
     let mask = (1u32 << bits) - 1;
-    (a ^ b ^ c ^ d) & mask == u32::from(spot.fingerprint(bits))
+    (a ^ b ^ c ^ d) & mask == u32::from(key_slots.fingerprint(bits))
 }
 
 /// A fuse that was made.
@@ -178,7 +178,7 @@ struct Peeler {
     /// For each slot the mixed hashes of its keys, by "exclusive or": with one key left, it is that.
     mixed: Vec<u64>,
     /// Slots with one key.
-    alone: Vec<u32>,
+    single: Vec<u32>,
     /// What was taken away, in order: the mixed hash, and which of its slots it had for itself.
     taken: Vec<(u64, u8)>,
 }
@@ -193,13 +193,13 @@ impl Peeler {
         self.taken.clear();
         let mut crowded = false;
         for &hash in hashes {
-            let spot = KeySlots::of(mix(hash, seed), shape);
-            for (which, slot) in (0..).zip(spot.slots) {
+            let key_slots = KeySlots::of(mix(hash, seed), shape);
+            for (which, slot) in (0..).zip(key_slots.slots) {
                 let count = &mut self.counts[slot as usize];
                 // More than 63 keys in one slot do not fit, and do not come about either.
                 crowded |= *count >= 252;
                 *count = count.wrapping_add(4) ^ which;
-                self.mixed[slot as usize] ^= spot.mixed;
+                self.mixed[slot as usize] ^= key_slots.mixed;
             }
         }
         if crowded {
@@ -207,8 +207,8 @@ impl Peeler {
         }
         for start in 0..self.counts.len() {
             // From left to right, so that what is taken away stays in the processor's cache.
-            self.alone.push(u32::try_from(start).unwrap_or(u32::MAX));
-            while let Some(slot) = self.alone.pop() {
+            self.single.push(u32::try_from(start).unwrap_or(u32::MAX));
+            while let Some(slot) = self.single.pop() {
                 let slot = slot as usize;
                 if self.counts[slot] >> 2 != 1 {
                     continue;
@@ -220,7 +220,7 @@ impl Peeler {
                     *count = (*count - 4) ^ other;
                     self.mixed[place as usize] ^= mixed;
                     if *count >> 2 == 1 {
-                        self.alone.push(place);
+                        self.single.push(place);
                     }
                 }
             }
@@ -232,15 +232,15 @@ impl Peeler {
     fn fingerprints(&self, shape: FuseShape, bits: u8) -> Vec<u16> {
         let mut prints = vec![0; shape.slots()];
         for &(mixed, which) in self.taken.iter().rev() {
-            let spot = KeySlots::of(mixed, shape);
+            let key_slots = KeySlots::of(mixed, shape);
             // The slot itself is still 0.
-            let print = spot
+            let print = key_slots
                 .slots
                 .iter()
-                .fold(spot.fingerprint(bits), |print, &slot| {
+                .fold(key_slots.fingerprint(bits), |print, &slot| {
                     print ^ prints[slot as usize]
                 });
-            prints[spot.slots[usize::from(which)] as usize] = print;
+            prints[key_slots.slots[usize::from(which)] as usize] = print;
         }
         prints
     }

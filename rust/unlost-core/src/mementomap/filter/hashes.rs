@@ -17,7 +17,7 @@ pub(super) type HashPredicate<'a> = dyn Fn(u64) -> Result<bool, HoldingsError> +
 /// Hashes in no order.
 #[derive(Debug)]
 pub(super) struct Hashes {
-    waiting: Vec<u64>,
+    buffered: Vec<u64>,
     /// So many may wait in memory, and again while they are put apart.
     limit: usize,
     spilled: Option<Spilled>,
@@ -36,7 +36,7 @@ impl Hashes {
     /// Takes about so many bytes of memory.
     pub(super) fn new(memory: usize) -> Self {
         Self {
-            waiting: Vec::new(),
+            buffered: Vec::new(),
             limit: (memory / 2 / size_of::<u64>()).max(1),
             spilled: None,
         }
@@ -44,11 +44,11 @@ impl Hashes {
 
     pub(super) fn append(&mut self, mut hashes: &[u64]) -> Result<(), HoldingsError> {
         while !hashes.is_empty() {
-            let room = self.limit - self.waiting.len();
-            let (now, later) = hashes.split_at(room.min(hashes.len()));
-            self.waiting.extend_from_slice(now);
+            let available = self.limit - self.buffered.len();
+            let (now, later) = hashes.split_at(available.min(hashes.len()));
+            self.buffered.extend_from_slice(now);
             hashes = later;
-            if self.waiting.len() == self.limit {
+            if self.buffered.len() == self.limit {
                 self.spill()?;
             }
         }
@@ -56,8 +56,8 @@ impl Hashes {
     }
 
     fn spill(&mut self) -> Result<(), HoldingsError> {
-        let (hashes, ends) = partition_by_bucket(&self.waiting);
-        self.waiting.clear();
+        let (hashes, ends) = partition_by_bucket(&self.buffered);
+        self.buffered.clear();
         let spilled = match &mut self.spilled {
             Some(spilled) => spilled,
             None => self.spilled.insert(Spilled {
@@ -83,11 +83,11 @@ impl Hashes {
         predicate: &HashPredicate<'_>,
         progress: &Progress,
     ) -> Result<SortedHashes, HoldingsError> {
-        if self.spilled.is_some() && !self.waiting.is_empty() {
+        if self.spilled.is_some() && !self.buffered.is_empty() {
             self.spill()?;
         }
         match self.spilled {
-            None => in_memory(&self.waiting, threads, predicate),
+            None => in_memory(&self.buffered, threads, predicate),
             Some(spilled) => spilled.finish(threads, predicate, progress),
         }
     }

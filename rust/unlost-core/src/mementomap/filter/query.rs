@@ -33,23 +33,23 @@ impl KeyKind {
         }
     }
 
-    /// The hash of the key of an address, or of a SURT in its place. `room` is memory to use again.
-    pub fn hash_uri(self, uri: &[u8], rules: RuleSet, room: &mut Vec<u8>) -> Result<u64, UriError> {
-        room.clear();
-        key_of_uri(uri, rules, room)?;
-        Ok(self.hash_normal(room))
+    /// The hash of the key of an address, or of a SURT in its place. `key_buffer` is memory to use again.
+    pub fn hash_uri(self, uri: &[u8], rules: RuleSet, key_buffer: &mut Vec<u8>) -> Result<u64, UriError> {
+        key_buffer.clear();
+        key_of_uri(uri, rules, key_buffer)?;
+        Ok(self.hash_normal(key_buffer))
     }
 }
 
 /// Whether a filter has the page of a URL, by the URL's own key or by one that other tools give it; inside, what is wrong
-/// with the URL. `room` is memory to use again.
+/// with the URL. `key_buffer` is memory to use again.
 pub fn contains_uri<B: AsRef<[u8]>>(
     filter: &Filter<B>,
     uri: &[u8],
-    room: &mut Vec<u8>,
+    key_buffer: &mut Vec<u8>,
 ) -> Result<Result<bool, UriError>, FilterError> {
     let (kind, rules) = (filter.kind(), filter.rules());
-    let hash = match kind.hash_uri(uri, rules, room) {
+    let hash = match kind.hash_uri(uri, rules, key_buffer) {
         Ok(hash) => hash,
         Err(error) => return Ok(Err(error)),
     };
@@ -69,11 +69,11 @@ pub fn contains_each<B: AsRef<[u8]> + Sync>(
     threads: usize,
 ) -> Result<Vec<bool>, FilterError> {
     let share = hashes.len().div_ceil(threads.max(1)).max(MIN_HASHES);
-    let answers = |part: &[u64]| part.iter().map(|&hash| filter.has(hash)).collect();
+    let query = |part: &[u64]| part.iter().map(|&hash| filter.has(hash)).collect();
     if hashes.len() <= share {
-        return answers(hashes);
+        return query(hashes);
     }
-    in_order(hashes.chunks(share).map(|part| move || answers(part)))
+    in_order(hashes.chunks(share).map(|part| move || query(part)))
 }
 
 /// One answer for each line of a text, which begins with a normal key, in their order.
@@ -84,34 +84,34 @@ pub fn contains_each_line<B: AsRef<[u8]> + Sync>(
 ) -> Result<Vec<bool>, FilterError> {
     let kind = filter.kind();
     let share = text.len().div_ceil(threads.max(1)).max(MIN_BYTES);
-    let answers = |part: &[u8]| {
+    let query = |part: &[u8]| {
         key_lines(part)
             .map(|key| filter.has(kind.hash_key(key)))
             .collect()
     };
     if text.len() <= share {
-        return answers(text);
+        return query(text);
     }
-    in_order(shares(text, share).map(|part| move || answers(part)))
+    in_order(shares(text, share).map(|part| move || query(part)))
 }
 
 /// One answer for each address, or what is wrong with it, in their order.
 pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     filter: &Filter<B>,
-    questions: &[Q],
+    queries: &[Q],
     threads: usize,
 ) -> Result<Vec<Result<bool, UriError>>, FilterError> {
-    let share = questions.len().div_ceil(threads.max(1)).max(MIN_URIS);
-    let answers = |part: &[Q]| {
-        let mut room = Vec::new();
+    let share = queries.len().div_ceil(threads.max(1)).max(MIN_URIS);
+    let query = |part: &[Q]| {
+        let mut key_buffer = Vec::new();
         part.iter()
-            .map(|question| contains_uri(filter, question.as_ref(), &mut room))
+            .map(|uri| contains_uri(filter, uri.as_ref(), &mut key_buffer))
             .collect()
     };
-    if questions.len() <= share {
-        return answers(questions);
+    if queries.len() <= share {
+        return query(queries);
     }
-    in_order(questions.chunks(share).map(|part| move || answers(part)))
+    in_order(queries.chunks(share).map(|part| move || query(part)))
 }
 
 /// What all pieces of work come to, one behind the other; each has a thread.

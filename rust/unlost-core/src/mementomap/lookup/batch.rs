@@ -56,7 +56,7 @@ pub fn with_workers<B: AsRef<[u8]> + Sync, T>(
             kind,
             threads,
             submitted: 0,
-            waiting: None,
+            first_block: None,
             channels: None,
             inline_results: Ok(Vec::new()),
             buffers: Buffers::default(),
@@ -77,7 +77,7 @@ pub struct LookupPool<'scope, 'env: 'scope, B> {
     threads: usize,
     submitted: usize,
     /// The first block, as long as there is no second.
-    waiting: Option<Block>,
+    first_block: Option<Block>,
     channels: Option<WorkChannels>,
     inline_results: Result<Vec<LookupResults>, NotSorted>,
     buffers: Buffers,
@@ -114,13 +114,13 @@ impl<B: AsRef<[u8]> + Sync> LookupPool<'_, '_, B> {
             self.run_inline(&block);
         } else if let Some(channels) = &self.channels {
             send_block(&channels.blocks, block);
-        } else if let Some(first) = self.waiting.take() {
+        } else if let Some(first) = self.first_block.take() {
             let channels = self.start_workers();
             send_block(&channels.blocks, first);
             send_block(&channels.blocks, block);
             self.channels = Some(channels);
         } else {
-            self.waiting = Some(block);
+            self.first_block = Some(block);
         }
     }
 
@@ -135,7 +135,7 @@ impl<B: AsRef<[u8]> + Sync> LookupPool<'_, '_, B> {
 
     /// Waits for all answers. They are in groups, in the order of the questions.
     pub fn finish(mut self) -> Result<Vec<LookupResults>, NotSorted> {
-        if let Some(block) = self.waiting.take() {
+        if let Some(block) = self.first_block.take() {
             self.run_inline(&block);
         }
         let Some(channels) = self.channels else {

@@ -51,13 +51,13 @@ impl Hasher {
         out.clear();
         out.extend(candidates.iter().map(|candidate| {
             let (digit, mut state) = digits[candidate.stem / DIGIT];
-            let begun = candidate.stem % DIGIT;
-            let len = begun + candidate.tail.len();
+            let start = candidate.stem % DIGIT;
+            let len = start + candidate.tail.len();
             // What the stem has of its last digit, and the tail, which may be more than one digit together.
-            let stem = u128::from(digit & ((1 << (8 * begun)) - 1));
+            let stem = u128::from(digit & ((1 << (8 * start)) - 1));
             let tail = candidate.tail.iter().rev();
             let tail = tail.fold(0, |number, &byte| number << 8 | u128::from(byte));
-            let rest = stem | tail << (8 * begun);
+            let rest = stem | tail << (8 * start);
             #[allow(clippy::cast_possible_truncation)]
             if len > 0 {
                 state = self.mix_digit(state, rest as u64 & ((1 << (8 * DIGIT)) - 1));

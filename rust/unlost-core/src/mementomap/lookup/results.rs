@@ -21,7 +21,7 @@ pub struct LookupResult<'a> {
     /// The page's key, without query.
     pub key: &'a [u8],
     /// The key of the map that answers, and what it says; `None` if the map says nothing.
-    pub found: Option<(&'a [u8], Frequency)>,
+    pub matched: Option<(&'a [u8], Frequency)>,
 }
 
 /// Where in a group's text: from here to there.
@@ -31,7 +31,7 @@ struct TextRange(usize, usize);
 #[derive(Debug)]
 struct StoredResult {
     key: TextRange,
-    found: Option<(TextRange, Frequency)>,
+    matched: Option<(TextRange, Frequency)>,
 }
 
 /// Some answers with their text in one piece of memory: whoever keeps one of them keeps the few beside it, and nobody
@@ -48,9 +48,9 @@ impl LookupResults {
     pub fn of(result: LookupResult<'_>) -> Self {
         let mut results = Self::default();
         let key = results.append(result.key);
-        let found = result.found;
-        let found = found.map(|(matched, frequency)| (results.append(matched), frequency));
-        results.results.push(Ok(StoredResult { key, found }));
+        let matched = result.matched;
+        let matched = matched.map(|(matched, frequency)| (results.append(matched), frequency));
+        results.results.push(Ok(StoredResult { key, matched }));
         results
     }
 
@@ -71,8 +71,8 @@ impl LookupResults {
         let results = self.results[i].as_ref()?;
         Ok(LookupResult {
             key: self.piece(results.key),
-            found: results
-                .found
+            matched: results
+                .matched
                 .map(|(matched, frequency)| (self.piece(matched), frequency)),
         })
     }
@@ -80,11 +80,11 @@ impl LookupResults {
     /// Whether the page of a question is held, which nothing is that could not be read.
     #[must_use]
     pub fn is_held(&self, i: usize) -> bool {
-        let found = self.results[i]
+        let matched = self.results[i]
             .as_ref()
             .ok()
-            .and_then(|results| results.found);
-        found.is_some_and(|(_, frequency)| frequency.is_held())
+            .and_then(|results| results.matched);
+        matched.is_some_and(|(_, frequency)| frequency.is_held())
     }
 
     /// The key of a question that could be read.
@@ -125,7 +125,7 @@ impl LookupResults {
             let key = results.since(start);
             results
                 .results
-                .push(read.map(|()| StoredResult { key, found: None }));
+                .push(read.map(|()| StoredResult { key, matched: None }));
         }
         results
     }
@@ -134,9 +134,9 @@ impl LookupResults {
     pub(super) fn replace(&mut self, i: usize, other: &Self) {
         if let Ok(result) = other.get(0) {
             let key = self.append(result.key);
-            let found = result.found;
-            let found = found.map(|(matched, frequency)| (self.append(matched), frequency));
-            self.results[i] = Ok(StoredResult { key, found });
+            let matched = result.matched;
+            let matched = matched.map(|(matched, frequency)| (self.append(matched), frequency));
+            self.results[i] = Ok(StoredResult { key, matched });
         }
     }
 
@@ -144,7 +144,7 @@ impl LookupResults {
     pub(super) fn set_found(&mut self, i: usize, matched: &[u8], frequency: Frequency) {
         let piece = self.append(matched);
         if let Ok(results) = &mut self.results[i] {
-            results.found = Some((piece, frequency));
+            results.matched = Some((piece, frequency));
         }
     }
 }

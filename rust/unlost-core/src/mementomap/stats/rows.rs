@@ -371,7 +371,7 @@ mod tests {
             (20_140_203_040_506, 24 * 12 + 1)
         );
         assert_eq!(read_date(b"2014"), (20_140_101_000_000, 24 * 12));
-        for odd in [
+        for invalid in [
             &b"2014020304050x"[..],
             b"2014/203040506",
             b"201402:3040506",
@@ -382,16 +382,16 @@ mod tests {
             b"201",
             b"",
         ] {
-            assert_eq!(read_date(odd), (0, NO_MONTH), "{odd:?}");
+            assert_eq!(read_date(invalid), (0, NO_MONTH), "{invalid:?}");
         }
         for number in [0, 1, 12_345_678, 90_807_060, 99_999_999] {
             let text = format!("{number:08}");
             assert_eq!(eight_digits(text.as_bytes()), Some(number));
             for at in 0..8 {
                 for byte in (0..=255).filter(|byte: &u8| !byte.is_ascii_digit()) {
-                    let mut odd = text.clone().into_bytes();
-                    odd[at] = byte;
-                    assert_eq!(eight_digits(&odd), None, "{odd:?}");
+                    let mut invalid = text.clone().into_bytes();
+                    invalid[at] = byte;
+                    assert_eq!(eight_digits(&invalid), None, "{invalid:?}");
                 }
             }
         }

@@ -74,9 +74,9 @@ impl RunSorter {
 
     /// Puts what is pending in order, in memory up to a limit.
     fn sort(&mut self, in_memory: usize) -> Result<(), HoldingsError> {
-        let kept = self.pending.merge_sorted(0..self.pending.len());
+        let count = self.pending.merge_sorted(0..self.pending.len());
         let mut text = SpillBuffer::new(in_memory);
-        for at in 0..kept {
+        for at in 0..count {
             let run = self.pending.get(at);
             let summary = CaptureSummary {
                 captures: run.captures,

@@ -37,14 +37,14 @@ pub struct BusyHost {
 pub(super) struct TopItems<T> {
     items: Vec<(u64, T)>,
     /// Nothing with fewer captures is among the first any more.
-    least: u64,
+    min_captures: u64,
 }
 
 impl<T> Default for TopItems<T> {
     fn default() -> Self {
         Self {
             items: Vec::new(),
-            least: 0,
+            min_captures: 0,
         }
     }
 }
@@ -52,7 +52,7 @@ impl<T> Default for TopItems<T> {
 impl<T: Ord> TopItems<T> {
     /// Takes what has so many captures, if it may be among the first. It is made only then.
     pub(super) fn add(&mut self, captures: u64, make: impl FnOnce() -> T) {
-        if captures >= self.least.max(1) {
+        if captures >= self.min_captures.max(1) {
             self.items.push((captures, make()));
             if self.items.len() >= 4 * TOP_COUNT {
                 self.cut();
@@ -66,7 +66,7 @@ impl<T: Ord> TopItems<T> {
             .sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
         self.items.truncate(TOP_COUNT);
         if self.items.len() == TOP_COUNT {
-            self.least = self.items[TOP_COUNT - 1].0;
+            self.min_captures = self.items[TOP_COUNT - 1].0;
         }
     }
 
@@ -74,12 +74,12 @@ impl<T: Ord> TopItems<T> {
         for (captures, item) in other.items.drain(..) {
             self.add(captures, || item);
         }
-        other.least = 0;
+        other.min_captures = 0;
     }
 
     pub(super) fn clear(&mut self) {
         self.items.clear();
-        self.least = 0;
+        self.min_captures = 0;
     }
 
     /// The first of them in their order.

@@ -175,7 +175,7 @@ impl<'a, W: Write> Site<'a, W> {
         if is_page {
             self.page(kind, parent.is_some(), false)?;
         }
-        let mut made = 1;
+        let mut written = 1;
         if self.key.len() == name && siblings > 2 && self.random.chance(TWINS) {
             self.key.push(b'-');
             push_syllables(self.random.bits(), 1, self.key);
@@ -184,7 +184,7 @@ impl<'a, W: Write> Site<'a, W> {
             self.key.extend_from_slice(b".html");
             self.page(HTML, false, false)?;
             self.key.truncate(name);
-            made = 3;
+            written = 3;
         }
         if let Some(branching) = parent {
             let count = self.random.draw(branching.children);
@@ -194,7 +194,7 @@ impl<'a, W: Write> Site<'a, W> {
         if is_page && kind == HTML {
             self.queries(parent.is_some())?;
         }
-        Ok(made)
+        Ok(written)
     }
 
     /// What a page without children is.
@@ -245,15 +245,15 @@ impl<'a, W: Write> Site<'a, W> {
         if let Some(keys) = &mut self.remaining.keys {
             *keys -= u64::from(!is_query);
         }
-        let row_filter =
+        let requested =
             if self.remaining.density >= 1.0 || self.random.chance(self.remaining.density) {
                 self.random.draw(CAPTURES)
             } else {
                 1
             };
         // Every key that is still to come needs a line.
-        let room = self.remaining.lines - self.remaining.keys.unwrap_or(0);
-        let count = row_filter.min(room);
+        let available = self.remaining.lines - self.remaining.keys.unwrap_or(0);
+        let count = requested.min(available);
         if count == 0 {
             return Ok(());
         }

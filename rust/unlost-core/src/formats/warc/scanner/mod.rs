@@ -144,14 +144,14 @@ impl<R: Read> Scanner<R> {
                 find_warc_record(available)
             };
             // Keep what may begin a record whose line is not yet to be seen whole.
-            let kept = if is_last {
+            let retained = if is_last {
                 0
             } else if is_arc {
                 arc::MAX_LINE + 1
             } else {
                 6
             };
-            let passed = found.unwrap_or(available.len() - kept);
+            let passed = found.unwrap_or(available.len() - retained);
             self.text.consume(passed);
             if found.is_some() || is_last {
                 return Ok(self.text.position() - from);
