@@ -1,6 +1,6 @@
-//! Numbers at random for tests, the same in every run.
+//! Pseudo-random numbers for tests, the same in every run.
 
-/// Throws a die of so many sides, beginning with a seed: numbers from 0 on.
+/// Returns a generator of numbers from 0 up to, but not including, its argument.
 pub(crate) fn test_rng(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |sides| {

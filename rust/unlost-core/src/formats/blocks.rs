@@ -1,4 +1,4 @@
-//! A file's text in blocks of whole lines, for any number of threads at once.
+//! Splits the text of a file into blocks of whole lines, for any number of threads.
 
 use std::io::{self, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use super::input::Input;
 use super::ranges::Ranges;
 use super::{Damage, Source, is_compressed};
 
-/// How much text a thread looks at before it asks for more. A line in between is copied once.
+/// Text per block. A line that crosses a block boundary is copied once.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 const PAGE_BYTES: usize = 4096;
@@ -15,11 +15,11 @@ const PAGE_BYTES: usize = 4096;
 /// Whole lines of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// Which block of the file, from 0.
+    /// The index of the block in the file, from 0.
     pub(crate) index: u64,
-    /// Where its first line begins in the text.
+    /// The offset of its first line in the text.
     pub(crate) offset: u64,
-    /// Memory for the lines, which is never cleared, and the part of it that they take.
+    /// Memory for the lines, which is never cleared, and the part of it that is in use.
     buffer: Vec<u8>,
     begin: usize,
     length: usize,
@@ -35,9 +35,9 @@ impl Block {
         self.length = 0;
     }
 
-    /// Empties it, so that what is read next stands at the beginning of a page, as it does in the file: copies to some
-    /// other places, such as 16 bytes behind, take three times as long, since processors look at no more than the last
-    /// twelve bits of an address to tell what was written just before.
+    /// Empties the block and aligns its start with a page, as in the file. Copies to some other alignments, such as an
+    /// offset of 16 bytes, take three times as long: processors compare only the last twelve bits of a memory address
+    /// to detect a dependency on an earlier write.
     pub(super) fn clear_page_aligned(&mut self, expected: usize) {
         let enough = expected + PAGE_BYTES;
         if self.buffer.len() < enough {
@@ -51,22 +51,22 @@ impl Block {
         self.length = self.begin;
     }
 
-    /// Leaves out the first bytes of the text.
+    /// Drops the first bytes of the text.
     pub(super) fn skip(&mut self, count: usize) {
         self.begin += count;
     }
 
-    /// Leaves out all behind the first bytes of the text.
+    /// Drops everything after the first bytes of the text.
     pub(super) fn truncate(&mut self, count: usize) {
         self.length = self.begin + count;
     }
 
-    /// Takes bytes that were read into the room behind what is there.
+    /// Adds bytes that were read into the spare capacity.
     pub(super) fn extend(&mut self, count: usize) {
         self.length += count;
     }
 
-    /// Makes room for more bytes behind what is there, and returns it.
+    /// Reserves memory for more bytes after the text, and returns it.
     pub(super) fn spare_capacity(&mut self, count: usize) -> &mut [u8] {
         let end = self.length + count;
         if self.buffer.len() < end {
@@ -81,7 +81,8 @@ impl Block {
     }
 }
 
-/// Hands out the blocks of a file in their order. Whoever asks reads, and inflates, while the others work on theirs.
+/// Hands out the blocks of a file in order. The calling thread reads and inflates, while the others process their
+/// blocks.
 pub(crate) struct Blocks<R: Read> {
     mode: ReadMode<R>,
     limit: usize,
@@ -89,24 +90,24 @@ pub(crate) struct Blocks<R: Read> {
 }
 
 enum ReadMode<R: Read> {
-    /// Who reads a block keeps the others waiting.
+    /// The thread that reads a block blocks the others.
     InOrder(Mutex<State<R>>),
     RandomAccess(Ranges<R>),
 }
 
 struct State<R: Read> {
     source: Source<R>,
-    /// The beginning of the next block: what stood behind the last line end.
+    /// The beginning of the next block: the bytes after the last line end.
     carry: Vec<u8>,
     index: u64,
     offset: u64,
     at_end: bool,
-    /// Whether the text ends in the middle of a line, which was left out.
+    /// Whether the text ends within a line, which is dropped.
     is_cut: bool,
 }
 
 impl<R: Input> Blocks<R> {
-    /// A line of more than `limit` bytes comes cut to some bytes more than that.
+    /// A line of more than `limit` bytes is cut to slightly more than that.
     pub(crate) fn new(file: R, limit: usize, block_bytes: usize) -> io::Result<Self> {
         if let Some(length) = file.length() {
             let mut magic = [0; 4];
@@ -135,7 +136,7 @@ impl<R: Input> Blocks<R> {
         })
     }
 
-    /// Fills a block with what comes next; says whether there was anything.
+    /// Fills a block with the next lines. Returns false at the end.
     pub(crate) fn next(&self, block: &mut Block) -> io::Result<bool> {
         match &self.mode {
             ReadMode::InOrder(state) => lock(state).next(block, self.block_bytes, self.limit),
@@ -143,7 +144,7 @@ impl<R: Input> Blocks<R> {
         }
     }
 
-    /// Whether the text has to be inflated, which one thread has to do for all.
+    /// Whether the text has to be inflated, which is done by one thread.
     pub(super) fn is_inflated(&self) -> bool {
         match &self.mode {
             ReadMode::InOrder(state) => lock(state).source.is_compressed(),
@@ -151,7 +152,7 @@ impl<R: Input> Blocks<R> {
         }
     }
 
-    /// Which block comes next, from 0.
+    /// The index of the next block, from 0.
     pub(crate) fn next_index(&self) -> u64 {
         match &self.mode {
             ReadMode::InOrder(state) => lock(state).index,
@@ -159,7 +160,7 @@ impl<R: Input> Blocks<R> {
         }
     }
 
-    /// What ended the text early, once the last block was read.
+    /// What truncated the text. Valid once the last block was read.
     pub(crate) fn damage(&self) -> Option<Damage> {
         match &self.mode {
             ReadMode::InOrder(state) => lock(state).source.damage(),
@@ -167,7 +168,7 @@ impl<R: Input> Blocks<R> {
         }
     }
 
-    /// Whether that left a line without its end. It is in no block: the key of a page that never was, perhaps.
+    /// Whether the damage cut a line. The cut line is in no block: its key might be that of a page that never existed.
     pub(crate) fn is_cut(&self) -> bool {
         match &self.mode {
             ReadMode::InOrder(state) => lock(state).is_cut,
@@ -192,7 +193,7 @@ impl<R: Read> State<R> {
             if !self.at_end {
                 self.read_more(block, block_bytes)?;
             }
-            // A line whose middle was skipped ends its block, so that offsets within blocks stay true.
+            // A line whose middle was skipped ends its block, so that offsets within blocks stay valid.
             let find = if skipped > 0 {
                 memchr::memchr
             } else {
@@ -206,7 +207,7 @@ impl<R: Read> State<R> {
             }
             if self.at_end {
                 let damage = self.source.damage();
-                // Whoever asks once more gets nothing, which is no cut line.
+                // Another call returns nothing, which is not a cut line.
                 self.is_cut |= block.length > 0 && damage.is_some_and(Damage::cuts_text);
                 if block.length == 0 || self.is_cut {
                     return Ok(false);
@@ -214,8 +215,8 @@ impl<R: Read> State<R> {
                 block.push(b"\n");
                 break;
             }
-            // Still inside one line: its beginning tells that it is too long, and nobody needs its rest. What came
-            // before its end is not lost, since blocks begin at lines.
+            // Still inside one line: its beginning shows that it is too long, and the rest is not needed. The lines
+            // before it are not lost, since blocks begin at lines.
             if block.length > limit.saturating_add(block_bytes) {
                 skipped += block.length - (limit + 1);
                 block.length = limit + 1;
@@ -266,7 +267,7 @@ mod tests {
         collected
     }
 
-    /// The blocks of a text that is read in order, and of one that is read anywhere.
+    /// The blocks of a text that is read in order, and of one with random access.
     fn blocks(text: &[u8], limit: usize, block_bytes: usize) -> [Collected; 2] {
         let in_order = Blocks::new(text, limit, block_bytes).expect("memory");
         let anywhere = Blocks::new(Cursor::new(text), limit, block_bytes).expect("memory");
@@ -329,7 +330,7 @@ mod tests {
 
     #[test]
     fn truncated_file_ends_at_its_new_length() {
-        /// Says that it has more than it has.
+        /// Reports a larger length than it has.
         struct TruncatedFile(Cursor<Vec<u8>>);
         impl Read for TruncatedFile {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -1,4 +1,4 @@
-//! Digests of files.
+//! File digests.
 
 use std::fmt::Write;
 

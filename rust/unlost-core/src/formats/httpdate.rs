@@ -1,4 +1,4 @@
-//! Dates as HTTP headers and link-format have them, with the flaws that archives give them, to 14 digits in UTC.
+//! Parses dates of HTTP headers and link-format, including malformed ones that archives produce, to 14 digits in UTC.
 
 /// A date as `YYYYMMDDhhmmss`, in ASCII digits.
 pub type Digits = [u8; 14];
@@ -7,9 +7,9 @@ const MONTHS: [&[u8; 3]; 12] = [
     b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
 ];
 
-/// Reads `Mon, 10 Feb 2014 00:00:01 GMT`: the weekday is not looked at and may be missing, days may have one digit,
-/// dashes may stand for spaces, months may be whole words, the zone may be missing (UTC) or an offset. 14 digits are
-/// read too. A leap second is the second before it.
+/// Parses `Mon, 10 Feb 2014 00:00:01 GMT`. The weekday is ignored and may be missing, days may have one digit, dashes
+/// may replace spaces, months may be spelled out, and the zone may be missing (UTC) or an offset. 14 digits are
+/// accepted too. A leap second becomes the second before it.
 #[must_use]
 pub fn parse(text: &[u8]) -> Option<Digits> {
     let text = text.trim_ascii();
@@ -51,8 +51,8 @@ pub fn parse(text: &[u8]) -> Option<Digits> {
         .map(DateTime::digits)
 }
 
-/// Reads a date of ISO 8601: `2014-02-10T00:00:01Z`. A space may replace the `T`. Seconds may have a fraction, which is
-/// dropped. Seconds, the time of day and the zone (UTC) may be missing; the zone may be an offset.
+/// Parses an ISO 8601 date: `2014-02-10T00:00:01Z`. A space may replace the `T`. Fractions of seconds are dropped.
+/// Seconds, the time of day and the zone (UTC) may be missing; the zone may be an offset.
 #[must_use]
 pub fn parse_iso(text: &[u8]) -> Option<Digits> {
     let mut rest = text.trim_ascii();
@@ -93,7 +93,7 @@ fn two_digits(separator: u8, rest: &mut &[u8]) -> Option<u32> {
     number(take_while(rest, u8::is_ascii_digit), 2, 2)
 }
 
-/// Reads a date as the standard has it, which almost all are, in a quarter of the time; None for all others.
+/// Parses a date in the standard form, which almost all have, in a quarter of the time; None for all others.
 fn parse_canonical(text: &[u8]) -> Option<Digits> {
     let text: &[u8; 29] = text.try_into().ok()?;
     let is_plain = text[..3].iter().all(u8::is_ascii_alphabetic)
@@ -118,7 +118,7 @@ fn parse_canonical(text: &[u8]) -> Option<Digits> {
     from_digits(&out)
 }
 
-/// Reads 14 digits that are a date. Other digits are not.
+/// Parses 14 digits that are a valid date.
 #[must_use]
 pub fn from_digits(text: &[u8]) -> Option<Digits> {
     if text.len() != 14 {
@@ -135,7 +135,7 @@ pub fn from_digits(text: &[u8]) -> Option<Digits> {
     Some(moment.checked()?.digits())
 }
 
-/// Writes a date as `Mon, 10 Feb 2014 00:00:01 GMT`.
+/// Formats a date as `Mon, 10 Feb 2014 00:00:01 GMT`.
 #[must_use]
 pub fn to_http(digits: &Digits) -> [u8; 29] {
     const DAYS: &[u8; 21] = b"ThuFriSatSunMonTueWed"; // the first day of 1970 was a Thursday
@@ -154,7 +154,7 @@ pub fn to_http(digits: &Digits) -> [u8; 29] {
     out
 }
 
-/// Writes a date as `2014-02-10T00:00:01Z`.
+/// Formats a date as `2014-02-10T00:00:01Z`.
 #[must_use]
 pub fn to_iso(digits: &Digits) -> [u8; 20] {
     let mut out = *b"1970-01-01T00:00:00Z";
@@ -165,7 +165,7 @@ pub fn to_iso(digits: &Digits) -> [u8; 20] {
     out
 }
 
-/// The seconds from the beginning of 1970 to a date.
+/// Seconds since 1970.
 #[must_use]
 pub fn to_seconds(digits: &Digits) -> i64 {
     let moment = DateTime::of(digits);
@@ -195,7 +195,7 @@ fn number(digits: &[u8], at_least: usize, at_most: usize) -> Option<u32> {
     })
 }
 
-/// The minutes by which a zone is ahead of UTC.
+/// The offset of a zone from UTC in minutes.
 fn offset(zone: &[u8]) -> Option<i64> {
     let known: [&[u8]; 5] = [b"", b"gmt", b"utc", b"ut", b"z"];
     if known.iter().any(|name| zone.eq_ignore_ascii_case(name)) {
@@ -230,7 +230,7 @@ struct DateTime {
 }
 
 impl DateTime {
-    /// Of digits that are known to be a date.
+    /// The digits must be a valid date.
     fn of(digits: &Digits) -> Self {
         let value = |from: usize, to: usize| {
             digits[from..to].iter().fold(0, |value, &byte| {
@@ -247,7 +247,7 @@ impl DateTime {
         }
     }
 
-    /// The days from the beginning of 1970. A year is counted from March on, so that the leap day is its last.
+    /// Days since 1970. A year is counted from March, so that the leap day is its last.
     fn days(self) -> i64 {
         let (year, month) = (i64::from(self.year), i64::from(self.month));
         let year = if month <= 2 { year - 1 } else { year };
@@ -269,7 +269,7 @@ impl DateTime {
         })
     }
 
-    /// Less than a day either way, so that at most one month's end is crossed.
+    /// The offset is less than a day, so that at most one month boundary is crossed.
     fn minus_minutes(self, minutes: i64) -> Option<Self> {
         let total = i64::from(self.hour * 60 + self.minute) - minutes;
         let of_day = u32::try_from(total.rem_euclid(24 * 60)).ok()?;

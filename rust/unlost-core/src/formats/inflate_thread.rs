@@ -1,7 +1,7 @@
-//! A thread that does nothing but inflate: whoever works on blocks finds the next ones ready.
+//! A thread that only inflates, so that workers find their next blocks ready.
 //!
-//! Inflating takes longest, and cannot be shared. If whoever wants a block inflated it himself, the next one would begin
-//! only when another thread has woken up.
+//! Inflating takes longest and is sequential. If each worker inflated its own block, the next block would start only
+//! after another thread has woken up.
 
 use std::collections::VecDeque;
 use std::io;
@@ -10,10 +10,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::blocks::{Block, Blocks};
 use super::input::Input;
 
-/// Blocks that are ready and wait for somebody. More would only push each other out of the processor's caches.
+/// Blocks that are ready and waiting. More would evict each other from the processor's caches.
 const MAX_READY: usize = 3;
 
-/// Blocks between the thread that fills them and those that work on them.
+/// Blocks between the thread that fills them and the workers.
 #[derive(Default)]
 pub(super) struct InflateThread {
     queue: Mutex<Queue>,
@@ -25,15 +25,15 @@ struct Queue {
     ready: VecDeque<Block>,
     empty: Vec<Block>,
     failure: Option<io::Error>,
-    /// Whether no more blocks come, and whether nobody wants any.
+    /// Whether no more blocks come, and whether no more are needed.
     has_ended: bool,
     is_closed: bool,
 }
 
 impl InflateThread {
-    /// Fills blocks until the file ends or nobody wants any.
+    /// Fills blocks until the file ends or the queue is closed.
     pub(super) fn fill<R: Input>(&self, blocks: &Blocks<R>) {
-        // Whoever waits for blocks must not wait for a thread that panicked.
+        // Workers must not wait for a thread that panicked.
         let _end = OnDrop(|| self.lock().has_ended = true, &self.changed);
         loop {
             let mut queue = self.lock();
@@ -57,7 +57,7 @@ impl InflateThread {
         }
     }
 
-    /// Exchanges a block for the next one; says whether there was any.
+    /// Exchanges a block for the next one. Returns false at the end.
     pub(super) fn next(&self, block: &mut Block) -> io::Result<bool> {
         let mut queue = self.lock();
         loop {
@@ -80,7 +80,7 @@ impl InflateThread {
         }
     }
 
-    /// Ends the filling when it is dropped: nobody wants any more blocks.
+    /// Returns a guard that stops the filling when dropped.
     pub(super) fn close_on_drop(&self) -> impl Drop + '_ {
         OnDrop(|| self.lock().is_closed = true, &self.changed)
     }
@@ -96,7 +96,7 @@ impl InflateThread {
     }
 }
 
-/// Does something when it is dropped, and tells everybody who waits.
+/// Calls a function when dropped, and wakes all waiting threads.
 struct OnDrop<'a, F: Fn()>(F, &'a Condvar);
 
 impl<F: Fn()> Drop for OnDrop<'_, F> {

@@ -1,24 +1,24 @@
-//! What a text is read from.
+//! Sources of text.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::os::unix::fs::FileExt;
 
-/// Something to read from its beginning to its end and, where that can be, at any place and by several threads at once.
+/// A sequential source that may also allow random access by several threads.
 pub trait Input: Read {
-    /// How many bytes there are, if they can be read at any place. Nobody has begun to read it otherwise.
+    /// The length in bytes if random access is possible and nothing was read yet.
     fn length(&self) -> Option<u64> {
         None
     }
 
-    /// Reads some bytes at a place. Only what has a length is asked for them.
+    /// Reads bytes at an offset. Called only if there is a length.
     fn read_at(&self, _buffer: &mut [u8], _offset: u64) -> io::Result<usize> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }
 
 impl Input for File {
-    /// Pipes and devices have none, nor has what the system makes up while it is read.
+    /// Pipes, devices and files that the system generates on reading have no length.
     fn length(&self) -> Option<u64> {
         let about = self.metadata().ok()?;
         Some(about.len()).filter(|&length| about.is_file() && length > 0)
@@ -42,5 +42,5 @@ impl<T: AsRef<[u8]>> Input for Cursor<T> {
     }
 }
 
-/// Only in order.
+/// Sequential only.
 impl Input for &[u8] {}

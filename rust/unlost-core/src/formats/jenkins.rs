@@ -1,10 +1,10 @@
-//! Bob Jenkins' hash of 1996 (`lookup2`), by which Firefox tells whether the files of its cache are whole.
+//! Bob Jenkins' hash of 1996 (`lookup2`), with which Firefox checks the files of its cache.
 //!
-//! It guards against torn writes, not against anybody.
+//! It detects torn writes, not tampering.
 
 const GOLDEN_RATIO: u32 = 0x9e37_79b9;
 
-/// The hash of some bytes, begun with zero.
+/// The hash of `data`, with the initial value zero.
 #[must_use]
 pub fn jenkins(data: &[u8]) -> u32 {
     let mut state = [GOLDEN_RATIO, GOLDEN_RATIO, 0];
@@ -16,7 +16,7 @@ pub fn jenkins(data: &[u8]) -> u32 {
     let mut last = [0; 12];
     last[..rest.len()].copy_from_slice(rest);
     let mut last = words(&last);
-    // The lowest byte of the last word is the length's, which counts modulo 2^32.
+    // The lowest byte of the last word is that of the length, which is added modulo 2^32.
     let length = u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0);
     last[2] = (last[2] << 8).wrapping_add(length);
     mix(state, last)[2]
@@ -28,7 +28,7 @@ fn words(bytes: &[u8]) -> [u32; 3] {
     [word(0), word(4), word(8)]
 }
 
-/// The state after three more words.
+/// Mixes three more words into the state.
 fn mix(state: [u32; 3], words: [u32; 3]) -> [u32; 3] {
     let mut a = state[0].wrapping_add(words[0]);
     let mut b = state[1].wrapping_add(words[1]);

@@ -1,4 +1,4 @@
-//! The key column of an index, at the speed of the disk.
+//! Reads the key column of an index at the speed of the disk.
 
 use std::io;
 use std::thread;
@@ -7,18 +7,18 @@ use super::blocks::{BLOCK_BYTES, Block, Blocks};
 use super::ordered_parallel::process_in_order;
 use super::{Damage, Input};
 
-/// What a pass over an index's key column found.
+/// The result of a pass over the key column of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Lines that are rows: neither blank nor headers, nor left out.
+    /// Rows: lines that are not blank, headers or skipped.
     pub rows: u64,
     /// Lines that cannot be read: too long, or cut by damage.
     pub skipped: u64,
-    /// Keys, counting each run of equal ones once: all different ones if the index is sorted.
+    /// Distinct keys, counting each run of equal keys once. Exact if the index is sorted.
     pub keys: u64,
-    /// The first line whose key is smaller than that before it, if the index is not sorted.
+    /// The first line whose key is smaller than the previous one, if the index is not sorted.
     pub first_unsorted: Option<u64>,
-    /// What ended the file early.
+    /// What truncated the file.
     pub damage: Option<Damage>,
 }
 
@@ -29,13 +29,13 @@ pub fn is_header(line: &[u8]) -> bool {
         || line.get(1..4) == Some(b"CDX") && !line[0].is_ascii_alphanumeric()
 }
 
-/// A text without the byte-order mark that some editors put before it.
+/// The text without a byte-order mark.
 #[must_use]
 pub fn without_bom(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
-/// More threads than these only wait for the file.
+/// More threads would only wait for the file.
 const MAX_THREADS: usize = 4;
 
 /// Reads the first column of a CDX or CDXJ file.
@@ -62,12 +62,12 @@ pub fn read_key_column<R: Input + Send + Sync>(file: R, limit: usize) -> io::Res
     })
 }
 
-/// What was found in some lines that follow each other.
+/// The result for consecutive lines.
 #[derive(Debug, Default)]
 struct Part {
     column: KeyColumn,
     lines: u64,
-    /// The first key with the line it is in, and the last, if there are any.
+    /// The first key with its line, and the last, if there are any.
     first: Vec<u8>,
     first_line: u64,
     last: Vec<u8>,
@@ -83,15 +83,15 @@ impl Part {
         let text = block.text();
         let column = &mut self.column;
         let mut last: Option<&[u8]> = None;
-        // What a line begins with that surely has the key of the line before. Not if that begins with white space, which
-        // may be all of it.
+        // A prefix that proves that a line has the key of the previous one. Empty if the prefix starts with white
+        // space, which may be all of it.
         let mut repeated: &[u8] = b"";
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', text) {
             let line = &text[start..end];
             start = end + 1;
             self.lines += 1;
-            // Most lines repeat the key of the line before: one comparison tells, without looking for its end.
+            // Most lines repeat the previous key: one comparison shows it, without a search for the end of the key.
             if !repeated.is_empty() && line.starts_with(repeated) && line.len() <= limit {
                 column.rows += 1;
                 continue;
@@ -134,7 +134,7 @@ impl Part {
         self.last.extend_from_slice(last.unwrap_or_default());
     }
 
-    /// Appends what was found in the lines behind.
+    /// Appends the result for the lines that follow.
     fn append(&mut self, next: &mut Self) {
         let (column, more) = (&mut self.column, &next.column);
         let goes_on = column.keys > 0 && more.keys > 0;

@@ -1,4 +1,4 @@
-//! What the columns of an index are, and the few of them that holdings are counted by.
+//! Detects what the columns of an index are, and parses the ones that maps are built from.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use super::object::visit_members;
 use super::shape::ObjectShape;
 use super::{is_header, without_bom};
 
-/// How the lines of an index are made up.
+/// The layout of the lines of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Layout {
-    /// A key, a date, perhaps a record type, and an object.
+    /// A key, a date, optionally a record type, and a JSON object.
     Cdxj,
     /// Columns.
     Cdx(Columns),
-    /// One address a line, or in a column of a table with tabs; nothing else.
+    /// One URL per line, or in a column of a TSV table.
     Urls {
-        /// Which column, from 0.
+        /// The column, from 0.
         column: Option<usize>,
     },
 }
 
-/// Where a CDX file has what.
+/// The positions of the columns in a CDX file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     delimiter: u8,
@@ -30,11 +30,11 @@ pub struct Columns {
     mime: Option<usize>,
     status: Option<usize>,
     size: Option<usize>,
-    /// How many fields a row has: exactly that many below a header, from the first to the second without one.
+    /// The number of fields per row: exact after a header, otherwise a range.
     fields: (usize, usize),
 }
 
-/// Without a header, files of 9, 10 and 11 columns begin alike.
+/// Without a header, files of 9, 10 and 11 columns begin with the same columns.
 const DEFAULT_COLUMNS: Columns = Columns {
     delimiter: b' ',
     key: Some(0),
@@ -46,30 +46,30 @@ const DEFAULT_COLUMNS: Columns = Columns {
     fields: (9, 11),
 };
 
-/// Only with so many columns they have the size of records.
+/// The number of columns from which records have a size.
 const DEFAULT_COLUMNS_WITH_SIZE: usize = 11;
 
-/// At most this many lines at the beginning of a file tell its layout.
+/// The number of lines at the start of a file that are used for detection.
 const SAMPLED_LINES: usize = 1000;
 
-/// The columns of a row that holdings are counted by. What a row does not have is empty.
+/// The columns of a row that maps are built from. Missing values are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// The index's own key.
+    /// The key column of the index.
     pub key: &'a [u8],
-    /// As it stands.
+    /// Verbatim.
     pub date: &'a [u8],
-    /// The address.
+    /// The URL.
     pub url: Cow<'a, [u8]>,
     /// The media type.
     pub mime: Cow<'a, [u8]>,
     /// The HTTP status.
     pub status: Cow<'a, [u8]>,
-    /// How many bytes the record takes in its file.
+    /// The length of the record in its file, in bytes.
     pub size: Cow<'a, [u8]>,
 }
 
-/// What is remembered of rows to read the next ones faster. It makes no difference to what is read.
+/// The structure of earlier rows, used to parse the next ones faster. Does not affect the result.
 #[derive(Debug, Clone, Default)]
 pub struct RowShape(ObjectShape<Slot>);
 
@@ -83,7 +83,7 @@ enum Slot {
 }
 
 impl Slot {
-    /// By the first letter, then by all of them: this is done for every member of every row.
+    /// Tests the first letter, then the rest: this runs for every member of every row.
     fn of(name: &[u8]) -> Option<Self> {
         let slot = match name.first()? {
             b'u' => (matches!(name, b"url" | b"uri"), Self::Url),
@@ -116,8 +116,8 @@ impl<'a> Row<'a> {
 }
 
 impl Layout {
-    /// Detects the layout from the first lines of a file: by a header, otherwise by what most of its rows are. `None` if
-    /// none of the lines is a row of CDX or CDXJ.
+    /// Detects the layout from the first lines of a file: by a header, otherwise by the majority of rows. `None` if no
+    /// line is a CDX or CDXJ row.
     #[must_use]
     pub fn detect(text: &[u8]) -> Option<Self> {
         let (mut cdxj, mut cdx) = (0, 0);
@@ -145,7 +145,7 @@ impl Layout {
         }
     }
 
-    /// Whether a line is a header or a comment. Lists have but comments: anything else may be an address.
+    /// Whether a line is a header or a comment. URL lists have only comments: anything else may be a URL.
     #[must_use]
     pub fn is_header(&self, line: &[u8]) -> bool {
         match self {
@@ -154,7 +154,7 @@ impl Layout {
         }
     }
 
-    /// Whether a header names the columns of a CDX file, and cannot be read.
+    /// Whether this is a CDX header that cannot be parsed.
     #[must_use]
     pub fn is_bad_header(&self, header: &[u8]) -> bool {
         !matches!(
@@ -164,7 +164,7 @@ impl Layout {
             && Columns::of_header(header).is_none()
     }
 
-    /// Whether a line in the middle of a file says that its columns are others from here on.
+    /// Whether a line within a file changes the columns from here on.
     #[must_use]
     pub fn is_changed_by(&self, header: &[u8]) -> bool {
         match (Columns::of_header(header), self) {
@@ -175,7 +175,7 @@ impl Layout {
         }
     }
 
-    /// Whether lines begin with their key, and the date follows after one space.
+    /// Whether lines begin with their key, followed by one space and the date.
     #[must_use]
     pub fn begins_with_key(&self) -> bool {
         match self {
@@ -187,8 +187,8 @@ impl Layout {
         }
     }
 
-    /// The fast way to tell that a row is a web page's, from what follows its key and a space. May say no to one that is.
-    /// Reads no more of an object than its first member and its last byte.
+    /// Fast check that a row is a web page, from the text after its key and a space. May return false for a web page.
+    /// Reads only the first member and the last byte of an object.
     #[must_use]
     pub fn is_certainly_web(&self, rest: &[u8]) -> bool {
         let begins_with_date = rest.len() > 32
@@ -216,8 +216,8 @@ impl Layout {
         url.starts_with(b"http:") || url.starts_with(b"https:")
     }
 
-    /// Reads a row; lines of CDX and of CDXJ may be mixed. `None` if the line is not a row: more or fewer fields than it should
-    /// have, something else in place of the date, or an object that breaks off. A line with an object is never an address.
+    /// Parses a row; CDX and CDXJ lines may be mixed. `None` if the line is not a row: a wrong number of fields, an
+    /// invalid date, or a truncated object. A line with an object is never a URL.
     #[must_use]
     pub fn row<'a>(&self, line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
         match self {
@@ -230,7 +230,7 @@ impl Layout {
             Self::Urls { .. } if is_index_row(line) => None,
             Self::Urls { column } => {
                 let url = match column {
-                    // A table, of which no column was given.
+                    // A table without a given column.
                     None if memchr::memchr(b'\t', line.trim_ascii()).is_some() => return None,
                     None => line,
                     Some(column) => line.split(|&byte| byte == b'\t').nth(*column)?,
@@ -245,7 +245,7 @@ impl Layout {
     }
 }
 
-/// Whether the third or fourth field of a line begins with a brace, as only those of CDXJ do.
+/// Whether the third or fourth field of a line begins with a brace, as only in CDXJ.
 fn has_object(line: &[u8]) -> bool {
     fields(line)
         .skip(2)
@@ -253,23 +253,23 @@ fn has_object(line: &[u8]) -> bool {
         .any(|field| field.starts_with(b"{"))
 }
 
-/// Whether a line in a list of addresses is a row of an index.
+/// Whether a line of a URL list is an index row.
 fn is_index_row(line: &[u8]) -> bool {
     memchr::memmem::find(line, b" {\"").is_some() || DEFAULT_COLUMNS.row(line).is_some()
 }
 
-/// What is between spaces and tabs, however many there are.
+/// The fields between spaces and tabs.
 fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|&byte| byte == b' ' || byte == b'\t')
         .filter(|field| !field.is_empty())
 }
 
 fn cdxj_row<'a>(line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
-    // Keys may have braces in them: the object begins a field.
+    // Keys may contain braces: the object begins a field.
     let object_at = memchr::memmem::find(line, b" {")?;
     let mut head = fields(&line[..object_at]);
     let (key, date) = (head.next()?, head.next()?);
-    // OpenWayback has the record's type in between.
+    // OpenWayback writes the record type in between.
     if !is_date(date) || head.nth(1).is_some() {
         return None;
     }
@@ -300,7 +300,7 @@ fn cdxj_row<'a>(line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
     Some(row)
 }
 
-/// Whether eight bytes are digits, all at once: this is done for every row.
+/// Whether eight bytes are digits, tested at once: this runs for every row.
 fn are_digits(bytes: &[u8]) -> bool {
     let Ok(bytes) = bytes.try_into() else {
         return false;
@@ -311,7 +311,7 @@ fn are_digits(bytes: &[u8]) -> bool {
     bytes & high == digits && bytes.wrapping_add(0x0606_0606_0606_0606) & high == digits
 }
 
-/// Up to 14 digits or 17, or an ISO date. Whether there is such a day is not checked.
+/// Up to 14 digits or 17, or an ISO date. Does not check that the day exists.
 fn is_date(text: &[u8]) -> bool {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == text.len() {
@@ -333,7 +333,7 @@ fn is_status(field: &[u8]) -> bool {
 }
 
 impl Columns {
-    /// Reads a header such as ` CDX N b a m s k r M S V g`; its first byte is the delimiter.
+    /// Parses a header such as ` CDX N b a m s k r M S V g`; its first byte is the delimiter.
     fn of_header(line: &[u8]) -> Option<Self> {
         let (&delimiter, rest) = line.split_first()?;
         let letters = rest.strip_prefix(b"CDX")?.strip_prefix(&[delimiter])?;
@@ -362,7 +362,7 @@ impl Columns {
         (self.fields.0..=self.fields.1).contains(&count)
     }
 
-    /// Whether rows below this header are read correctly by columns that are known already.
+    /// Whether rows after this header are parsed correctly with the known columns.
     fn is_read_as(&self, known: &Self) -> bool {
         let same_places = Self {
             fields: self.fields,
@@ -371,8 +371,8 @@ impl Columns {
         *self == same_places && known.has_fields(self.fields.0)
     }
 
-    /// Joins the fields of a row whose URL has spaces in it, so that there are too many. `None` if they may be anything
-    /// else, such as two rows in one line.
+    /// Joins the fields of a row whose URL contains spaces. `None` if the line may be something else, such as two rows
+    /// in one line.
     fn join_url<'a>(&self, line: &'a [u8], mut fields: Vec<&'a [u8]>) -> Option<Vec<&'a [u8]>> {
         let is_usual = self.delimiter == b' '
             && (self.key, self.date, self.url) == (Some(0), 1, Some(2))
@@ -381,7 +381,7 @@ impl Columns {
         if !is_usual || has_type_at(&3) {
             return None;
         }
-        // The media type is where a known number of fields is left, and at only one such place.
+        // The media type is found where the known number of fields is left, at exactly one such position.
         let mut places = (self.fields.0..=self.fields.1)
             .map(|width| 3 + fields.len() - width)
             .filter(has_type_at);
@@ -503,7 +503,8 @@ mod tests {
                 (&b"com,a)/x"[..], &b"text/html"[..], &b"200"[..], &b"7"[..])
             );
             for other in [
-                // Two rows in a line, the first whole or not; a field more behind the status; spaces in the media type.
+                // Two rows in one line, the first complete or not; an extra field after the status; spaces in the media
+                // type.
                 &b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 acom,b)/ 2014 http://b.com/ text/html 200 X - - 7 8 b"[..],
                 b"com,a)/ 2014 http://a.com/ tecom,b)/ 2014 http://b.com/ text/html 200 X - - 7 8 b",
                 b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 a.warc.gz z",

@@ -1,4 +1,4 @@
-//! Lines of a text, with their numbers and offsets, in bounded memory.
+//! The lines of a text, with numbers and offsets, in bounded memory.
 
 use std::io::{self, Read};
 
@@ -10,26 +10,26 @@ use super::{Damage, Source};
 pub struct Line<'a> {
     /// From 1.
     pub number: u64,
-    /// Where it begins in the text, in bytes.
+    /// Its offset in the text, in bytes.
     pub offset: u64,
-    /// What it holds; if it is too long, its beginning.
+    /// The content; only the beginning if the line is too long.
     pub text: &'a [u8],
-    /// Whether it is longer than the limit, so that its rest was passed over.
+    /// Whether it is longer than the limit, so that its rest was skipped.
     pub too_long: bool,
-    /// Whether it has no end, and damage is why: more of it stood there.
+    /// Whether damage cut the line before its end.
     pub is_cut: bool,
 }
 
-/// Cuts a text into lines at `\n`, dropping a `\r` before it. Lines are lent from where they were read; only those that
-/// lie across two chunks are copied. Never holds more than a few chunks and one line of the limit.
+/// Splits a text at `\n`, and drops a `\r` before it. Lines are borrowed from the read buffer; only lines across two
+/// chunks are copied. Memory is bounded by a few chunks and one line of the limit.
 pub struct Lines {
     ahead: ReadAhead,
     chunk: Vec<u8>,
-    /// Where the unread part of the chunk begins.
+    /// The start of the unread part of the chunk.
     start: usize,
-    /// The beginning of a line whose end is in a later chunk, as far as the limit allows.
+    /// The beginning of a line that continues in a later chunk, up to the limit.
     carry: Vec<u8>,
-    /// How long that beginning really is.
+    /// The full length of that beginning.
     carried: usize,
     number: u64,
     offset: u64,
@@ -37,7 +37,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Reads in a thread of its own. Lines longer than `limit` bytes come cut and marked.
+    /// Reads in a background thread. Lines longer than `limit` bytes are cut and marked.
     pub fn new<R: Read + Send + 'static>(source: Source<R>, limit: usize) -> Self {
         Self {
             ahead: ReadAhead::new(source),
@@ -51,19 +51,19 @@ impl Lines {
         }
     }
 
-    /// What ended the text early, once the last line was read.
+    /// What truncated the text. Valid once the last line was read.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.ahead.damage()
     }
 
-    /// Where the next line begins in the text, in bytes: its size, once the last line was read.
+    /// The offset of the next line in the text, in bytes; the size of the text once the last line was read.
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// The next line; `None` at the end. Errors of the file are passed on.
+    /// The next line; `None` at the end. I/O errors are passed on.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         self.carry.clear();
         self.carried = 0;
@@ -89,8 +89,8 @@ impl Lines {
         }
     }
 
-    /// Keeps a part of the chunk for later, as far as the limit allows; one byte more tells a line that is too long, and
-    /// another that its last byte is only a `\r`.
+    /// Retains a part of the chunk, up to the limit. One byte more marks a line that is too long, and another shows
+    /// that its last byte is only a `\r`.
     fn carry_over(&mut self, from: usize, length: usize) {
         let room = self
             .limit
@@ -110,7 +110,7 @@ impl Lines {
         }
     }
 
-    /// Counts a line; returns where it began.
+    /// Counts a line and returns its offset.
     fn advance(&mut self, length: usize, line_end: usize) -> u64 {
         let offset = self.offset;
         self.offset += (length + line_end) as u64;
@@ -119,7 +119,7 @@ impl Lines {
     }
 }
 
-/// A line of `length` bytes, of which `text` is the beginning or all.
+/// A line of `length` bytes; `text` is its beginning or all of it.
 fn line(text: &[u8], length: usize, limit: usize, number: u64, offset: u64) -> Line<'_> {
     let is_whole = text.len() == length;
     let text = match text.strip_suffix(b"\r") {
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn line_cut_by_damage_is_marked() {
-        // A stored block, and then nothing, the end of the member, or rubbish behind that.
+        // A stored block followed by nothing, by the end of the member, or by garbage.
         let cut = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x03\0\xfc\xffa\nb";
         let whole = [&cut[..], b"\x01\0\0\xff\xff\xfb\x90\x07\xef\x03\0\0\0"].concat();
         let garbage = [&whole[..], b"x"].concat();

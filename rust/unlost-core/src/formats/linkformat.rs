@@ -1,10 +1,10 @@
-//! Link-format `TimeMap`s (RFC 6690, RFC 7089), read leniently: a bad entry loses itself and nothing else.
+//! Lenient parser for link-format `TimeMap`s (RFC 6690, RFC 7089): a malformed entry does not affect the others.
 //!
-//! The text is first cut where an entry must begin: at a `<` that is first on its line or follows a comma. Only then is
-//! each piece looked at. So no missing quote or bracket can reach into the next entry, and commas need no care within
-//! one. A quoted value may contain such a `<`: an entry whose last quote is open extends to the piece in which the quote
-//! closes, if the longer entry is valid. Entries within a longer entry that is not valid are never extended, so that the
-//! whole is linear whatever the input.
+//! The text is first cut where an entry must begin: at a `<` that is first on its line or follows a comma. Each piece
+//! is parsed separately, so that a missing quote or bracket cannot reach into the next entry, and commas within an
+//! entry are harmless. A quoted value may contain such a `<`: an entry whose last quote is open extends to the piece in
+//! which the quote closes, if the longer entry is valid. Entries within an invalid longer entry are never extended,
+//! which keeps the parser linear for any input.
 
 mod entry;
 
@@ -15,24 +15,24 @@ use memchr::{memchr, memchr_iter};
 use self::entry::{Entry, EntryText, Relations};
 use super::httpdate::{self, Digits};
 
-/// What an entry, or the text as a whole, can be bad for.
+/// What is wrong with an entry, or with the whole text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// HTML or XML where link-format was expected.
     Html,
     /// Text that is in no entry.
     NoLink,
-    /// An address that is empty, does not end, or has control characters in it.
+    /// A URL that is empty, unterminated, or contains control characters.
     BadUri,
-    /// A quote that does not end, or in the wrong place.
+    /// A quote that is unterminated or misplaced.
     BadQuote,
-    /// Something between address and parameters, or a parameter without a name.
+    /// Text between URL and parameters, or a parameter without a name.
     BadParameter,
-    /// An entry that does not say what it is.
+    /// An entry without a relation.
     NoRel,
-    /// A memento without a readable date, also in its address.
+    /// A memento without a valid date, also in its URL.
     NoDate,
-    /// A memento for which whoever takes them has no more room.
+    /// A memento beyond the capacity of the receiver.
     TooLarge,
 }
 
@@ -49,7 +49,7 @@ impl Fault {
         Self::TooLarge,
     ];
 
-    /// One word for counting.
+    /// The error code, used for counting.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -65,27 +65,27 @@ impl Fault {
     }
 }
 
-/// One archived copy.
+/// One memento.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memento<'a> {
-    /// Its address (URI-M).
+    /// Its URL (URI-M).
     pub uri: Cow<'a, str>,
-    /// When it was captured.
+    /// The capture date.
     pub datetime: Digits,
-    /// The list calls it the first.
+    /// The TimeMap calls it the first.
     pub first: bool,
-    /// The list calls it the last.
+    /// The TimeMap calls it the last.
     pub last: bool,
-    /// The date was not given, or not readable, and was taken from the address.
+    /// The date was missing or invalid, and was taken from the URL.
     pub dated_by_uri: bool,
 }
 
-/// A `TimeMap` that is linked: another page of the list, the same list in another format, or the list itself.
+/// A linked `TimeMap`: another page of the list, another format, or the list itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeMapLink<'a> {
-    /// Its address.
+    /// Its URL.
     pub uri: Cow<'a, str>,
-    /// Its media type, as it stands.
+    /// Its media type, verbatim.
     pub media_type: Option<String>,
     /// The first date that it covers.
     pub from: Option<Digits>,
@@ -93,9 +93,9 @@ pub struct TimeMapLink<'a> {
     pub until: Option<Digits>,
 }
 
-/// Whoever takes the mementos of a text, one after another.
+/// Receives the mementos of a text one by one.
 pub trait MementoSink<'a> {
-    /// Takes one, or says what is wrong with it.
+    /// Takes a memento, or returns what is wrong with it.
     fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault>;
 }
 
@@ -106,32 +106,32 @@ impl<'a> MementoSink<'a> for Vec<Memento<'a>> {
     }
 }
 
-/// Everything that a `TimeMap` tells.
+/// The content of a `TimeMap`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TimeMap<'a, M = Vec<Memento<'a>>> {
-    /// The address whose copies are listed.
+    /// The URL of the original resource (URI-R).
     pub original: Option<Cow<'a, str>>,
-    /// The link of the list to itself.
+    /// The link of the TimeMap to itself.
     pub self_link: Option<TimeMapLink<'a>>,
-    /// Where to ask for the copy closest to a date.
+    /// The URL of the TimeGate.
     pub timegate: Option<Cow<'a, str>>,
-    /// Other lists.
+    /// Other TimeMaps.
     pub timemaps: Vec<TimeMapLink<'a>>,
     /// In the order of the text.
     pub mementos: M,
-    /// How many links had other relations only, or repeated what only the first can say.
+    /// The number of links with other relations, or with repeated ones.
     pub other_links: usize,
-    /// For each of [`Fault::ALL`]: how often, and where first, in bytes.
+    /// For each of [`Fault::ALL`]: the count, and the offset of the first in bytes.
     pub faults: [(usize, usize); Fault::ALL.len()],
 }
 
-/// Reads a whole `TimeMap`. Never fails: what cannot be read is counted.
+/// Parses a whole `TimeMap`. Never fails: errors are counted.
 #[must_use]
 pub fn read(text: &[u8]) -> TimeMap<'_> {
     read_into(text, Vec::new())
 }
 
-/// Reads a whole `TimeMap`, and gives its mementos to `mementos` as they come.
+/// Parses a whole `TimeMap` and passes its mementos to `mementos` one by one.
 #[must_use]
 pub fn read_into<'a, M: MementoSink<'a>>(text: &'a [u8], mementos: M) -> TimeMap<'a, M> {
     let mut found = TimeMap {
@@ -196,19 +196,19 @@ fn is_html(text: &[u8]) -> bool {
     is_opening && !is_entry(text)
 }
 
-/// Whether what begins like a tag is an address with parameters: `<html5.org>; rel="original"`.
+/// Whether text that looks like a tag is a URL with parameters: `<html5.org>; rel="original"`.
 fn is_entry(text: &[u8]) -> bool {
     memchr(b'>', text).is_some_and(|end| text[end + 1..].trim_ascii_start().starts_with(b";"))
 }
 
-/// Where the first entry begins that does not begin before this place.
+/// The start of the first entry at or after `from`.
 fn next_entry(text: &[u8], from: usize) -> Option<usize> {
     memchr_iter(b'<', &text[from..])
         .map(|at| from + at)
         .find(|&at| begins_entry(text, at))
 }
 
-/// Whether the `<` at this place comes first on its line, or after a comma.
+/// Whether the `<` at this offset is first on its line, or follows a comma.
 fn begins_entry(text: &[u8], at: usize) -> bool {
     for &byte in text[..at].iter().rev() {
         match byte {
@@ -295,7 +295,7 @@ fn read_date(text: &[u8]) -> Option<Digits> {
     httpdate::parse(text).or_else(|| httpdate::parse_iso(text))
 }
 
-/// Bytes that are not UTF-8 stand for themselves, escaped, as in every address.
+/// Bytes that are not UTF-8 are percent-encoded.
 fn readable(uri: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(uri) {
         Ok(uri) => Cow::Borrowed(uri),
@@ -313,11 +313,11 @@ fn readable(uri: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The first 14 digits that are a date and directly behind a slash, as almost all archives write them.
+/// The first 14 digits after a slash that are a valid date, as almost all archives write them.
 fn date_in_uri(uri: &[u8]) -> Option<Digits> {
     memchr_iter(b'/', uri).find_map(|slash| {
         let rest = &uri[slash + 1..];
-        // 15 digits are something else.
+        // 15 digits are not a date.
         if rest.get(14).is_some_and(u8::is_ascii_digit) {
             return None;
         }

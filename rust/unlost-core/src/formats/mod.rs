@@ -1,4 +1,4 @@
-//! Files of indexes and archives, as bytes: what is read a billion times.
+//! Readers of index and archive files at the byte level.
 
 mod blocks;
 pub mod coding;

@@ -1,9 +1,9 @@
-//! Single members of a one-line JSON object, without reading the rest.
+//! Reads single members of a one-line JSON object without parsing the rest.
 
 use std::borrow::Cow;
 
-/// The value of the last member that has one of the names, which is the one that counts: a text without its quotes and
-/// escapes, anything else as it stands. `None` if there is no such member, or the object cannot be read that far.
+/// The value of the last member with one of the names, which is the one that counts: strings without quotes and
+/// escapes, other values verbatim. `None` if there is no such member, or the object is malformed before it.
 #[must_use]
 pub fn member<'a>(object: &'a [u8], names: &[&[u8]]) -> Option<Cow<'a, [u8]>> {
     let mut found = None;
@@ -15,8 +15,8 @@ pub fn member<'a>(object: &'a [u8], names: &[&[u8]]) -> Option<Cow<'a, [u8]>> {
     found
 }
 
-/// Calls `visit` with the name and the value of each member, in their order; values are as in [`member`]. `None` if the
-/// object cannot be read: what was visited until then counts for nothing.
+/// Calls `visit` with the name and value of each member in order; values are as in [`member`]. `None` if the object is
+/// malformed: earlier calls are then void.
 pub(super) fn visit_members<'a>(
     object: &'a [u8],
     mut visit: impl FnMut(&[u8], Cow<'a, [u8]>),
@@ -48,7 +48,7 @@ pub(super) fn visit_members<'a>(
     }
 }
 
-/// A quoted text, and what follows it.
+/// A quoted string, and what follows it.
 fn text(rest: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     let rest = rest.strip_prefix(b"\"")?;
     let mut end = 0;
@@ -72,7 +72,7 @@ fn text(rest: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
     Some((value, &rest[end + 1..]))
 }
 
-/// What the escapes stand for; one that stands for nothing stays as it is.
+/// Replaces escapes; an invalid escape stays unchanged.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -103,7 +103,7 @@ fn unescape(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The character of `\uXXXX`, or of two of them, and how long that is.
+/// The character of `\uXXXX`, or of a surrogate pair, and its length in the input.
 fn unicode(rest: &[u8]) -> Option<(char, usize)> {
     let unit = |at: usize| -> Option<u32> {
         let digits = rest.get(at..at + 6)?.strip_prefix(b"\\u")?;
@@ -119,7 +119,7 @@ fn unicode(rest: &[u8]) -> Option<(char, usize)> {
     pair.into_iter().next()?.ok().map(|char| (char, 12))
 }
 
-/// How long a value is that is no text.
+/// The length of a value that is not a string.
 fn value_len(rest: &[u8]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! Many threads that work on the blocks of one file. What they make of them is taken in the file's order, by whichever
-//! thread makes the next in turn: handing it to another would cost more than most of it is worth.
+//! Processes the blocks of one file in many threads and consumes the results in file order. The thread that completes
+//! the next result in order consumes it: handing it to another thread would cost more than most results are worth.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,11 +10,11 @@ use super::blocks::{Block, Blocks};
 use super::inflate_thread::InflateThread;
 use super::input::Input;
 
-/// So many blocks a thread may be ahead of the one whose turn it is, or memory would grow.
+/// How many blocks a thread may be ahead of the next block in order. Bounds memory.
 const MAX_AHEAD: u64 = 4;
 
-/// Lets threads, this one among them, `work` on all blocks that are left, and `take` what they make of each. What was
-/// taken is used again. The first error ends it.
+/// Runs `work` on all remaining blocks in several threads, this one included, and passes each result to `take` in
+/// order. Results are reused after `take`. The first error stops all threads.
 pub(crate) fn process_in_order<R, T, E>(
     blocks: &Blocks<R>,
     threads: usize,
@@ -53,7 +53,7 @@ where
         line.run_worker(&next, &work);
     };
     thread::scope(|scope| {
-        // It is one of the threads: with more of them than there are processors, it would have to wait.
+        // This thread is one of the workers: with more workers than processors, it would have to wait.
         let others = if is_inflated {
             scope.spawn(|| inflating.fill(blocks));
             threads - 2
@@ -69,7 +69,7 @@ where
     state.unwrap_or_else(PoisonError::into_inner).result
 }
 
-/// What waits for its turn, and who.
+/// Results that wait for their turn.
 struct OrderedQueue<T, E, F> {
     state: Mutex<QueueState<T, E, F>>,
     changed: Condvar,
@@ -77,13 +77,13 @@ struct OrderedQueue<T, E, F> {
 }
 
 struct QueueState<T, E, F> {
-    /// Which block is taken next, and those behind it that are ready.
+    /// The index of the next block to take, and the results after it that are ready.
     next: u64,
     pending: BTreeMap<u64, T>,
     recycled: Vec<T>,
     take: F,
     result: Result<(), E>,
-    /// Whether nothing more is to be done.
+    /// Whether the work has ended.
     is_over: bool,
 }
 
@@ -93,7 +93,7 @@ impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> OrderedQ
         next: &impl Fn(&mut Block) -> io::Result<bool>,
         work: &impl Fn(&Block, &mut T) -> Result<(), E>,
     ) {
-        // Others wait for this thread: also one that panics must end them.
+        // Other threads wait for this one, so a panic must also release them.
         let end = StopOnDrop(self);
         let mut block = Block::default();
         loop {
@@ -110,7 +110,7 @@ impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> OrderedQ
         std::mem::forget(end);
     }
 
-    /// Takes what was made of a block, or leaves it to whom it has to wait for. Says whether to go on.
+    /// Takes the result of a block, or leaves it to the thread with an earlier block. Returns whether to continue.
     fn submit(&self, index: u64, output: T, result: Result<(), E>) -> bool {
         let mut state = self.lock();
         while index >= state.next + self.max_ahead && !state.is_over && result.is_ok() {
@@ -148,7 +148,7 @@ impl<T, E, F: FnMut(&mut T) -> Result<(), E>> QueueState<T, E, F> {
     }
 }
 
-/// Ends the work of all threads when it is dropped.
+/// Stops all threads when dropped.
 struct StopOnDrop<'a, T, E, F>(&'a OrderedQueue<T, E, F>);
 
 impl<T, E, F> Drop for StopOnDrop<'_, T, E, F> {

@@ -1,4 +1,4 @@
-//! The blocks of a file that can be read anywhere: each thread reads its own, and nobody waits for anybody.
+//! The blocks of a file with random access: each thread reads its own, without waiting for the others.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::blocks::Block;
 use super::input::Input;
 
-/// How much is read at once of a line that goes on behind its block.
+/// How much is read at once of a line that continues after its block.
 const REST_BYTES: usize = 4096;
 
 /// Cuts a file into ranges of equal size. The lines that begin in a range are its block.
@@ -29,7 +29,7 @@ impl<R: Input> Ranges<R> {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Fills a block, perhaps with nothing, where a line is longer than a range; says whether there was a range left.
+    /// Fills a block, possibly with nothing if a line is longer than a range. Returns false if no range is left.
     pub(super) fn next(&self, block: &mut Block, size: usize, limit: usize) -> io::Result<bool> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let start = index.saturating_mul(size as u64);
@@ -54,7 +54,8 @@ impl<R: Input> Ranges<R> {
         Ok(true)
     }
 
-    /// Whether a line begins at a place. The byte before is read by itself, so that ranges begin with pages.
+    /// Whether a line begins at an offset. The byte before it is read separately, so that ranges begin at page
+    /// boundaries.
     fn begins_line(&self, place: u64) -> io::Result<bool> {
         let Some(before) = place.checked_sub(1) else {
             return Ok(true);
@@ -69,7 +70,7 @@ impl<R: Input> Ranges<R> {
         }
     }
 
-    /// Reads from here to there; says whether all of it was there: a file may have become shorter.
+    /// Reads a range. Returns false if the file has become shorter.
     fn fill(&self, block: &mut Block, mut from: u64, to: u64) -> io::Result<bool> {
         while from < to {
             let count = usize::try_from(to - from).unwrap_or(usize::MAX);
@@ -86,7 +87,8 @@ impl<R: Input> Ranges<R> {
         Ok(true)
     }
 
-    /// Reads on to the end of a block's last line. Of one that is too long, its beginning is kept, which tells that.
+    /// Reads on to the end of a block's last line. The beginning of a line that is too long is retained, which marks
+    /// it.
     fn end_line(&self, block: &mut Block, mut at: u64, limit: usize) -> io::Result<()> {
         let start = memchr::memrchr(b'\n', block.text()).map_or(0, |end| end + 1);
         while at < self.length {

@@ -1,4 +1,4 @@
-//! Reading ahead: a second thread reads and inflates while the first looks at what it got.
+//! Read-ahead: a second thread reads and inflates the file while the first one processes chunks.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -6,16 +6,16 @@ use std::thread::{self, JoinHandle};
 
 use super::{Damage, Source};
 
-/// Chunks of this size stay in a core's cache between being written by one thread and read by the other. Fuzzing has small ones,
-/// so that what it makes up lies across their ends.
+/// Chunks of this size stay in a core's cache between the thread that writes them and the thread that reads them.
+/// Fuzzing uses small chunks, so that its input crosses chunk boundaries.
 const CHUNK_BYTES: usize = if cfg!(fuzzing) { 64 } else { 256 << 10 };
 
-/// How many chunks are under way: one being filled, one waiting, one being read.
+/// Chunks in flight: one being filled, one queued, one being read.
 const CHUNKS: usize = 3;
 
 type Chunk = io::Result<Vec<u8>>;
 
-/// The text of a file in chunks, read by a thread of its own. Memory is bounded by a few chunks.
+/// The text of a file in chunks, read by a background thread. Memory is bounded by a few chunks.
 pub(super) struct ReadAhead {
     filled: Receiver<Chunk>,
     used: Sender<Vec<u8>>,
@@ -28,7 +28,7 @@ impl ReadAhead {
         let (used, empty) = channel();
         let (fill, filled) = sync_channel(CHUNKS);
         for _ in 0..CHUNKS {
-            // Cannot fail: the other end is in this function.
+            // Cannot fail: the other end of the channel is in this function.
             let _ = used.send(vec![0; CHUNK_BYTES]);
         }
         Self {
@@ -39,9 +39,9 @@ impl ReadAhead {
         }
     }
 
-    /// Gives a chunk back and takes the next; `None` at the end. Chunks are never empty.
+    /// Returns a used chunk and takes the next one; `None` at the end. Chunks are never empty.
     pub(super) fn next(&mut self, used: Vec<u8>) -> io::Result<Option<Vec<u8>>> {
-        // If the reader has ended, nobody needs it.
+        // If the reader thread has ended, the buffer is not needed any more.
         let _ = self.used.send(used);
         if let Ok(chunk) = self.filled.recv() {
             return chunk.map(Some);
@@ -54,7 +54,7 @@ impl ReadAhead {
         Ok(None)
     }
 
-    /// What ended the text early, once the end was read.
+    /// What truncated the text. Valid once the end was read.
     pub(super) fn damage(&self) -> Option<Damage> {
         self.damage
     }
@@ -65,7 +65,7 @@ fn read_all<R: Read>(
     empty: &Receiver<Vec<u8>>,
     fill: &SyncSender<Chunk>,
 ) -> Option<Damage> {
-    // Ends when the file does, or when nobody is left at the other end.
+    // Ends with the file, or when the consumer has dropped its end of the channel.
     while let Ok(mut chunk) = empty.recv() {
         chunk.resize(CHUNK_BYTES, 0);
         let result = read_full(&mut source, &mut chunk).map(|length| {

@@ -1,19 +1,19 @@
-//! How the objects of neighbouring rows are made up: by the same members in the same order, nearly always.
+//! The structure of the JSON objects of neighbouring rows: nearly always the same members in the same order.
 //!
-//! Whoever knows that has less to look at: between two values stands what stood there in the rows before, or the row is
-//! read the slow way.
+//! A known structure makes parsing faster: the text between two values must equal that of earlier rows, otherwise the
+//! row is parsed in full.
 
-/// So often the shape is learnt: where rows of two shapes take turns, neither is worth it.
+/// How often the structure is learned: if rows of two structures alternate, neither is worth it.
 const MAX_TIMES_LEARNED: usize = 8;
 
-/// A member of the objects: what stands between its value and the one before, and which of the wanted ones it is.
+/// A member of the objects: the text between the previous value and its own, and its slot if it is read.
 #[derive(Debug, Clone)]
 struct Member<S> {
     lead: Vec<u8>,
     slot: Option<S>,
 }
 
-/// The shape of objects whose values are all texts without escapes.
+/// The structure of objects whose values are all strings without escapes.
 #[derive(Debug, Clone)]
 pub(super) struct ObjectShape<S> {
     members: Vec<Member<S>>,
@@ -30,8 +30,8 @@ impl<S> Default for ObjectShape<S> {
 }
 
 impl<S: Copy> ObjectShape<S> {
-    /// Calls `visit` with the values of the wanted members, in their order. Says whether the object has this shape: if it
-    /// has not, what was visited until then counts for nothing.
+    /// Calls `visit` with the values of the slots in order. Returns whether the object has this structure; if not,
+    /// earlier calls are void.
     pub(super) fn visit<'a>(&self, object: &'a [u8], mut visit: impl FnMut(S, &'a [u8])) -> bool {
         let mut rest = object;
         for member in &self.members {
@@ -52,7 +52,7 @@ impl<S: Copy> ObjectShape<S> {
         rest == b"\"}"
     }
 
-    /// Learns the shape of an object, if it is such a one. `slot_of` says which of the wanted members a name is.
+    /// Learns the structure of an object, if it qualifies. `slot_of` returns the slot of a member name.
     pub(super) fn learn(&mut self, object: &[u8], slot_of: impl Fn(&[u8]) -> Option<S>) {
         if self.times_learned < MAX_TIMES_LEARNED {
             self.times_learned += 1;
@@ -61,7 +61,7 @@ impl<S: Copy> ObjectShape<S> {
     }
 }
 
-/// The members of an object whose values are all texts without escapes, and behind which nothing stands.
+/// The members of an object whose values are all strings without escapes, with nothing after it.
 fn members_of<S>(object: &[u8], slot_of: impl Fn(&[u8]) -> Option<S>) -> Option<Vec<Member<S>>> {
     if object.contains(&b'\\') {
         return None;

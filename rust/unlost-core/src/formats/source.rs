@@ -1,4 +1,4 @@
-//! The text of a file, whether it is stored plain, as gzip (of any number of members) or as zstd.
+//! The text of a file that is stored plain, as gzip (any number of members) or as zstd.
 
 use std::io::{self, Cursor, Read};
 
@@ -6,22 +6,22 @@ use super::warc::gzip::{self, Inflater, Start, Step};
 use super::warc::window::Window;
 use super::warc::zstd::FrameDecoder;
 
-/// Windows of frames up to what `zstd --ultra` makes without being told to: 128 MiB.
+/// Windows up to what `zstd --ultra` uses by default: 128 MiB.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// How a compressed file ends before its end. What came before was delivered.
+/// How a compressed file is damaged. The text before the damage was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// The file ends inside a member or frame.
     Truncated,
-    /// What is stored is not what was compressed: wrong checksum, or bytes that mean nothing.
+    /// The stored bytes are not what was compressed: wrong checksum, or invalid data.
     Corrupt,
-    /// Bytes behind the last member that are neither a member nor padding.
+    /// Bytes after the last member that are neither a member nor padding.
     TrailingGarbage,
 }
 
 impl Damage {
-    /// A word for counting by kind.
+    /// The error code, used for counting.
     #[must_use]
     pub fn kind(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Damage {
         }
     }
 
-    /// Whether text is missing. Before garbage it is whole.
+    /// Whether text is missing. Before trailing garbage it is complete.
     #[must_use]
     pub fn cuts_text(self) -> bool {
         self != Self::TrailingGarbage
@@ -42,7 +42,7 @@ fn is_gzip(head: &[u8]) -> bool {
     head.starts_with(b"\x1f\x8b")
 }
 
-/// A frame, or one of the 16 kinds of skippable frames that may come before it.
+/// A frame, or one of the 16 kinds of skippable frames that may precede it.
 fn is_zstd(head: &[u8]) -> bool {
     matches!(
         head,
@@ -50,13 +50,13 @@ fn is_zstd(head: &[u8]) -> bool {
     )
 }
 
-/// Whether a file that begins so has to be decompressed.
+/// Whether a file that begins like this is compressed.
 #[must_use]
 pub fn is_compressed(head: &[u8]) -> bool {
     is_gzip(head) || is_zstd(head)
 }
 
-/// The first bytes, which were looked at, and the rest of the file.
+/// The first bytes, which were inspected, and the rest of the file.
 type FullInput<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
 enum Coding {
@@ -72,20 +72,20 @@ struct Compressed<R> {
 }
 
 enum Text<R> {
-    /// Without a buffer: whoever reads text has one, and a second would cost a copy.
+    /// Without a buffer: the readers have their own, and a second one would cost a copy.
     Plain(FullInput<R>),
     Compressed(Compressed<R>),
     End,
 }
 
-/// Reads the text of a file. Damage ends it like the end of the file does, and can be asked for then.
+/// Reads the text of a file. Damage ends the text like the end of the file, and is reported by [`Source::damage`].
 pub struct Source<R: Read> {
     text: Text<R>,
     damage: Option<Damage>,
 }
 
 impl<R: Read> Source<R> {
-    /// Looks at the first bytes to tell how the file is stored.
+    /// Inspects the first bytes to determine how the file is stored.
     pub fn new(mut file: R) -> io::Result<Self> {
         let mut magic = vec![0; 4];
         let mut filled = 0;
@@ -121,13 +121,13 @@ impl<R: Read> Source<R> {
         })
     }
 
-    /// Whether reading means inflating.
+    /// Whether reading includes inflating.
     #[must_use]
     pub fn is_compressed(&self) -> bool {
         !matches!(self.text, Text::Plain(_))
     }
 
-    /// What ended the text early, once the end was read.
+    /// What truncated the text. Valid once the end was read.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
         self.damage
@@ -138,7 +138,7 @@ impl<R: Read> Compressed<R> {
     /// Some text, or how it ends.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Result<usize, Option<Damage>>> {
         loop {
-            // Nobody goes back here.
+            // The window is never moved back here.
             self.window.retain_from(self.window.offset());
             if !self.is_open {
                 if let Err(end) = self.begin()? {
@@ -162,7 +162,7 @@ impl<R: Read> Compressed<R> {
         }
     }
 
-    /// Begins the next member or frame, or tells how the file ends.
+    /// Begins the next member or frame, or returns how the file ends.
     fn begin(&mut self) -> io::Result<Result<(), Option<Damage>>> {
         let is_first = self.window.offset() == 0;
         // Tapes and some tools pad the end with NULs.
@@ -194,7 +194,7 @@ impl<R: Read> Compressed<R> {
 }
 
 impl<R: Read> Read for Source<R> {
-    /// Errors of the file are passed on; errors of its contents are damage.
+    /// I/O errors are passed on; errors in the content are damage.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -282,12 +282,12 @@ mod tests {
 
     #[test]
     fn text_before_damage_is_returned_to_the_last_byte() {
-        // A stored block of deflate, or a raw one of zstd, then one of a type that does not exist.
+        // A stored block of deflate, or a raw one of zstd, then one of an invalid type.
         let deflated = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x03\0\xfc\xffabc\x07rest";
         assert_eq!(read(deflated), (b"abc".to_vec(), Some(Damage::Corrupt)));
         let frame = b"\x28\xb5\x2f\xfd\0\0\x18\0\0abc\x06\0\0rest";
         assert_eq!(read(frame), (b"abc".to_vec(), Some(Damage::Corrupt)));
-        // However little room there is for it.
+        // With any output buffer size.
         for file in [&deflated[..], &deflated[..18], &frame[..], &frame[..12]] {
             let mut source = Source::new(file).expect("memory");
             let mut text = Vec::new();

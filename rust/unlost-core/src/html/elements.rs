@@ -224,7 +224,7 @@ impl<'t> Element<'_, 't> {
                 }
             }
             ValueKind::Code => {
-                add_whole(value, LinkKind::Requisite, self.codebase().as_deref(), out)
+                add_whole(value, LinkKind::Requisite, self.codebase().as_deref(), out);
             }
             ValueKind::CodeList => {
                 let codebase = self.codebase();

@@ -68,7 +68,7 @@ impl List {
         match self.leaf.take() {
             Some(Leaf::Url(purpose)) => out.add(&self.text, purpose),
             Some(Leaf::Name) if is_absolute(self.text.trim()) => {
-                out.add(&self.text, LinkKind::Page)
+                out.add(&self.text, LinkKind::Page);
             }
             Some(Leaf::Markup) if self.text.contains('<') => {
                 walker::walk_inner(&ParseContext::whole(&self.text), out);

@@ -115,7 +115,10 @@ impl Answer {
             (None, None) => None,
             _ => return Err(PyTypeError::new_err("matched and frequency come together")),
         };
-        let answer = lookup::LookupResult { key: &key, found };
+        let answer = lookup::LookupResult {
+            key: &key,
+            matched: found,
+        };
         Ok(Self {
             group: Arc::new(LookupResults::of(answer)),
             place: 0,

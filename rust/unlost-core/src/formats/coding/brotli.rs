@@ -1,12 +1,12 @@
-//! Brotli, in steps.
+//! Incremental Brotli decoder.
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 
 use super::BLOCK_BYTES;
 use super::decoder::{ByteSink, DAMAGED, DecodeError, TRUNCATED};
 
-/// What is made in one step with damage is lost: so steps are small, but for the first, which tells whether it is Brotli
-/// at all.
+/// Output of a step that ends in an error is lost, so steps are small. The first step is larger: it decides whether the
+/// data is Brotli at all.
 const FIRST_STEP: usize = 4096;
 const STEP: usize = 256;
 
@@ -21,7 +21,7 @@ impl Brotli {
     pub fn new() -> Self {
         let memory = StandardAlloc::default;
         Self {
-            // Without the windows of a gigabyte that are no part of the standard.
+            // Rejects the windows of up to a gigabyte that are not part of the standard.
             state: BrotliState::new_strict(memory(), memory(), memory()),
             has_begun: false,
             is_over: false,
@@ -43,7 +43,7 @@ impl Brotli {
         Ok(())
     }
 
-    /// False if no more is wanted.
+    /// Returns false if no more output is needed.
     fn step(&mut self, data: &[u8], take: &mut ByteSink) -> Result<bool, DecodeError> {
         let (mut available, mut offset, mut total) = (data.len(), 0, 0);
         loop {
@@ -58,7 +58,8 @@ impl Brotli {
                 &mut total,
                 &mut self.state,
             );
-            // What comes behind its end together with it is not Brotli, so nor was the rest.
+            // Bytes after the end of the stream in the same step are not Brotli, so the data before them was not
+            // either.
             let is_over = matches!(result, BrotliResult::ResultSuccess);
             if matches!(result, BrotliResult::ResultFailure) || (is_over && available > 0) {
                 return Err(DAMAGED);

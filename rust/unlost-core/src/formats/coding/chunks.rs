@@ -1,31 +1,31 @@
-//! The chunks of a transfer. Crawlers write bodies without them whose headers say that they are there.
+//! Chunked transfer coding. Some crawlers store bodies that were dechunked under headers that still say `chunked`.
 //!
-//! To be in chunks, the first one must end where it says, with the next one behind it. Until that is known, which may be
-//! after megabytes, both readings are followed.
+//! A chunked body has its first chunk end where its size says, followed by the next one. Until that is certain, which
+//! may take megabytes, both interpretations are followed.
 
 use super::{Outcome, Stage};
 
-/// The longest line with the size of a chunk.
+/// The longest line with a chunk size.
 const MAX_LINE: usize = 4096;
 
 enum State {
-    /// In the line with the size of a chunk, of which this was seen.
+    /// In the line with a chunk size; the bytes of the line so far.
     Size(Vec<u8>),
-    /// In a chunk, before so many bytes of it.
+    /// In a chunk; the bytes left of it.
     Chunk(u64),
-    /// Behind a chunk; whether a CR was seen.
+    /// After a chunk; whether a CR was seen.
     End { has_cr: bool },
-    /// Behind the last chunk.
+    /// After the last chunk.
     Done,
 }
 
 pub struct Chunks {
     state: State,
-    /// How many chunks were read to their ends.
+    /// The number of complete chunks.
     count: u64,
-    /// What the chunks hold; None if there are none.
+    /// The content of the chunks; None if the body is not chunked.
     decoded: Option<Stage>,
-    /// All of it as it is; None once it is known to be in chunks.
+    /// The body unchanged; None once it is known to be chunked.
     raw: Option<Stage>,
     is_broken: bool,
 }
@@ -97,7 +97,7 @@ impl Chunks {
         }
     }
 
-    /// Whether nothing of what comes belongs to a chunk.
+    /// Whether the remaining bytes belong to no chunk.
     fn is_done(&self) -> bool {
         self.decoded.is_none() || self.is_broken || matches!(self.state, State::Done)
     }
@@ -163,7 +163,7 @@ impl Chunks {
     }
 }
 
-/// The number in a line: hexadecimal digits, at most 15, perhaps with blanks around and an extension behind.
+/// Parses a chunk size: at most 15 hexadecimal digits, optionally surrounded by blanks and followed by an extension.
 fn parse_chunk_size(line: &[u8]) -> Option<u64> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let text = line.strip_suffix(b"\n")?;

@@ -1,13 +1,13 @@
-//! What undoes one coding, whichever it is.
+//! The decoder of one coding.
 
 use super::brotli::Brotli;
 use super::zlib::{Container, Zlib};
 use super::zstd::Zstd;
 
-/// What is there means nothing in a coding, or ends too early.
+/// Input that is invalid in a coding, or ends too early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Whether all of it is the beginning of something in the coding, of which the rest is missing.
+    /// Whether the whole input is the beginning of a valid stream, whose rest is missing.
     pub is_truncated: bool,
 }
 
@@ -17,7 +17,7 @@ pub const DAMAGED: DecodeError = DecodeError {
 
 pub const TRUNCATED: DecodeError = DecodeError { is_truncated: true };
 
-/// Takes undone bytes, at most a piece at a time; says whether more of them are wanted.
+/// Receives decoded bytes, at most one block per call; returns whether more are needed.
 pub type ByteSink<'a> = dyn FnMut(&[u8]) -> bool + 'a;
 
 pub enum CodingDecoder {
@@ -27,16 +27,17 @@ pub enum CodingDecoder {
 }
 
 impl CodingDecoder {
-    /// What undoes a coding, by the first bytes of a body; None if they cannot be in it.
+    /// Returns the decoder for a coding, judged by the first bytes of a body; None if they cannot be in it.
     ///
-    /// What begins as gzip is gzip under whatever name; other names lie less.
+    /// Data that begins like gzip is gzip under any name; other names are more reliable.
     pub fn of(coding: &str, head: &[u8]) -> Option<Self> {
         if is_gzip(head) && (coding == "gzip" || head.len() > 2) {
             return Some(Self::Zlib(Box::new(Zlib::new(Container::Gzip))));
         }
         match coding {
             "deflate" => {
-                // With the header that the standard demands, or without it, as some servers have always sent it.
+                // Deflate with the zlib header that the standard requires, or without it, as some servers have always
+                // sent it.
                 let first = u32::from(*head.first()?);
                 let both = head
                     .get(1)
@@ -55,7 +56,7 @@ impl CodingDecoder {
         }
     }
 
-    /// Whether the first bytes leave no doubt that this is the coding.
+    /// Whether the first bytes prove the coding.
     pub fn is_certain(&self) -> bool {
         match self {
             Self::Zlib(zlib) => zlib.is_gzip(),
@@ -64,7 +65,7 @@ impl CodingDecoder {
         }
     }
 
-    /// Gives what some more bytes unpack to, until `take` wants no more.
+    /// Decodes more input, until `take` returns false.
     pub fn feed(&mut self, data: &[u8], take: &mut ByteSink) -> Result<(), DecodeError> {
         match self {
             Self::Zlib(zlib) => zlib.feed(data, take),
@@ -73,7 +74,7 @@ impl CodingDecoder {
         }
     }
 
-    /// Whether its end was there.
+    /// Whether the stream was complete.
     pub fn end(&self) -> Result<(), DecodeError> {
         match self {
             Self::Zlib(zlib) => zlib.end(),
@@ -83,7 +84,7 @@ impl CodingDecoder {
     }
 }
 
-/// By what every gzip begins with: its two bytes, the method, and flags of which three are never set.
+/// Checks what every gzip member begins with: two magic bytes, the method, and flags of which three are never set.
 fn is_gzip(head: &[u8]) -> bool {
     head.starts_with(&[0x1f, 0x8b])
         && head.get(2).is_none_or(|&method| method == 8)

@@ -1,32 +1,33 @@
-//! One coding: looks at the first bytes to see what it has before it, and goes by that.
+//! One coding. The first bytes decide whether the data is in that coding.
 
 use super::decoder::{CodingDecoder, DecodeError};
 use super::{BLOCK_BYTES, Outcome, Stage, names};
 
-/// Bytes that tell whether a body is text.
+/// Bytes that decide whether a body is text.
 const SNIFF_BYTES: usize = 512;
 
-/// Nothing that long comes to nothing by mistake.
+/// Input of this length that decodes to nothing is an error, not plain data.
 const MAX_UNDECIDED_BYTES: usize = 1 << 16;
 
 pub struct Layer {
     coding: String,
     next: Stage,
-    /// What came since the last whole block.
+    /// Input since the last full block.
     block: Vec<u8>,
     has_begun: bool,
-    /// None if what comes passes as it is.
+    /// None if the input passes unchanged.
     decoder: Option<CodingDecoder>,
-    /// What was unpacked so far, while it may turn out not to be in the coding.
+    /// The input so far, while it may still turn out not to be in the coding.
     undecided: Option<Vec<u8>>,
-    /// How many bytes it may still give; None if it gave more. What comes of them at last may be nothing, however many.
+    /// Bytes that it may still produce; None if it exceeded the limit. Later layers may reduce any amount of output to
+    /// nothing.
     remaining: Option<u64>,
     is_broken: bool,
     is_refused: bool,
 }
 
 impl Layer {
-    /// limit: the longest that the body behind all layers may be, in bytes.
+    /// limit: the maximum length in bytes of the body after all layers.
     pub fn new(coding: String, next: Stage, limit: u64) -> Self {
         Self {
             coding,
@@ -126,7 +127,8 @@ impl Layer {
         }
     }
 
-    /// What breaks before anything came of it was not in the coding, unless all of it is the beginning of something.
+    /// An error before any output means that the data is not in the coding, unless all of it is the beginning of a
+    /// valid stream.
     fn handle_result(&mut self, outcome: Result<(), DecodeError>) {
         let Err(broken) = outcome else {
             return;
@@ -150,7 +152,7 @@ impl Layer {
             return;
         }
         self.decoder = CodingDecoder::of(&self.coding, head).filter(|found| {
-            // Text that says that it is packed: it is text, unless all of it happens to be something packed.
+            // Text with a coding header: it is plain text, unless all of it happens to be validly encoded.
             !is_text || found.is_certain() || (is_all && is_whole(&self.coding, head))
         });
         if self.decoder.as_ref().is_none_or(CodingDecoder::is_certain) {
@@ -159,7 +161,7 @@ impl Layer {
     }
 }
 
-/// Whether data is packed from its beginning to its end; what gives much is believed without its end.
+/// Whether the data is encoded from its beginning to its end. Data that decodes to much is accepted without its end.
 fn is_whole(coding: &str, data: &[u8]) -> bool {
     let Some(mut decoder) = CodingDecoder::of(coding, data) else {
         return false;

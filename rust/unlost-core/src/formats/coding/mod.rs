@@ -1,12 +1,12 @@
-//! Transfer and content codings undone, piece by piece, without trust in what headers say.
+//! Removes transfer and content codings incrementally, without trusting headers.
 //!
 //! ```text
 //! stored bytes ─┬─► chunks ─► coding ─► … ─► output (digest, length, the first bytes)
 //!               └─► output, for what cannot be undone
 //! ```
 //!
-//! What is not in the coding that a header names passes as it is; what is, and breaks off, is given up to there, and said
-//! to be broken. `unlost.formats.contentcoding` does the same in Python, and is what the tests compare with.
+//! Data that is not in the coding that a header names passes unchanged. Truncated data is decoded up to that point and
+//! reported as broken. `unlost.formats.contentcoding` does the same in Python; the tests compare with it.
 
 mod brotli;
 mod chunks;
@@ -24,47 +24,47 @@ use chunks::Chunks;
 use layer::Layer;
 use output::Output;
 
-/// Bytes that are worked on at once. Every coding gets its input in blocks of exactly so many, so that what is found
-/// does not depend on how it came.
+/// Input per step. Every decoder gets its input in blocks of exactly this size, so that results do not depend on how
+/// the data arrives.
 const BLOCK_BYTES: usize = 1 << 16;
 
-/// In one body: nobody packs more than twice, and more is no mistake but an attack.
+/// Codings per body. Servers use at most two; more is an attack, not a mistake.
 const MAX_CODINGS: usize = 4;
 
-/// Why a body is left as it is stored.
+/// Why a body is left encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is in a coding that cannot be undone, or in too many.
+    /// It is in a coding that is not supported, or in too many.
     Coding,
-    /// Without its codings it would be longer than wanted.
+    /// Decoded, it would be longer than the limit.
     TooLong,
 }
 
-/// What a body is, without its codings or, if they cannot be undone, with them.
+/// A body without its codings or, if they cannot be removed, with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Body {
-    /// Its SHA-1, if that was wanted.
+    /// Its SHA-1, if that was requested.
     pub digest: Option<[u8; 20]>,
-    /// How many bytes it has; no more than the limit, if more were not looked at.
+    /// Its length in bytes; at most the limit, if decoding stopped there.
     pub len: u64,
-    /// Its first bytes, as many as were wanted.
+    /// Its first bytes, as many as were requested.
     pub head: Vec<u8>,
-    /// Whether it breaks off, or is damaged.
+    /// Whether it is truncated or damaged.
     pub is_broken: bool,
-    /// Why this is the body as it is stored.
+    /// Why this is the body as stored.
     pub refusal: Option<Refusal>,
 }
 
-/// One body, whose stored bytes come piece by piece.
+/// Decodes one body whose stored bytes arrive in pieces.
 pub struct BodyDecoder {
     stage: Stage,
-    /// The same bytes as they are stored, where there is a coding that might not be undone.
+    /// The same bytes as stored, if there is a coding that might not be removable.
     stored: Option<Output>,
     has_too_many: bool,
 }
 
 impl BodyDecoder {
-    /// Undoes these codings, as [`codings_of`] gives them.
+    /// Removes these codings, as [`codings_of`] returns them.
     #[must_use]
     pub fn new(codings: &[String], options: BodyOptions) -> Self {
         let has_too_many = codings.len() > MAX_CODINGS;
@@ -76,7 +76,7 @@ impl BodyDecoder {
         }
     }
 
-    /// Takes some more of the body as it is stored.
+    /// Takes the next bytes of the stored body.
     pub fn feed(&mut self, data: &[u8]) {
         if let Some(stored) = &mut self.stored {
             stored.feed(data);
@@ -84,13 +84,13 @@ impl BodyDecoder {
         self.stage.feed(data);
     }
 
-    /// Whether more of the body would change nothing in what is wanted of it.
+    /// Whether more input cannot change the result.
     #[must_use]
     pub fn has_enough(&self) -> bool {
         self.stage.is_over()
     }
 
-    /// What the body was, now that all of it was fed.
+    /// The body, after all input.
     #[must_use]
     pub fn finish(mut self) -> Body {
         self.stage.end();
@@ -111,7 +111,7 @@ impl BodyDecoder {
         }
     }
 
-    /// The first bytes of the body, and whether there are more; the limit was as many as were wanted.
+    /// The first bytes of the body, and whether there are more; the limit is the requested number.
     #[must_use]
     pub fn finish_with_head(mut self) -> (Body, bool) {
         self.stage.end();
@@ -129,16 +129,16 @@ impl BodyDecoder {
     }
 }
 
-/// What came of a stage and all behind it.
+/// The result of a stage and all stages after it.
 struct Outcome {
     output: Output,
     is_broken: bool,
     is_refused: bool,
-    /// Whether more came of it, or of a step on its way, than is wanted.
+    /// Whether it, or an intermediate stage, produced more than the limit.
     is_too_long: bool,
 }
 
-/// One step on the way to the body.
+/// One stage of decoding.
 enum Stage {
     Output(Box<Output>),
     Layer(Box<Layer>),
@@ -176,7 +176,7 @@ impl Stage {
         }
     }
 
-    /// Whether there was more than is wanted.
+    /// Whether there was more output than the limit.
     fn is_over(&self) -> bool {
         match self {
             Self::Output(output) => output.is_over(),

@@ -1,14 +1,14 @@
-//! The codings that headers name, in the order in which they are to be undone.
+//! The codings that headers name, in the order in which they are removed.
 
 pub const CHUNKED: &str = "chunked";
 
-/// The codings that are undone.
+/// Supported codings.
 pub const SUPPORTED: [&str; 4] = ["gzip", "deflate", "br", "zstd"];
 
-/// What stands in the place of a coding, and is none.
+/// Values of the header that are not codings.
 const NOT_CODINGS: [&str; 7] = ["", "identity", "none", "binary", "7bit", "8bit", "utf-8"];
 
-/// Real codings, by the list of IANA and by what servers were seen to send; a word that is in no list means nothing.
+/// Real codings, from the IANA registry and from observed servers. A name on neither list is ignored.
 const UNSUPPORTED: [&str; 11] = [
     "compress",
     "x-compress",
@@ -23,7 +23,7 @@ const UNSUPPORTED: [&str; 11] = [
     "xz",
 ];
 
-/// The codings that the fields of a head name, those of the transfer first, in lower case.
+/// The codings that header fields name, in lower case, transfer codings first.
 #[must_use]
 pub fn codings_of<'a, F>(fields: impl Fn() -> F) -> Vec<String>
 where
@@ -56,12 +56,12 @@ fn add_codings(value: &[u8], found: &mut Vec<String>) {
     }
 }
 
-/// White space, as Python has it: with the separators of files and records.
+/// White space as in Python: includes the separators of files and records.
 fn is_space(char: char) -> bool {
     char.is_whitespace() || matches!(char, '\x1c'..='\x1f')
 }
 
-/// Whether something is said to be in a coding that is known and cannot be undone; `br with a dictionary` is not br.
+/// Whether this names a known coding that is not supported; `br with a dictionary` is not br.
 pub fn is_unsupported(coding: &str) -> bool {
     let first = coding.split(is_space).find(|word| !word.is_empty());
     UNSUPPORTED.contains(&coding) || first.is_some_and(|word| SUPPORTED.contains(&word))

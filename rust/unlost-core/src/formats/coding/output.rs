@@ -1,17 +1,17 @@
-//! Where undone bytes end up: counted, hashed, and the first ones kept.
+//! The end of the decoder chain: counts and hashes the output, and retains its first bytes.
 
 use sha1::{Digest, Sha1};
 
 use super::{Body, Refusal};
 
-/// What is wanted of a body.
+/// What to compute for a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyOptions {
-    /// Whether its SHA-1 is.
+    /// Whether to compute its SHA-1.
     pub with_digest: bool,
-    /// How many of its first bytes are.
+    /// How many of its first bytes to return.
     pub head: usize,
-    /// The longest that is undone, in bytes.
+    /// The maximum decoded length in bytes.
     pub limit: u64,
 }
 
@@ -58,7 +58,7 @@ impl Output {
         self.head.extend_from_slice(&data[..data.len().min(room)]);
     }
 
-    /// Whether there was more than the limit.
+    /// Whether there was more output than the limit.
     pub fn is_over(&self) -> bool {
         self.is_over
     }

@@ -1,4 +1,4 @@
-//! Deflate in one of its three coats; of gzip, any number of members behind each other.
+//! Deflate in its three containers. Gzip may have any number of members.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
@@ -26,13 +26,13 @@ impl Container {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// In the stream.
+    /// Within the stream.
     InStream,
-    /// Behind its end, where another member may begin.
+    /// After its end, where another member may begin.
     AfterEnd,
-    /// Behind its end and the first byte of what may be another member.
+    /// After its end and the first byte of a possible next member.
     HalfMagic,
-    /// Behind all members: zeros and other rubbish, which every reader passes over.
+    /// After all members: zeros and other garbage, which every reader ignores.
     TrailingGarbage,
 }
 
@@ -83,8 +83,8 @@ impl Zlib {
                 self.stream = self.container.stream();
                 self.state = State::InStream;
             }
-            // What has a header and then means nothing is no deflate, unless something came before: so the first byte
-            // of text is waited for in the smallest steps.
+            // Data with a zlib header that is then invalid is not deflate, unless there was output before. The first
+            // byte of output is therefore awaited in the smallest steps.
             let is_doubtful = self.container == Container::Zlib && !self.has_output;
             let input = if is_doubtful {
                 &data[..data.len().min(1)]
@@ -98,7 +98,7 @@ impl Zlib {
             let read = usize::try_from(self.stream.total_in() - read).unwrap_or(0);
             let written = usize::try_from(self.stream.total_out() - written).unwrap_or(0);
             let Ok(status) = outcome else {
-                // Of what has no header, that it is deflate at all is believed once a piece of it came without damage.
+                // Data without a header is accepted as deflate once a block of output came without an error.
                 if self.has_output || self.is_gzip() {
                     take(&self.buffer[..written]);
                 }

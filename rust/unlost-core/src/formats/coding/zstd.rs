@@ -1,4 +1,4 @@
-//! Zstandard: frames one after the other, some of them to be skipped, with NULs between them.
+//! Zstandard: consecutive frames, some of them skippable, with NULs between them.
 
 use zstd::stream::raw::{DParameter, Decoder, Operation};
 
@@ -6,15 +6,15 @@ use super::BLOCK_BYTES;
 use super::decoder::{ByteSink, DAMAGED, DecodeError};
 use crate::formats::warc::zstd::{MAGIC, skippable};
 
-/// Windows of frames up to what `zstd --ultra` makes without being told to: 128 MiB.
+/// Windows up to what `zstd --ultra` uses by default: 128 MiB.
 const WINDOW_LOG: u32 = 27;
 
 enum Position {
-    /// Before a frame, of which these bytes were seen.
+    /// Before a frame; the bytes of its header so far.
     Between(Vec<u8>),
-    /// In a frame.
+    /// Within a frame.
     Frame,
-    /// In a frame that is skipped, before so many bytes of it.
+    /// Within a skippable frame; the bytes left of it.
     Skipped(u64),
 }
 
@@ -25,7 +25,7 @@ pub struct Zstd {
 }
 
 impl Zstd {
-    /// None if this is not how a frame begins.
+    /// None if a frame cannot begin like this.
     pub fn of(head: &[u8]) -> Option<Self> {
         let is_frame =
             head.starts_with(&MAGIC) || matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
@@ -64,7 +64,7 @@ impl Zstd {
         Ok(())
     }
 
-    /// Looks for a frame, byte by byte: its beginning may be in two pieces.
+    /// Searches for a frame byte by byte: its magic number may be split across two inputs.
     fn begin<'a>(&mut self, data: &'a [u8]) -> Result<&'a [u8], DecodeError> {
         let Position::Between(seen) = &mut self.position else {
             return Ok(data);
@@ -97,7 +97,7 @@ impl Zstd {
         Ok(&[])
     }
 
-    /// What is left behind the frame, or of it; None if no more is wanted.
+    /// The input after the frame; None if no more output is needed.
     fn unpack<'a>(
         &mut self,
         data: &'a [u8],
@@ -134,7 +134,7 @@ impl Zstd {
     }
 }
 
-/// Whether a frame, or one to be skipped, may begin so.
+/// Whether a frame, or a skippable one, may begin like this.
 fn may_begin(seen: &[u8]) -> bool {
     let known = seen.len().min(4);
     seen[..known] == MAGIC[..known]

@@ -1,4 +1,4 @@
-//! One entry: an address in brackets, then parameters.
+//! One entry: a URL in brackets, then parameters.
 
 use std::borrow::Cow;
 
@@ -11,9 +11,9 @@ pub(super) struct EntryText<'a> {
     text: &'a [u8],
     begin: usize,
     end: usize,
-    /// Where the next entry begins.
+    /// The start of the next entry.
     pub(super) next: Option<usize>,
-    /// Whether it includes the beginnings of entries, within quotes.
+    /// Whether it includes the starts of other entries, within quotes.
     pub(super) is_extended: bool,
 }
 
@@ -30,7 +30,7 @@ impl<'a> EntryText<'a> {
         entry_text
     }
 
-    /// Ends before the next entry, without what is between them. `from`: a place before which it does not end.
+    /// Sets the end before the next entry, without the separator. The end is not before `from`.
     fn set_end(&mut self, from: usize, next: Option<usize>) {
         let part = &self.text[from..next.unwrap_or(self.text.len())];
         let last = part.iter().rposition(|&byte| !is_filling(byte));
@@ -38,7 +38,7 @@ impl<'a> EntryText<'a> {
         self.end = from + last.unwrap_or(0) + 1;
     }
 
-    /// Extends the piece if the value at its end has an open quote that closes later. Returns the value and what follows
+    /// Extends the text if the value at its end has an open quote that closes later. Returns the value and what follows
     /// it.
     fn extend(&mut self, value: &[u8]) -> Option<&'a [u8]> {
         let begin = self.end - value.len();
@@ -53,14 +53,14 @@ impl<'a> EntryText<'a> {
     }
 }
 
-/// An address and its parameters.
+/// A URL and its parameters.
 pub(super) struct Entry<'a> {
     pub(super) uri: &'a [u8],
     pub(super) parameters: Parameters<'a>,
 }
 
 impl<'a> Entry<'a> {
-    /// Reads an entry. The piece is extended where that is allowed and a quote is open at its end.
+    /// Parses an entry. The text is extended if that is allowed and a quote is open at its end.
     pub(super) fn read(entry_text: &mut EntryText<'a>, may_extend: bool) -> Result<Self, Fault> {
         let (uri, rest) = split_uri(&entry_text.text[entry_text.begin..entry_text.end])?;
         let parameters = Parameters::read(rest, |value| {
@@ -74,14 +74,14 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// The address ends at the first `>` behind which parameters begin, or nothing more comes: a `>` may be part of it.
+/// The URL ends at the first `>` that is followed by parameters or by nothing: a `>` may be part of it.
 pub(super) fn split_uri(entry_text: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
     let inner = &entry_text[1..];
     for end in memchr_iter(b'>', inner) {
         let rest = inner[end + 1..].trim_ascii_start();
         if rest.first().is_none_or(|&next| next == b';') {
             let uri = inner[..end].trim_ascii();
-            // Without a way out in the middle: it is done many bytes at a time.
+            // No early exit, so that the compiler vectorises the loop.
             let is_bad = |byte: u8| byte.is_ascii_control() || byte == b'<';
             let bad = uri.iter().fold(false, |bad, &byte| bad | is_bad(byte));
             let sound = !uri.is_empty() && !bad;
@@ -95,7 +95,7 @@ pub(super) fn split_uri(entry_text: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
     Err(Fault::BadUri)
 }
 
-/// The parameters that mean something here; the first of each name counts, as RFC 8288 has it.
+/// The supported parameters. The first of each name counts (RFC 8288).
 #[derive(Default)]
 pub(super) struct Parameters<'a> {
     pub(super) rel: Option<Cow<'a, [u8]>>,
@@ -106,14 +106,13 @@ pub(super) struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// `extended` gets a value in quotes that is not valid, with all that follows it; it returns more of the text, if
-    /// there is more.
+    /// `extended` gets an invalid quoted value with the text after it; it returns more of the text, if there is any.
     fn read(
         mut rest: &'a [u8],
         mut extended: impl FnMut(&'a [u8]) -> Option<&'a [u8]>,
     ) -> Result<Self, Fault> {
         let mut found = Self::default();
-        // Each round begins at a semicolon.
+        // Each iteration begins at a semicolon.
         while let Some(after) = rest.strip_prefix(b";") {
             let after = after.trim_ascii_start();
             let end = memchr2(b'=', b';', after).unwrap_or(after.len());
@@ -144,7 +143,7 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Cuts a value, in quotes or not, from what follows: a semicolon or nothing.
+/// Splits a value, quoted or not, from what follows: a semicolon or nothing.
 fn split_value<'a>(text: &'a [u8], rest: &mut &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
     if !is_quoted(text) {
         let end = memchr(b';', text).unwrap_or(text.len());
@@ -166,7 +165,7 @@ fn is_quoted(text: &[u8]) -> bool {
     matches!(text.first(), Some(b'"' | b'\''))
 }
 
-/// Where the quote closes with which a text begins.
+/// The offset of the quote that closes the one at the start.
 fn closing_quote(text: &[u8]) -> Option<usize> {
     let quote = *text.first().filter(|_| is_quoted(text))?;
     let mut end = 1;
@@ -195,7 +194,7 @@ fn unescape(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// What an entry says that it is: several words, in any order and case.
+/// The relations of an entry: several words, in any order and case.
 #[allow(clippy::struct_excessive_bools)] // the words are independent of each other
 #[derive(Default)]
 pub(super) struct Relations {

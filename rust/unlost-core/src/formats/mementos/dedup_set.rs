@@ -1,4 +1,4 @@
-//! Which copies were listed before: pages of a list repeat each other.
+//! Detects mementos that were listed before: pages of a TimeMap repeat each other.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;
@@ -6,15 +6,15 @@ use std::hash::BuildHasher;
 use super::Mementos;
 use super::url::without_scheme;
 
-/// Copies that were seen, eight bytes for each.
+/// The mementos seen so far, eight bytes each.
 #[derive(Debug, Default)]
 pub struct DedupSet {
-    // With a secret of the process: among a million copies, equal ones by accident do not occur, nor by intent.
+    // Keyed with a secret of the process: among a million mementos, collisions occur neither by accident nor by intent.
     hashes: HashSet<u64>,
 }
 
 impl DedupSet {
-    /// Adds copies, and returns how many of them are new.
+    /// Adds mementos and returns how many of them are new.
     pub fn add(&mut self, mementos: &Mementos) -> usize {
         let before = self.hashes.len();
         for row in &mementos.rows {

@@ -1,4 +1,4 @@
-//! Copies as they come, before they are in order.
+//! Collects mementos before they are sorted.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use super::patterns::PatternCollector;
 use super::url::{sanitize, without_scheme};
 use super::{Digits, Mementos, Row, number};
 
-/// More text than places in it can be told: four gigabytes.
+/// More text than offsets can address: four gigabytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge;
 
@@ -18,7 +18,7 @@ impl fmt::Display for TooLarge {
     }
 }
 
-/// Copies in the order in which they were added, with duplicates. Nothing is copied before they are in order.
+/// Mementos in insertion order, with duplicates. Nothing is copied before they are sorted.
 #[derive(Debug, Default)]
 pub struct MementoListBuilder<'a> {
     rows: Vec<UnsortedRow<'a>>,
@@ -31,7 +31,7 @@ pub struct MementoListBuilder<'a> {
 struct UnsortedRow<'a> {
     date: u64,
     archive: u32,
-    /// How long the scheme is, with what divides it from the rest.
+    /// The length of the scheme with its separator.
     scheme: u32,
     url: Cow<'a, str>,
 }
@@ -58,13 +58,13 @@ impl<'a> MementoListBuilder<'a> {
         id
     }
 
-    /// The bytes of all addresses.
+    /// The total length of all URLs in bytes.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.text_bytes
     }
 
-    /// Adds a copy. The date must be one, and the archive known.
+    /// Adds a memento. The date must be valid, and the archive known.
     pub fn add(&mut self, date: &Digits, archive: u32, url: Cow<'a, [u8]>) -> Result<(), TooLarge> {
         self.add_row(number(date), archive, sanitize(url))
     }
@@ -83,11 +83,11 @@ impl<'a> MementoListBuilder<'a> {
         Ok(())
     }
 
-    /// The copies, sorted, each once.
+    /// The mementos, sorted and deduplicated.
     #[must_use]
     pub fn finish(mut self) -> Mementos {
         let archives = &self.archives;
-        // Lists are mostly in order, and this sort is fast where they are.
+        // TimeMaps are mostly sorted, and this sort is fast for them.
         self.rows.sort_by(|one, other| {
             one.date.cmp(&other.date).then_with(|| {
                 one.without_scheme()

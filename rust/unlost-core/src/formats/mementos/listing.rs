@@ -1,4 +1,4 @@
-//! `TimeMap`s of archives, read straight into copies.
+//! Parses `TimeMap`s of archives directly into mementos.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use super::url::{has_web_host, resolve};
 use super::{MementoListBuilder, Mementos};
 use crate::formats::linkformat::{self, Fault, Memento, MementoSink, TimeMap};
 
-/// How much text the addresses of one list may have. Links may be relative, and make much of little: what comes after
-/// is left out, and counted.
+/// The total length of the URLs of one TimeMap. Relative links can expand a small text to a large one; mementos beyond
+/// the limit are dropped and counted.
 pub const MAX_TEXT_BYTES: usize = 1 << 27;
 
 struct Listing<'a, 'b> {
@@ -36,8 +36,8 @@ impl<'a> MementoSink<'a> for Listing<'a, '_> {
     }
 }
 
-/// Reads a whole `TimeMap` of an archive. Never fails: what cannot be read is counted. Links are relative to `base`, an
-/// address with a host; a copy whose address is not one of the web is a fault.
+/// Parses the `TimeMap` of an archive. Never fails: errors are counted. Links are relative to `base`, a URL with a
+/// host; a memento whose URL is not a web URL is a fault.
 #[must_use]
 pub fn read<'a>(text: &'a [u8], archive: &str, base: &str) -> TimeMap<'a, Mementos> {
     let mut builder = MementoListBuilder::default();

@@ -1,8 +1,8 @@
-//! The copies of a page that archives list: by date, each once, in little memory.
+//! The mementos of a page: sorted by date, deduplicated, compact.
 //!
-//! Addresses that differ only in their dates are stored once, as a pattern; a copy takes 16 bytes then. They are in
-//! visible ASCII without `<`, `>` and `"`: what an archive lists is escaped when it comes in, so that whoever writes it out can neither be made to write entries or headers of
-//! somebody else's, nor has to look at it again.
+//! URLs that differ only in their dates are stored once, as a pattern; such a memento takes 16 bytes. URLs are in
+//! visible ASCII without `<`, `>` and `"`: they are escaped on input, so that writers need not check them, and an
+//! archive cannot inject entries or headers.
 
 mod dedup_set;
 mod list_builder;
@@ -26,12 +26,12 @@ use self::patterns::{PatternCollector, Patterns, Url};
 use self::url::without_scheme;
 use super::httpdate::{self, Digits};
 
-/// Copies, sorted by date, address without its scheme, address and archive; no two have the first two in common.
+/// Mementos, sorted by date, URL without scheme, URL and archive; unique by date and URL without scheme.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Mementos {
     patterns: Patterns,
     rows: Vec<Row>,
-    /// Sorted, without those that list nothing, so that equal copies are equal.
+    /// Sorted, without archives that have no memento, so that equal lists are equal.
     archives: Vec<Box<str>>,
 }
 
@@ -39,24 +39,24 @@ pub struct Mementos {
 struct Row {
     /// 14 digits as a number.
     date: u64,
-    /// The pattern of its address.
+    /// The pattern of its URL.
     pattern: u32,
     archive: u32,
 }
 
-/// One copy.
+/// One memento.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MementoRef<'a> {
-    /// When it was captured.
+    /// The capture date.
     pub datetime: Digits,
     /// The archive that lists it.
     pub archive: &'a str,
-    /// Its address.
+    /// Its URL.
     pub uri: Cow<'a, str>,
 }
 
 impl Mementos {
-    /// How many there are.
+    /// The number of mementos.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -68,14 +68,14 @@ impl Mementos {
         self.rows.is_empty()
     }
 
-    /// The bytes that they take in memory.
+    /// Memory use in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         let names: usize = self.archives.iter().map(|name| name.len() + 16).sum();
         size_of::<Self>() + self.patterns.size() + self.rows.capacity() * size_of::<Row>() + names
     }
 
-    /// The copy at a place.
+    /// The memento at an index.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<MementoRef<'_>> {
         let row = self.rows.get(place)?;
@@ -86,12 +86,12 @@ impl Mementos {
         })
     }
 
-    /// All copies, in their order.
+    /// All mementos in order.
     pub fn iter(&self) -> impl Iterator<Item = MementoRef<'_>> {
         (0..self.len()).filter_map(|place| self.get(place))
     }
 
-    /// The place of the copy closest to a date: the earlier of two, the first of many.
+    /// The index of the memento closest to a date: the earlier of two, the first of equal ones.
     #[must_use]
     pub fn closest(&self, datetime: &Digits) -> Option<usize> {
         let after = self.before(number(datetime));
@@ -112,13 +112,13 @@ impl Mementos {
         })
     }
 
-    /// How many copies are not later than a date.
+    /// The number of mementos not later than a date.
     #[must_use]
     pub fn until(&self, datetime: &Digits) -> usize {
         self.before(number(datetime) + 1)
     }
 
-    /// The places of the copies of a span, ends included.
+    /// The range of mementos between two dates, inclusive.
     #[must_use]
     pub fn span(&self, first: Option<&Digits>, last: Option<&Digits>) -> std::ops::Range<usize> {
         let begin = first.map_or(0, |date| self.before(number(date)));
@@ -126,7 +126,7 @@ impl Mementos {
         begin..end.max(begin)
     }
 
-    /// The copies at some places, which must be there.
+    /// The mementos of a range, which must exist.
     #[must_use]
     pub fn slice(&self, places: std::ops::Range<usize>) -> Self {
         let mut collector = PatternCollector::default();
@@ -138,7 +138,7 @@ impl Mementos {
         Self::canonical(collector.finish(), rows, &self.archives)
     }
 
-    /// How many copies each archive has of each year, both in order.
+    /// The number of mementos per archive and year, both in order.
     #[must_use]
     pub fn by_archive_and_year(&self) -> Vec<(&str, Vec<(u16, usize)>)> {
         let mut counts: Vec<Vec<(u16, usize)>> = vec![Vec::new(); self.archives.len()];
@@ -157,7 +157,7 @@ impl Mementos {
             .collect()
     }
 
-    /// All copies of several lists.
+    /// Merges several lists.
     pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Result<Self, TooLarge> {
         let mut parts_left: Vec<MergeHead<'_>> = Vec::new();
         let mut archives: Vec<Box<str>> = Vec::new();
@@ -174,7 +174,7 @@ impl Mementos {
         let mut rows = Vec::with_capacity(total);
         let mut same: Vec<(usize, Row)> = Vec::new();
         while let Some(&Reverse((date, _))) = queue.peek() {
-            // Of each list, those of the earliest date, which are few.
+            // The lists with the earliest date, which are few.
             while let Some(&Reverse((_, place))) = queue.peek().filter(|next| next.0.0 == date) {
                 queue.pop();
                 let head = &mut parts_left[place];
@@ -198,7 +198,7 @@ impl Mementos {
         Ok(Self::canonical(collector.finish(), rows, &archives))
     }
 
-    /// How many copies are earlier than a date.
+    /// The number of mementos earlier than a date.
     fn before(&self, date: u64) -> usize {
         self.rows.partition_point(|row| row.date < date)
     }
@@ -207,7 +207,7 @@ impl Mementos {
         self.patterns.url(row.pattern, row.date)
     }
 
-    /// Of rows in order, whose archives may be in any, with others that list nothing.
+    /// From sorted rows; archives may be in any order and include unused ones.
     fn canonical(patterns: Patterns, mut rows: Vec<Row>, archives: &[Box<str>]) -> Self {
         let mut is_used = vec![false; archives.len()];
         for row in &rows {
@@ -234,13 +234,13 @@ impl Mementos {
     }
 }
 
-/// How far a list is merged.
+/// The merge position in one list.
 struct MergeHead<'a> {
     part: &'a Mementos,
     place: usize,
-    /// The numbers that its archives have in what is made.
+    /// The numbers of its archives in the result.
     archives: Vec<u32>,
-    /// The number of the last pattern that was added, here and in what is made.
+    /// The number of the last pattern that was added, in the list and in the result.
     last: Option<(u32, u32)>,
 }
 
@@ -266,7 +266,7 @@ impl<'a> MergeHead<'a> {
         self.part.rows[self.place].date
     }
 
-    /// The next copy, if it is of this date.
+    /// The next memento, if it is of this date.
     fn next_of(&mut self, date: u64) -> Option<Row> {
         let row = self.part.rows.get(self.place)?;
         if row.date != date {
@@ -289,7 +289,7 @@ impl<'a> MergeHead<'a> {
     }
 }
 
-/// Brings copies of one date in order, each once.
+/// Sorts and deduplicates the mementos of one date.
 fn sort_and_dedup(same: &mut Vec<(usize, Row)>, parts_left: &[MergeHead<'_>], archives: &[Box<str>]) {
     let mut keyed: Vec<(Cow<'_, str>, (usize, Row))> = same
         .drain(..)

@@ -1,4 +1,4 @@
-//! Copies as bytes to be kept: a line that names the format, its version and the archives, then a line for each copy.
+//! Serializes mementos: a line with the format, its version and the archives, then one line per memento.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::formats::httpdate;
 
 const MAGIC: &str = "mementos 1";
 
-/// Bytes that are no packed copies.
+/// Bytes that are not serialized mementos.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnpackError {
-    /// Which line, from 1.
+    /// The line, from 1.
     pub line: usize,
     expected: &'static str,
 }
@@ -28,7 +28,7 @@ impl fmt::Display for UnpackError {
 }
 
 impl Mementos {
-    /// Writes it as bytes, of which `unpack` makes the same again.
+    /// Serializes the mementos; `unpack` reads them.
     pub fn pack(&self, out: &mut impl TextSink) {
         out.add(MAGIC.as_bytes());
         for name in &self.archives {
@@ -49,7 +49,7 @@ impl Mementos {
     }
 }
 
-/// Reads what `packed` returned; any bytes may come.
+/// Parses the output of `pack`. Any input is safe.
 pub fn unpack(bytes: &[u8]) -> Result<Mementos, UnpackError> {
     let fault = |line, expected| UnpackError { line, expected };
     let whole = bytes

@@ -1,4 +1,4 @@
-//! URLs of mementos in little memory: most have their date in them, and differ in nothing else.
+//! Compact storage for URLs of mementos: most contain their date and differ in nothing else.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,20 +8,20 @@ use memchr::{memchr, memmem};
 use super::rendering::TextSink;
 use super::{Digits, digits};
 
-/// Replaces the date of the memento in a pattern. No URL has it.
+/// Stands for the date in a pattern. No URL contains it.
 const DATE: u8 = 1;
 
-/// How many patterns are looked up. Where there are more, URLs differ in more than their dates.
+/// The number of patterns that are looked up. With more, URLs differ in more than their dates.
 const MAX_KNOWN: usize = 1 << 10;
 
-/// Patterns of URLs, one after the other.
+/// Concatenated patterns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Patterns {
     text: String,
     ends: Vec<u32>,
 }
 
-/// A URL: what is before the date, the date if it has one, and what is after it.
+/// A URL: the text before the date, the date if it has one, and the text after it.
 pub(super) struct Url<'a> {
     before: &'a str,
     date: Option<Digits>,
@@ -48,7 +48,7 @@ impl<'a> Url<'a> {
 }
 
 impl Patterns {
-    /// The bytes that they take in memory.
+    /// Memory use in bytes.
     pub(super) fn size(&self) -> usize {
         self.text.capacity() + self.ends.capacity() * size_of::<u32>()
     }
@@ -81,7 +81,7 @@ impl Patterns {
     fn push(&mut self, pattern: &str) -> u32 {
         let id = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
         self.text.push_str(pattern);
-        // No more than was added to a draft, which fits.
+        // At most as much as the list builder accepted, which fits.
         let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
         self.ends.push(end);
         id
@@ -98,7 +98,7 @@ pub(super) struct PatternCollector {
 }
 
 impl PatternCollector {
-    /// Adds the URL of a memento of a date; returns the number of its pattern.
+    /// Adds the URL of a memento with its date; returns the number of its pattern.
     pub(super) fn add_url(&mut self, url: &str, date: u64) -> u32 {
         let date = digits(date);
         let Some(at) = memmem::find(url.as_bytes(), &date) else {
@@ -114,7 +114,7 @@ impl PatternCollector {
         id
     }
 
-    /// Adds a pattern of others.
+    /// Adds a pattern of another collection.
     pub(super) fn add(&mut self, pattern: &str) -> u32 {
         if memchr(DATE, pattern.as_bytes()).is_none() {
             return self.patterns.push(pattern);
@@ -122,7 +122,7 @@ impl PatternCollector {
         self.add_dated(pattern)
     }
 
-    /// Whether the pattern that was added last is shared by all URLs that have it.
+    /// Whether the pattern added last is shared by all URLs that have it.
     pub(super) fn is_shared(&self, id: u32) -> bool {
         self.last == Some(id)
     }

@@ -1,16 +1,16 @@
-//! Copies in the formats of `TimeMap`s, appended to a text: only the part that there is one of for each copy.
+//! Serializes mementos in the formats of `TimeMap`s. Appends only the part that is repeated per memento.
 
 use super::patterns::Url;
 use super::{Mementos, digits};
 use crate::formats::httpdate::{self, Digits};
 
-/// What can be written to. Long texts are measured before they are written, so that nothing is moved afterwards.
+/// A sink for text. Long texts are measured before they are written, so that nothing is reallocated.
 pub trait TextSink {
-    /// Adds a part.
+    /// Appends a part.
     fn add(&mut self, part: &[u8]);
 }
 
-/// How many bytes would be written.
+/// Counts the bytes that would be written.
 #[derive(Debug, Default)]
 pub struct LengthCounter(pub usize);
 
@@ -20,7 +20,7 @@ impl TextSink for LengthCounter {
     }
 }
 
-/// What is left of a place of known length; what does not fit is not written.
+/// The rest of a buffer of known length; what does not fit is dropped.
 #[derive(Debug)]
 pub struct SliceWriter<'a>(pub &'a mut [u8]);
 
@@ -33,16 +33,16 @@ impl TextSink for SliceWriter<'_> {
     }
 }
 
-/// Which of the copies are the first and last of all: some may be on other pages of a list.
+/// Whether the first and last mementos are those of the whole TimeMap: others may be on other pages.
 #[derive(Debug, Clone, Copy)]
 pub struct ListEnds {
-    /// The first of these is the first of all.
+    /// The first memento is the first of the whole TimeMap.
     pub first: bool,
-    /// The last of these is the last of all.
+    /// The last memento is the last of the whole TimeMap.
     pub last: bool,
 }
 
-/// One copy, as it is written.
+/// One memento in its written form.
 struct Entry<'a> {
     datetime: Digits,
     archive: &'a str,
@@ -50,7 +50,7 @@ struct Entry<'a> {
 }
 
 impl Mementos {
-    /// Entries in link-format, each with a comma and a newline behind it.
+    /// Link-format entries, each followed by a comma and a newline.
     pub fn link_entries(&self, out: &mut impl TextSink, ends: ListEnds) {
         self.write(out, |out, place, memento| {
             out.add(b"<");
@@ -63,7 +63,7 @@ impl Mementos {
         });
     }
 
-    /// The items of a list in JSON, indented by six, with a comma and a newline between them.
+    /// The items of a JSON list, indented by six, separated by a comma and a newline.
     pub fn json_items(&self, out: &mut impl TextSink) {
         self.write(out, |out, place, memento| {
             let begin: &[u8] = if place == 0 { b"" } else { b",\n" };
@@ -90,7 +90,7 @@ impl Mementos {
         });
     }
 
-    /// Lines of date, archive and address, with a space between them.
+    /// Lines of date, archive and URL, separated by spaces.
     pub fn text_lines(&self, out: &mut impl TextSink) {
         self.write(out, |out, _, memento| {
             out.add(&memento.datetime);
@@ -125,7 +125,7 @@ impl Mementos {
     }
 }
 
-/// Addresses have no quotes and no control characters: of what JSON escapes, only the backslash is left.
+/// URLs contain no quotes and no control characters: of what JSON escapes, only the backslash is left.
 fn push_json<T: TextSink>(out: &mut T, text: &str) {
     for (place, part) in text.split('\\').enumerate() {
         if place > 0 {

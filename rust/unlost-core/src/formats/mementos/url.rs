@@ -1,4 +1,4 @@
-//! Addresses of copies as archives list them: made absolute, and harmless.
+//! URLs of mementos: resolved to absolute ones and sanitized.
 
 use std::borrow::Cow;
 
@@ -8,15 +8,15 @@ const fn is_unescaped(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b'"')
 }
 
-/// Whether nothing in it needs to be escaped.
+/// Whether no byte has to be escaped.
 pub(super) fn needs_no_escape(text: &[u8]) -> bool {
-    // Without a way out in the middle: addresses are short, and so it is done many bytes at a time.
+    // No early exit, so that the compiler vectorises the loop: URLs are short.
     !text
         .iter()
         .fold(false, |bad, &byte| bad | !is_unescaped(byte))
 }
 
-/// An address in which is escaped what is not visible ASCII, or could end the address in what it is written into.
+/// Escapes everything but visible ASCII, and what could end the URL in the formats that it is written to.
 pub(super) fn sanitize(text: Cow<'_, [u8]>) -> Cow<'_, str> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     if needs_no_escape(&text) {
@@ -39,7 +39,7 @@ pub(super) fn sanitize(text: Cow<'_, [u8]>) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What is behind `://`, if it has a scheme: archives give one copy under both.
+/// The part after `://`, if there is a scheme: archives list the same memento under both schemes.
 pub(super) fn without_scheme(url: &str) -> &str {
     if let Some(rest) = url.strip_prefix("https://") {
         return rest; // what almost all have
@@ -50,7 +50,7 @@ pub(super) fn without_scheme(url: &str) -> &str {
     }
 }
 
-/// Where the colon behind the scheme is.
+/// The offset of the colon after the scheme.
 fn scheme(url: &[u8]) -> Option<usize> {
     let end = url
         .iter()
@@ -58,7 +58,7 @@ fn scheme(url: &[u8]) -> Option<usize> {
     (url[end] == b':' && url[0].is_ascii_alphabetic()).then_some(end)
 }
 
-/// Whether it is the address of something on the web: `http` or `https`, with a host.
+/// Whether this is an `http` or `https` URL with a host.
 pub(super) fn has_web_host(url: &[u8]) -> bool {
     let Some(end) = scheme(url) else {
         return false;
@@ -78,8 +78,8 @@ pub(super) fn has_web_host(url: &[u8]) -> bool {
     }
 }
 
-/// Where a link leads from an address with a host, as RFC 3986 (5.2) has it; a link that repeats the scheme and has no
-/// host is relative, as it has always been (5.2.2, "not strict").
+/// Resolves a link against an absolute URL (RFC 3986, 5.2). A link that repeats the scheme without a host is relative
+/// (5.2.2, "not strict").
 pub(super) fn resolve(base: &[u8], link: &[u8]) -> Vec<u8> {
     let base_scheme = scheme(base).map_or(&b""[..], |end| &base[..end]);
     let mut link = link;
@@ -123,19 +123,19 @@ pub(super) fn resolve(base: &[u8], link: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where scheme and host end.
+/// The end of scheme and host.
 fn site_end(base: &[u8]) -> usize {
     let host = memmem::find(base, b"://").map_or(0, |at| at + 3);
     host + memchr3(b'/', b'?', b'#', &base[host..]).unwrap_or(base.len() - host)
 }
 
-/// A path, and the query with its mark; neither has the fragment.
+/// The path, and the query with its question mark; both without the fragment.
 fn path_and_query(text: &[u8]) -> (&[u8], &[u8]) {
     let text = &text[..memchr(b'#', text).unwrap_or(text.len())];
     text.split_at(memchr(b'?', text).unwrap_or(text.len()))
 }
 
-/// Appends a path that begins with a slash behind a host that ends at `floor`, without `.` and `..`.
+/// Appends a path that begins with a slash after a host that ends at `floor`, with dot segments removed.
 fn push_without_dots(out: &mut Vec<u8>, floor: usize, path: &[u8]) {
     let mut folders = path[1..].split(|&byte| byte == b'/').peekable();
     while let Some(folder) = folders.next() {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn links_resolve_as_rfc_3986_says() {
-        // The examples of RFC 3986, 5.4, but for those with parameters of a path.
+        // The examples of RFC 3986, 5.4, without those with path parameters.
         for (link, expected) in [
             ("g", "http://a/b/c/g"),
             ("./g", "http://a/b/c/g"),

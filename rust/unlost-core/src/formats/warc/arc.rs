@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::fields;
 
-/// What such a line says.
+/// The parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Line {
     pub uri: String,
@@ -13,18 +13,18 @@ pub struct Line {
     pub len: u64,
 }
 
-/// The longest line that is read as one, with room for a long address.
+/// The maximum length of such a line, with room for a long URL.
 pub const MAX_LINE: usize = 1 << 14;
 
-/// Read a line, without its end. Version 1 has `escaped_uri IP date type length`, version 2
-/// `escaped_uri IP date type status checksum location offset file length`; addresses and types may have spaces in them.
-/// Dates have 14 digits; old crawlers cut them, and others added milliseconds.
+/// Parses a line without its end. Version 1 is `URL IP date type length`, version 2 `URL IP date type status checksum
+/// location offset file length`; URLs and types may contain spaces. Dates have 14 digits; old crawlers truncated them,
+/// and others added milliseconds.
 pub fn parse_line(line: &[u8]) -> Option<Line> {
     let words: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b' ').collect();
     let is_date = |word: &&[u8]| word.len() == 14 && word.iter().all(u8::is_ascii_digit);
     let date = match words.iter().rposition(is_date) {
         Some(date) => date,
-        // Nothing but its place tells another one: sizes and offsets are digits, too.
+        // Only its position identifies a date of another length: sizes and offsets are digits, too.
         None => {
             words.windows(2).rposition(|pair| {
                 (4..=17).contains(&pair[1].len())

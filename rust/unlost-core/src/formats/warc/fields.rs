@@ -1,8 +1,8 @@
-//! Header fields, of WARC records and of HTTP messages: `name: value` lines, read as leniently as they are written.
+//! Header fields of WARC records and HTTP messages: `name: value` lines, parsed leniently.
 
 use memchr::memchr;
 
-/// The fields of a header, and how many of its lines are no fields.
+/// The fields of a header, and the number of malformed lines.
 pub struct Fields {
     fields: Vec<(String, Vec<u8>)>,
     /// Lines without a colon.
@@ -10,8 +10,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The fields of a header without its first line. Lines end in LF or CRLF; one that begins with white space goes on
-    /// with the one before.
+    /// Parses a header without its first line. Lines end in LF or CRLF; a line that begins with white space continues
+    /// the previous one.
     pub fn read(lines: &[u8]) -> Self {
         let mut fields: Vec<(String, Vec<u8>)> = Vec::new();
         let mut bad_lines = 0;
@@ -36,7 +36,7 @@ impl Fields {
         Self { fields, bad_lines }
     }
 
-    /// The first value of that name, in whatever case.
+    /// The first value of that name, case-insensitive.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let mut named = self
             .fields
@@ -45,7 +45,7 @@ impl Fields {
         named.next().map(|(_, value)| value.as_slice())
     }
 
-    /// The first value of that name as text; what is no UTF-8 is replaced.
+    /// The first value of that name as text; invalid UTF-8 is replaced.
     pub fn text(&self, name: &str) -> Option<String> {
         self.get(name)
             .map(|value| String::from_utf8_lossy(value).into_owned())
@@ -56,21 +56,21 @@ impl Fields {
         self.get(name).and_then(number)
     }
 
-    /// All of them in their order, to look at.
+    /// Borrows all fields in order.
     pub fn pairs(&self) -> impl DoubleEndedIterator<Item = (&str, &[u8])> {
         let fields = self.fields.iter();
         fields.map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
-    /// All of them in their order.
+    /// All fields in order.
     pub fn into_pairs(self) -> Vec<(String, Vec<u8>)> {
         self.fields
     }
 }
 
-/// Where a header ends: behind its first empty line. Nothing before `from` is looked at again.
+/// The end of a header: after its first empty line. Bytes before `from` are not searched again.
 pub fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
-    // The line end before the empty line may have been seen already.
+    // The line end before the empty line may have been searched already.
     let mut at = from.saturating_sub(2);
     while let Some(found) = memchr(b'\n', &head[at..]) {
         at += found + 1;
@@ -83,8 +83,8 @@ pub fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// An address without its brackets, as ASCII-safe text: what cannot stand in a line of an index (white space, control
-/// characters, what is no UTF-8) is escaped, which leaves its key as it is.
+/// A URL without its brackets, as safe ASCII: what cannot occur in a line of an index (white space, control characters,
+/// invalid UTF-8) is escaped, which does not change its key.
 pub fn escaped_uri(value: &[u8]) -> String {
     let value = value.trim_ascii();
     let value = value
@@ -124,10 +124,10 @@ pub fn media_type(value: &[u8]) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// A number of nothing but digits.
+/// Parses a number that consists of digits only.
 pub fn number(value: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(value).ok()?;
-    // Rust would also take a sign.
+    // Rust would also accept a sign.
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok())?

@@ -1,4 +1,4 @@
-//! One gzip member after the other: every byte before a damage, and what kind of damage it is.
+//! Gzip members one after the other: every byte before damage, and the kind of damage.
 
 use std::io::{Read, Result};
 
@@ -6,43 +6,43 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::window::Window;
 
-/// The longest header of a member that is read: an extra field has at most 64 KiB, names are short.
+/// The maximum header of a member: an extra field has at most 64 KiB, names are short.
 const MAX_HEADER: usize = 1 << 17;
 
-/// What ends a compressed member before its time.
+/// Damage of a compressed member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// The file ends inside the member.
     Truncated,
-    /// All is there, but it is not what was written.
+    /// The member is complete, but its checksum does not match.
     BadChecksum,
     /// The rest of the member cannot be decompressed.
     Corrupt,
 }
 
-/// What a step of decompression led to.
+/// The result of a decompression step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// This many bytes of text, perhaps none.
+    /// The number of bytes of text, possibly 0.
     Text(usize),
-    /// The member is over, and sound.
+    /// The member ended and is valid.
     End,
-    /// The member is over, and not sound.
+    /// The member ended and is damaged.
     Damage(Damage),
 }
 
-/// How the bytes at a place begin a member.
+/// What the bytes at a position begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// With a header of so many bytes.
+    /// A member, with a header of this length.
     Header(usize),
     /// The file ends inside the header.
     Truncated,
-    /// Not at all.
+    /// Not a member.
     Other,
 }
 
-/// How these bytes begin a member, the last ones of the file or at least [`MAX_HEADER`].
+/// Inspects the start of a member. The bytes must be the last ones of the file, or at least [`MAX_HEADER`].
 pub fn start(bytes: &[u8]) -> Start {
     const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
     let known = bytes.len().min(MAGIC.len());
@@ -68,7 +68,7 @@ fn header_len(bytes: &[u8], flags: u8) -> Option<usize> {
         let extra = [*bytes.get(len)?, *bytes.get(len + 1)?];
         len += 2 + usize::from(u16::from_le_bytes(extra));
     }
-    // A name, then a comment, each ended by a NUL.
+    // A name, then a comment, each terminated by a NUL.
     for flag in [8, 16] {
         if flags & flag != 0 {
             len += memchr::memchr(0, bytes.get(len..)?)? + 1;
@@ -93,7 +93,7 @@ impl Inflater {
         }
     }
 
-    /// Begin a member at the window's place, if there is one.
+    /// Begins a member at the window's position, if there is one.
     pub fn begin<R: Read>(&mut self, window: &mut Window<R>) -> Result<Start> {
         let mut member_start = start(window.peek(10)?);
         if member_start == Start::Truncated {
@@ -112,13 +112,13 @@ impl Inflater {
         self.in_trailer = false;
     }
 
-    /// Decompress a little more of the member into `out`.
+    /// Decompresses more of the member into `out`.
     pub fn step<R: Read>(&mut self, window: &mut Window<R>, out: &mut [u8]) -> Result<Step> {
         if self.in_trailer {
             return self.check(window);
         }
         let input = window.peek(1)?;
-        // At the end of the file, the state may still hold text for which there was no room.
+        // At the end of the file, the state may still hold text that did not fit the buffer.
         let is_over = input.is_empty();
         let (read, written) = (self.state.total_in(), self.state.total_out());
         let outcome = self.state.decompress(input, out, FlushDecompress::None);
@@ -129,7 +129,7 @@ impl Inflater {
         match outcome {
             Ok(Status::StreamEnd) => self.in_trailer = true,
             Ok(_) if read > 0 || written > 0 => {}
-            // Bytes before the damage come first; asked again, the state is the same.
+            // Bytes before the damage are returned first; the next call finds the same state.
             _ if written > 0 => {}
             _ if is_over => return Ok(Step::Damage(Damage::Truncated)),
             _ => return Ok(Step::Damage(Damage::Corrupt)),
@@ -144,7 +144,7 @@ impl Inflater {
             window.consume(rest);
             return Ok(Step::Damage(Damage::Truncated));
         };
-        // The checksum, then the length of the text, both of 32 bits.
+        // The checksum, then the length of the text, both 32 bits.
         let written = u64::from_le_bytes(*written);
         window.consume(8);
         let counted = u64::from(self.checksum.amount()) << 32 | u64::from(self.checksum.sum());
@@ -156,13 +156,13 @@ impl Inflater {
         })
     }
 
-    /// The first bytes of text of the member that begins here, as far as they can be had from these bytes.
+    /// The first bytes of text of the member that begins here, as far as these bytes allow.
     pub fn probe(&mut self, bytes: &[u8], out: &mut [u8]) -> usize {
         let Start::Header(len) = start(bytes) else {
             return 0;
         };
         self.reset();
-        // What was written before an error counts, too.
+        // Output before an error counts, too.
         let _ = self
             .state
             .decompress(&bytes[len..], out, FlushDecompress::None);

@@ -1,4 +1,4 @@
-//! Heads and blocks: where a record's header ends, and how much of the text is its block.
+//! Finds the end of a record's header, and how much of the text is its block.
 
 use std::io::{Read, Result};
 
@@ -6,28 +6,28 @@ use super::arc;
 use super::fields;
 use super::text::Text;
 
-/// The longest header of a record: room for an address of the greatest length that has a key, which is 2 MiB.
+/// The maximum header of a record: room for the longest URL that has a key, 2 MiB.
 pub const MAX_HEADER: usize = 3 << 20;
 
-/// The longest head of an HTTP message; servers and browsers give up at a quarter of it.
+/// The maximum header of an HTTP message; servers and browsers give up at a quarter of it.
 pub const MAX_HTTP_HEAD: usize = 1 << 20;
 
-/// Bytes that are looked at once for the end of a head: more than most heads have, and little beside their bodies, which
-/// need not be copied to find it.
+/// Bytes that are searched at once for the end of a header: more than most headers have, and few compared with their
+/// bodies, which need not be copied to find it.
 const HEAD_STEP: usize = 1 << 10;
 
 pub fn begins_warc_record(text: &[u8]) -> bool {
     text.starts_with(b"WARC/") && text.get(5).is_some_and(u8::is_ascii_digit)
 }
 
-/// A record's block, as far as it was read.
+/// The unread part of a record's block.
 pub struct Block {
     pub left: u64,
     pub is_cut: bool,
 }
 
 impl Block {
-    /// How much of the text that is seen belongs to the block; 0 at its end, or where it is cut off.
+    /// How many bytes of the available text belong to the block; 0 at its end, or where it is truncated.
     pub fn available<R: Read>(&mut self, text: &mut Text<R>) -> Result<usize> {
         if self.left == 0 || self.is_cut {
             return Ok(0);
@@ -48,7 +48,7 @@ impl Block {
     }
 }
 
-/// What became of the reading of a head.
+/// The result of reading a header.
 #[derive(PartialEq, Eq)]
 pub enum HeadResult {
     Whole,
@@ -56,7 +56,7 @@ pub enum HeadResult {
     TooLong,
 }
 
-/// Read a header up to its empty line.
+/// Reads a header up to its empty line.
 pub fn read_head<R: Read>(text: &mut Text<R>, head: &mut Vec<u8>) -> Result<HeadResult> {
     let mut block = Block {
         left: u64::MAX,
@@ -65,7 +65,7 @@ pub fn read_head<R: Read>(text: &mut Text<R>, head: &mut Vec<u8>) -> Result<Head
     read_lines(text, &mut block, head, MAX_HEADER)
 }
 
-/// Read the head of an HTTP message up to its empty line, or to the end of the block.
+/// Reads an HTTP header up to its empty line, or to the end of the block.
 pub fn read_http<R: Read>(
     text: &mut Text<R>,
     block: &mut Block,
@@ -100,7 +100,7 @@ fn read_lines<R: Read>(
     Ok(HeadResult::TooLong)
 }
 
-/// Read the line that begins a record of an ARC, which has been seen to be there.
+/// Reads the line that begins an ARC record, which must be present.
 pub fn read_line<R: Read>(text: &mut Text<R>, line: &mut Vec<u8>) -> Result<HeadResult> {
     let available = text.peek(arc::MAX_LINE)?;
     let Some(end) = memchr::memchr(b'\n', available) else {

@@ -1,4 +1,4 @@
-//! Archive files, WARC and ARC, as a stream of records and of what could not be read.
+//! Reads WARC and ARC files as a stream of records and problems.
 //!
 //! ```text
 //! file ── window ──► gzip members, zstd frames ── text ──► header, block ── scanner ──► records, problems

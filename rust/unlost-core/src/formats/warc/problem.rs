@@ -1,15 +1,15 @@
-//! What can be wrong with an archive file, by kind.
+//! The kinds of problems in archive files.
 
 use super::gzip::Damage;
 
-/// One thing that could not be read as it should be.
+/// One problem in an archive file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// One word for counting; docs/warc.md lists them.
+    /// The error code, used for counting; listed in docs/warc.md.
     pub kind: &'static str,
-    /// Where the record begins in the file, or its member in a compressed one, or the garbage.
+    /// The offset in the file: of the record, of its member if the file is compressed, or of the garbage.
     pub offset: u64,
-    /// What was expected and what was found, in one line.
+    /// What was expected and found, in one line.
     pub message: String,
 }
 

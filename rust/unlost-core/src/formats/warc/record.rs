@@ -1,65 +1,65 @@
-//! What is known of a record without its body.
+//! The metadata of a record.
 
 use super::arc::Line;
 use super::fields::{self, Fields};
 use crate::formats::coding::codings_of;
 
-/// One record of an archive file. What it does not tell is None.
+/// One record of an archive file. Unknown values are None.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Where it is stored: its own place in a plain file, that of its member in a compressed one.
+    /// Its offset in a plain file, that of its member in a compressed one.
     pub offset: u64,
-    /// How much of the member's text comes before it.
+    /// The length of the member's text before it.
     pub skip: u64,
-    /// Bytes as stored: the member's, or in plain files those up to the end of the block. None where the member has more
-    /// than this record, or its end is not known.
+    /// The stored length in bytes: of the member, or in plain files up to the end of the block. None if the member has
+    /// more than this record, or its end is not known.
     pub length: Option<u64>,
-    /// `response`, `revisit`, `warcinfo` …, in lower case. Records of ARCs are responses but for the first.
+    /// `response`, `revisit`, `warcinfo` …, in lower case. ARC records are responses, except the first.
     pub kind: String,
-    /// The address, without brackets, and with escapes for what cannot stand in an index.
+    /// The URL, without brackets, escaped for use in an index.
     pub uri: Option<String>,
-    /// As it is written: ISO 8601 in WARCs, digits in ARCs, mostly 14.
+    /// Verbatim: ISO 8601 in WARCs, digits in ARCs, mostly 14.
     pub date: Option<String>,
     /// Whether it is from an ARC.
     pub is_arc: bool,
     /// The media type of the block, with parameters.
     pub content_type: Option<String>,
-    /// The digest of the payload: as the header has it, else computed if that was asked for.
+    /// The digest of the payload: from the header, else computed if requested.
     pub digest: Option<String>,
     /// The status of the HTTP response.
     pub status: Option<u16>,
     /// The media type of the payload in lower case, without parameters.
     pub mime: Option<String>,
-    /// Where the HTTP response redirects to.
+    /// The redirect target of the HTTP response.
     pub location: Option<String>,
-    /// The address of the record that a revisit refers to.
+    /// The URL of the record that a revisit refers to.
     pub refers_to_uri: Option<String>,
     /// The date of the record that a revisit refers to.
     pub refers_to_date: Option<String>,
     /// The record's id.
     pub id: Option<String>,
-    /// Whether the writer says that it left something out.
+    /// Whether the writer marked it as truncated.
     pub is_truncated: bool,
-    /// Whether less of the block is there than the header says.
+    /// Whether the block is shorter than the header says.
     pub is_short: bool,
-    /// What was asked for beyond all this: only of what may be a page, or a part of one.
+    /// Details of pages and their assets, if requested.
     pub details: Option<Box<Details>>,
 }
 
-/// What is known of a page only when its body was looked at.
+/// What is known of a page after reading its body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// The SHA-1 of the body without its codings, or if they cannot be undone, with them; None if it is not all there.
+    /// The SHA-1 of the decoded body, or of the encoded one if it cannot be decoded; None if the body is incomplete.
     pub body_digest: Option<[u8; 20]>,
-    /// How many bytes such a body has.
+    /// The length of that body in bytes.
     pub body_len: u64,
-    /// Whether the body breaks off in its codings.
+    /// Whether the body is truncated within its codings.
     pub is_broken: bool,
-    /// When it was last changed, as its server says.
+    /// The `Last-Modified` header.
     pub last_modified: Option<String>,
     /// The media type of the payload with its parameters.
     pub payload_type: Option<String>,
-    /// The codings of the body, as they are to be undone.
+    /// The codings of the body, in the order in which they are removed.
     pub(super) codings: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl Record {
         }
     }
 
-    /// Add what the head of an HTTP response says, with `details` if there are any.
+    /// Adds what the header of an HTTP response says, including `details` if there are any.
     pub(super) fn add_http(&mut self, head: &[u8]) -> bool {
         let end = memchr::memchr(b'\n', head).unwrap_or(head.len());
         let mut words = head[..end]
@@ -139,7 +139,7 @@ impl Record {
     }
 }
 
-/// The digest of a payload in the spelling of WARCs.
+/// The digest of a payload in the format of WARCs.
 pub(super) fn sha1_digest(hash: &[u8]) -> String {
     const LETTERS: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     let mut text = String::from("sha1:");

@@ -1,4 +1,4 @@
-//! One record, with its body: what a replay reads.
+//! One record with its body, as read for replay.
 
 use std::io::{Read, Result, Seek, SeekFrom};
 
@@ -12,21 +12,21 @@ use super::window::Window;
 use super::zstd;
 use crate::formats::coding::{Body, BodyDecoder, BodyOptions, codings_of};
 
-/// A record whose header was read and whose body is to come.
+/// A record whose header was read and whose body follows.
 pub struct StoredRecord<R> {
     text: Text<R>,
     block: Block,
     offset: u64,
-    /// Whether its head, if it has one, is that of a response from the web.
+    /// Whether its HTTP header, if it has one, is that of a web response.
     is_response: bool,
-    /// The fields of its header in their order; of an ARC, what they would be in a WARC.
+    /// The fields of its header in order; for an ARC, the corresponding WARC fields.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The head of the HTTP message, up to and with its empty line, if the block is one.
+    /// The HTTP header with its empty line, if the block is an HTTP message.
     pub http_head: Option<Vec<u8>>,
 }
 
 impl<R: Read + Seek> StoredRecord<R> {
-    /// The record that is stored at an offset, behind `skip` bytes of its member's text; None if there is none.
+    /// Opens the record at an offset, after `skip` bytes of its member's text; None if there is none.
     pub fn open(mut source: R, offset: u64, skip: u64) -> Result<Option<Self>> {
         source.seek(SeekFrom::Start(0))?;
         let dictionary = zstd::read_dictionary(&mut Window::new(&mut source, 0))?;
@@ -105,7 +105,7 @@ impl<R: Read + Seek> StoredRecord<R> {
         }))
     }
 
-    /// The next bytes of the body, at most `count`; none at its end, or where it is cut off.
+    /// The next bytes of the body, at most `count`; none at its end, or where it is truncated.
     pub fn read(&mut self, count: usize) -> Result<Vec<u8>> {
         let available = self.block.available(&mut self.text)?.min(count);
         let bytes = self.text.available()[..available].to_vec();
@@ -113,8 +113,7 @@ impl<R: Read + Seek> StoredRecord<R> {
         Ok(bytes)
     }
 
-    /// The rest of the body without its codings, or if they cannot be undone, with them: its first `most` bytes, and
-    /// whether there are more.
+    /// The rest of the body, decoded if possible: its first `most` bytes, and whether there are more.
     pub fn read_decoded(&mut self, most: usize) -> Result<(Body, bool)> {
         let body_options = BodyOptions {
             with_digest: false,
@@ -142,12 +141,12 @@ impl<R: Read + Seek> StoredRecord<R> {
         Ok(body_decoder.finish_with_head())
     }
 
-    /// Where it is stored.
+    /// Its offset in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How many bytes of the block are missing, now that it was read to its end.
+    /// The number of missing bytes of the block, after it was read to its end.
     pub fn missing(&self) -> u64 {
         if self.block.is_cut {
             self.block.left
@@ -156,13 +155,13 @@ impl<R: Read + Seek> StoredRecord<R> {
         }
     }
 
-    /// What was found wrong so far.
+    /// The problems found so far.
     pub fn problems(&self) -> &[Problem] {
         &self.text.problems
     }
 }
 
-/// Step over what comes before a record in its member.
+/// Skips the text before a record in its member.
 fn skip_text<R: Read>(text: &mut Text<R>, skip: u64) -> Result<bool> {
     let mut left = skip;
     while left > 0 {

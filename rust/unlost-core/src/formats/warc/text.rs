@@ -1,6 +1,6 @@
-//! The text of an archive file, member by member: plain files are one member, compressed ones have many.
+//! The text of an archive file, member by member: a plain file is one member, compressed files have many.
 //!
-//! After damage it goes on at the next member whose text begins a record.
+//! After damage, reading continues at the next member whose text begins a record.
 
 use std::io::{Read, Result};
 
@@ -11,10 +11,10 @@ use super::problem::Problem;
 use super::window::{MAX_STEP_BACK, Window};
 use super::zstd::{self, FrameDecoder};
 
-/// Text per step, and the most that can be looked at in one piece.
+/// Text per step, and the most that can be inspected at once.
 pub const PEEK_BYTES: usize = 1 << 16;
 
-/// How much text tells whether a member begins a record: the longest line that begins one in an ARC.
+/// How much text decides whether a member begins a record: the longest first line of an ARC record.
 const PROBE: usize = 4096;
 
 enum Coding {
@@ -29,21 +29,21 @@ enum State {
     Between,
     /// In a member, with more to come.
     Open,
-    /// In a member of which nothing more will come, but some may be left to be seen.
+    /// In a member without further input; decoded text may be left.
     Over(Option<Damage>),
-    /// Behind the last member.
+    /// After the last member.
     End,
 }
 
-/// The text of a file. What was wrong with the members piles up in `problems`.
+/// The text of a file. Problems with members are collected in `problems`.
 pub struct Text<R> {
     window: Window<R>,
     coding: Coding,
     begins_record: fn(&[u8]) -> bool,
     state: State,
-    /// Text that was decompressed; that of a plain file is seen in the window.
+    /// Decompressed text; that of a plain file is in the window.
     decoded: Vec<u8>,
-    /// For a step of decompression.
+    /// The output buffer of a decompression step.
     step_buffer: Vec<u8>,
     next: usize,
     member: u64,
@@ -51,16 +51,16 @@ pub struct Text<R> {
     end: Option<u64>,
     end_before: Option<u64>,
     stepped_back: u64,
-    /// How many records this member holds something of, so far.
+    /// The number of records that this member contains parts of, so far.
     pub records: u64,
-    /// What was found since it was last looked at.
+    /// The problems since the last call.
     pub problems: Vec<Problem>,
 }
 
 impl<R: Read> Text<R> {
-    /// The text of a file, of which `source` gives what comes from `offset` on. `begins_record` tells the text of a
-    /// member that begins a record, which is how the place to go on after damage is found. `dictionary` is that of the
-    /// file if it was read before; else the source must begin with it.
+    /// The text of a file; `source` provides the bytes from `offset` on. `begins_record` detects members that begin a
+    /// record, which is where reading resumes after damage. `dictionary` is that of the file if it was read before;
+    /// otherwise the source must begin with it.
     pub fn new(
         source: R,
         offset: u64,
@@ -110,7 +110,7 @@ impl<R: Read> Text<R> {
         matches!(self.coding, Coding::Plain)
     }
 
-    /// Where in the file a record is that begins here: its own place, or that of its member.
+    /// The offset in the file of a record that begins here: its own, or that of its member.
     pub fn offset(&self) -> u64 {
         if self.is_plain() {
             self.member + self.position
@@ -119,18 +119,18 @@ impl<R: Read> Text<R> {
         }
     }
 
-    /// How much of a member's text comes before what is there at [`Text::offset`]; none in plain files.
+    /// The length of the member's text before [`Text::offset`]; 0 in plain files.
     pub fn skip(&self) -> u64 {
         if self.is_plain() { 0 } else { self.position }
     }
 
-    /// How much of the member's text came before.
+    /// The position in the member's text.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Where what was read so far ends in the file: the end of this member, or at its very beginning that of the one
-    /// before. None if nobody knows.
+    /// The offset in the file where the text so far ends: the end of this member, or at its very beginning that of the
+    /// previous one. None if it is not known.
     pub fn end(&self) -> Option<u64> {
         if self.position == 0 {
             self.end_before
@@ -143,15 +143,15 @@ impl<R: Read> Text<R> {
         (self.begins_record)(text)
     }
 
-    /// Tell records by other marks from now on.
+    /// Changes how records are detected.
     pub fn set_begins_record(&mut self, begins_record: fn(&[u8]) -> bool) {
         self.begins_record = begins_record;
     }
 
-    /// What has been decompressed and not yet consumed.
+    /// Text that was decompressed and not consumed.
     pub fn available(&self) -> &[u8] {
         if self.is_plain() {
-            // It needs no room of its own: what is in the window is the text.
+            // Plain text needs no buffer: it is in the window.
             match self.state {
                 State::Open | State::Over(_) => self.window.available(),
                 State::Between | State::End => &[],
@@ -161,7 +161,7 @@ impl<R: Read> Text<R> {
         }
     }
 
-    /// The text to come in this member: at least `count` bytes (at most [`PEEK_BYTES`]) unless it ends before.
+    /// The next text of this member: at least `count` bytes (at most [`PEEK_BYTES`]) unless it ends before.
     pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
         while self.available().len() < count && self.state == State::Open {
             self.decompress(count)?;
@@ -169,7 +169,7 @@ impl<R: Read> Text<R> {
         Ok(self.available())
     }
 
-    /// Step over text that was seen.
+    /// Skips available text.
     pub fn consume(&mut self, count: usize) {
         if self.is_plain() {
             self.window.consume(count);
@@ -179,9 +179,9 @@ impl<R: Read> Text<R> {
         self.position += count as u64;
     }
 
-    /// Whether there is more to see of what is being read: in this member, or in the next one if it goes on there.
+    /// Whether the current record continues: in this member, or in the next one.
     ///
-    /// It does not go on behind damage, nor in a member that begins a record of its own.
+    /// It does not continue after damage, nor in a member that begins a record of its own.
     pub fn more(&mut self) -> Result<bool> {
         loop {
             if !self.peek(1)?.is_empty() {
@@ -199,12 +199,12 @@ impl<R: Read> Text<R> {
             if begins_record(self.peek(PROBE)?) {
                 return Ok(false);
             }
-            // The record that goes on here is one of those that the member holds.
+            // The record that continues here counts for this member.
             self.records = 1;
         }
     }
 
-    /// Go to the next member; false if there is none.
+    /// Moves to the next member; false if there is none.
     pub fn next_member(&mut self) -> Result<bool> {
         self.decoded.clear();
         self.next = 0;
@@ -259,7 +259,7 @@ impl<R: Read> Text<R> {
         }
     }
 
-    /// Make more text to be seen: of a plain file so much as is asked for.
+    /// Decompresses more text; of a plain file as much as requested.
     fn decompress(&mut self, count: usize) -> Result<()> {
         if self.next > 0 {
             self.decoded.drain(..self.next);
@@ -269,7 +269,7 @@ impl<R: Read> Text<R> {
             Coding::Gzip(inflater) => inflater.step(&mut self.window, &mut self.step_buffer)?,
             Coding::Zstd(unpacker) => unpacker.step(&mut self.window, &mut self.step_buffer)?,
             Coding::Plain => {
-                // Nobody goes back in a plain file: what was consumed need not be kept.
+                // A plain file is never reread: consumed text need not be retained.
                 self.window.retain_from(self.window.offset());
                 if self.window.peek(count)?.len() < count {
                     self.close(None);
@@ -278,7 +278,7 @@ impl<R: Read> Text<R> {
             }
         };
         match step {
-            // By way of a room of its own: room at the end of what is seen would have to be cleared for each step.
+            // Through a separate buffer: spare capacity after the decoded text would have to be cleared for each step.
             Step::Text(written) => self.decoded.extend_from_slice(&self.step_buffer[..written]),
             Step::End => self.close(None),
             Step::Damage(damage) => self.close(Some(damage)),
@@ -300,11 +300,11 @@ impl<R: Read> Text<R> {
             .push(Problem::damage(self.member, damage, is_gzip));
     }
 
-    /// Go back to where the damaged member began, since a damaged one may seem to reach into the next,
-    /// and even to end where that ends.
+    /// Moves back to the start of the damaged member: a damaged member may seem to reach into the next one, and even to
+    /// end where that ends.
     fn go_back(&mut self) {
         let here = self.window.offset();
-        // What is read twice is no more than what is read once, or else input made for it would take for ever.
+        // At most as much is reread as is read, otherwise crafted input could take forever.
         if self.stepped_back + MAX_STEP_BACK.min(here - self.member) > here + 16 * MAX_STEP_BACK {
             return;
         }
@@ -312,7 +312,7 @@ impl<R: Read> Text<R> {
         self.stepped_back += here - self.window.offset();
     }
 
-    /// Go to the next place where a member begins whose text begins a record, or to the end.
+    /// Moves to the next position where a member begins whose text begins a record, or to the end.
     fn find_next_member(&mut self) -> Result<()> {
         let magic: &[u8] = match self.coding {
             Coding::Plain => return Ok(()),
@@ -327,7 +327,7 @@ impl<R: Read> Text<R> {
                 return Ok(());
             }
             let Some(found) = memmem::find(bytes, magic) else {
-                // The magic number may lie across the end of what is in the window.
+                // The magic number may cross the end of the window.
                 let passed = (bytes.len() + 1).saturating_sub(magic.len()).max(1);
                 self.window.consume(passed);
                 continue;

@@ -1,21 +1,21 @@
-//! A stretch of the input in memory: read ahead as far as asked for, and a little way back.
+//! A window over the input: reads ahead as requested, and allows a limited way back.
 
 use std::io::{ErrorKind, Read, Result};
 
-/// Bytes per read: large enough that system calls do not show, small enough to stay in the cache.
+/// Bytes per read: large enough to make system calls cheap, small enough to stay in the cache.
 const STEP: usize = 1 << 18;
 
-/// Bytes of the first read; each one after it may be twice as long. Of a file in which a single record is looked for, far
-/// less is wanted than of one that is read to its end.
+/// Bytes of the first read; each later one may be twice as long. A look-up of a single record needs far less than a
+/// full scan.
 const FIRST_STEP: usize = 1 << 14;
 
-/// How far back the window can be put after damage: many times the size of an ordinary record.
+/// How far the window can be moved back after damage: many times the size of an ordinary record.
 pub const MAX_STEP_BACK: u64 = 1 << 20;
 
-/// Input with its offset. Memory is bounded by [`MAX_STEP_BACK`], a step, and what is asked for at once.
+/// Input with its offset. Memory is bounded by [`MAX_STEP_BACK`], a step, and what is requested at once.
 pub struct Window<R> {
     source: R,
-    /// Room for what is read, of which the part up to `filled` is.
+    /// The buffer; the part up to `filled` contains data.
     bytes: Vec<u8>,
     filled: usize,
     step: usize,
@@ -41,12 +41,12 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Where the next byte is, from the start of the file.
+    /// The offset of the next byte in the file.
     pub fn offset(&self) -> u64 {
         self.base + self.next as u64
     }
 
-    /// The bytes to come: at least `count`, unless the input ends before.
+    /// The next bytes: at least `count`, unless the input ends before.
     pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
         while self.filled - self.next < count && !self.ended {
             self.refill()?;
@@ -54,27 +54,27 @@ impl<R: Read> Window<R> {
         Ok(self.available())
     }
 
-    /// The bytes to come, as far as they were read.
+    /// The next bytes, as far as they were read.
     pub fn available(&self) -> &[u8] {
         &self.bytes[self.next..self.filled]
     }
 
-    /// Whether the input ended because what it is decompressed from is corrupt.
+    /// Whether the input ended because its compressed source is corrupt.
     pub fn is_broken(&self) -> bool {
         self.is_broken
     }
 
-    /// Step over bytes that were seen.
+    /// Skips available bytes.
     pub fn consume(&mut self, count: usize) {
         self.next += count;
     }
 
-    /// Keep what comes from this offset on, as far as [`MAX_STEP_BACK`] goes.
+    /// Retains the input from this offset on, up to [`MAX_STEP_BACK`].
     pub fn retain_from(&mut self, offset: u64) {
         self.retained_from = offset;
     }
 
-    /// Step back to an offset, or as near to it as is kept.
+    /// Moves back to an offset, or as near to it as is retained.
     pub fn step_back(&mut self, offset: u64) {
         let offset = offset.clamp(self.base, self.offset());
         self.next = usize::try_from(offset - self.base).unwrap_or(self.next);
@@ -92,7 +92,7 @@ impl<R: Read> Window<R> {
             self.next -= dead;
             self.base += dead as u64;
         }
-        // What is there of the room is never cleared again: that would take as long as reading does.
+        // The buffer is never cleared again: that would take as long as reading.
         let end = self.filled + self.step;
         if self.bytes.len() < end {
             self.bytes.resize(end, 0);
@@ -107,7 +107,7 @@ impl<R: Read> Window<R> {
         self.filled += *read.as_ref().unwrap_or(&0);
         self.ended = match read {
             Ok(count) => count == 0,
-            // No disk says this, only a decompressor that the input comes from: what came before it counts.
+            // No disk returns this error, only a decompressor that provides the input: what it returned before counts.
             Err(error)
                 if matches!(
                     error.kind(),

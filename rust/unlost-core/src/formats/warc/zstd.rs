@@ -1,4 +1,4 @@
-//! One zstd frame after the other, with the dictionary that the first one may hold.
+//! Zstd frames one after the other, with the dictionary that the first one may contain.
 
 use std::io::{Read, Result};
 
@@ -7,7 +7,7 @@ use zstd::stream::raw::{DParameter, Decoder, Operation};
 use super::gzip::{Damage, Start, Step};
 use super::window::Window;
 
-/// The first bytes of a frame.
+/// The magic number of a frame.
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The proposal for `.warc.zst` allows windows and dictionaries of 8 MiB.
@@ -18,21 +18,20 @@ const DICTIONARY_MAGIC: u32 = 0x184d_2a5d;
 /// Decompresses frames, one at a time.
 pub struct FrameDecoder {
     state: Decoder<'static>,
-    /// How much the decoder asks for next.
+    /// The input size that the decoder requests next.
     hint: usize,
-    /// Whether it may hold text for which there was no room.
+    /// Whether it may hold text that did not fit the buffer.
     is_full: bool,
     is_over: bool,
 }
 
-/// Bytes of the header of a block, which the decoder asks for together with the block before.
+/// The header of a block, which the decoder requests together with the previous block.
 const BLOCK_HEADER: usize = 3;
 
 impl FrameDecoder {
-    /// An unpacker of frames that need this dictionary, which is empty if they need none, and windows of at most
-    /// `1 << window_log` bytes.
+    /// A decoder for frames with this dictionary, which may be empty, and windows of at most `1 << window_log` bytes.
     pub fn new(dictionary: &[u8], window_log: u32) -> Result<Self> {
-        // A dictionary that is none is hostile or damaged: frames that need it will be corrupt, others will not.
+        // An invalid dictionary is hostile or damaged: frames that need it are reported as corrupt, others are not.
         let mut state =
             Decoder::with_dictionary(dictionary).or_else(|_| Decoder::with_dictionary(&[]))?;
         state.set_parameter(DParameter::WindowLogMax(window_log))?;
@@ -44,7 +43,7 @@ impl FrameDecoder {
         })
     }
 
-    /// Begin a frame at the window's place, if there is one. Skippable frames are skipped.
+    /// Begins a frame at the window's position, if there is one. Skippable frames are skipped.
     pub fn begin<R: Read>(&mut self, window: &mut Window<R>) -> Result<Start> {
         while let Some((_, len)) = skippable(window.peek(8)?) {
             window.consume(8);
@@ -76,15 +75,15 @@ impl FrameDecoder {
         Ok(Start::Header(0))
     }
 
-    /// Decompress a little more of the frame into `out`.
+    /// Decompresses more of the frame into `out`.
     pub fn step<R: Read>(&mut self, window: &mut Window<R>, out: &mut [u8]) -> Result<Step> {
         if self.is_over {
             return Ok(Step::End);
         }
         let input = window.peek(1)?;
         let at_end = input.is_empty();
-        // A block at a time, and none before the text of the last one is out: with an error, the decoder forgets what it
-        // wrote in the same call.
+        // One block at a time, and none before the text of the last one is returned: on an error, the decoder forgets
+        // what it wrote in the same call.
         let wanted = match self.hint {
             _ if self.is_full => 0,
             hint if hint > BLOCK_HEADER => hint - BLOCK_HEADER,
@@ -107,7 +106,7 @@ impl FrameDecoder {
         }
     }
 
-    /// The first bytes of text of the frame that begins here, as far as they can be had from these bytes.
+    /// The first bytes of text of the frame that begins here, as far as these bytes allow.
     pub fn probe(&mut self, bytes: &[u8], out: &mut [u8]) -> usize {
         if !bytes.starts_with(&MAGIC) || self.state.reinit().is_err() {
             return 0;
@@ -118,7 +117,7 @@ impl FrameDecoder {
     }
 }
 
-/// The dictionary that a file begins with; empty if it has none. Steps over its frame.
+/// The dictionary at the start of a file; empty if it has none. Skips its frame.
 pub fn read_dictionary<R: Read>(window: &mut Window<R>) -> Result<Vec<u8>> {
     let Some((DICTIONARY_MAGIC, len)) = skippable(window.peek(8)?) else {
         return Ok(Vec::new());
@@ -131,7 +130,7 @@ pub fn read_dictionary<R: Read>(window: &mut Window<R>) -> Result<Vec<u8>> {
     };
     let frame = window.peek(8 + len)?;
     let Some(packed) = frame.get(8..8 + len).map(<[u8]>::to_vec) else {
-        // The file ends in it, which whoever steps over it will tell.
+        // The file ends in it, which is reported when the frame is skipped.
         return Ok(Vec::new());
     };
     window.consume(8 + len);
@@ -145,7 +144,7 @@ pub fn skippable(bytes: &[u8]) -> Option<(u32, u64)> {
     (magic & 0xffff_fff0 == 0x184d_2a50).then_some((magic, both >> 32))
 }
 
-/// A dictionary, which may itself be compressed. One that cannot be read is none, and its frames will be corrupt.
+/// A dictionary, which may itself be compressed. An unreadable one is dropped, and its frames are reported as corrupt.
 fn decompress_dictionary(packed: Vec<u8>) -> Vec<u8> {
     if !packed.starts_with(&MAGIC) {
         return packed;

@@ -41,7 +41,7 @@ pub struct Tags<'t> {
     ahead: Option<usize>,
     attributes: Vec<Attribute<'t>>,
     /// Whether tags are told of that have no attributes that matter, and those with all that they have.
-    all_tags: bool,
+    include_all: bool,
     /// Whether scripts are told of, and attributes that they read.
     for_scripts: bool,
     spaces: ForeignContentStack,
@@ -61,7 +61,7 @@ impl<'t> Tags<'t> {
             window: SimdByteScanner::new(source.bytes()),
             ahead: None,
             attributes: Vec::new(),
-            all_tags: false,
+            include_all: false,
             for_scripts: false,
             spaces: ForeignContentStack::default(),
             next: Content::Markup,
@@ -149,7 +149,7 @@ impl<'t> Tags<'t> {
     #[inline(never)]
     fn rest_of_tag(&mut self, mut at: usize, is_start: bool) -> Option<bool> {
         let bytes = self.bytes;
-        let keeps_all = is_start && (self.all_tags || self.spaces.is_foreign());
+        let keeps_all = is_start && (self.include_all || self.spaces.is_foreign());
         loop {
             let mut slash = false;
             loop {
@@ -289,7 +289,7 @@ impl<'t> Iterator for Tags<'t> {
                 (Some(letter), _) if letter.is_ascii_alphabetic() => {
                     self.at += 1;
                     let name = self.start()?;
-                    if self.all_tags || !self.attributes.is_empty() {
+                    if self.include_all || !self.attributes.is_empty() {
                         return Some(Piece::Start(name));
                     }
                 }

@@ -123,7 +123,7 @@ impl Reader<'_, '_> {
         match kind {
             TextType::Data | TextType::RCData => self.text_flow.add(&plain(text)),
             TextType::CDataSection | TextType::PlainText => {
-                self.text_flow.add(&without_zeros(text))
+                self.text_flow.add(&without_zeros(text));
             }
             TextType::RawText if self.shows_raw => self.text_flow.add(&without_zeros(text)),
             TextType::RawText | TextType::ScriptData => {}

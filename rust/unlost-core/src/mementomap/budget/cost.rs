@@ -134,7 +134,7 @@ mod tests {
     fn repeated_text_is_cheap() {
         let mut cost = LineCost::new();
         let mut line =
-            |text: &str| cost.line(|out: &mut Vec<u8>| out.extend_from_slice(text.as_bytes()));
+            |text: &str| cost.line_cost(|out: &mut Vec<u8>| out.extend_from_slice(text.as_bytes()));
         let new = line("com,example)/a/long/way/down 1\n");
         let same_folder = line("com,example)/a/long/way/up 1\n");
         let another = line("org,different)/quite/another/place 1\n");

@@ -1,4 +1,4 @@
-//! The block of a record: the HTTP head in it, its digest, the body without its codings.
+//! The block of a record: its HTTP header, digest, and decoded body.
 
 use std::io::{Read, Result};
 
@@ -10,27 +10,27 @@ use crate::formats::warc::fields;
 use crate::formats::warc::head::{Block, HeadResult, MAX_HTTP_HEAD, read_http};
 use crate::formats::warc::record::{Details, Record, sha1_digest};
 
-/// The longest body that is made by undoing codings, in bytes: beyond it, it is a bomb.
+/// The maximum length of a decoded body in bytes. More is a decompression bomb.
 const MAX_BODY: u64 = 1 << 32;
 
-/// How many times as long as it is stored a body may become: what deflate can do at most, and a little more.
+/// The maximum ratio of decoded to stored length: slightly more than deflate can reach.
 const MAX_RATIO: u64 = 1100;
 
-/// How long it may become however short it is stored: Brotli packs a megabyte of nothing into some bytes.
+/// The decoded length that is always allowed: Brotli compresses a megabyte of zeros into a few bytes.
 const MIN_DECODED_LIMIT: u64 = 1 << 20;
 
-/// What is known of a payload when the head before it has been read.
+/// What is known of a payload after its HTTP header.
 #[derive(Default)]
 struct Payload {
     has_bad_head: bool,
-    /// What of it was read with the head.
+    /// The part of it that was read with the header.
     start: Vec<u8>,
-    /// Whether nobody knows where it begins.
+    /// Whether its start could not be found.
     is_lost: bool,
 }
 
 impl<R: Read> Scanner<R> {
-    /// Passes over the block of a record, and adds to the record what is told there and what is computed of it.
+    /// Skips the block of a record, and adds the information in it and computed from it to the record.
     pub(super) fn read_block(
         &mut self,
         record: &mut Record,
@@ -83,7 +83,7 @@ impl<R: Read> Scanner<R> {
             block.consume(&mut self.text, available);
         }
         if block.is_cut {
-            // What is wrong with it is that it is short, and the digest of half a payload is that of something else.
+            // The problem is that it is short, and the digest of half a payload is meaningless.
             return Ok(());
         }
         if let Some(hash) = hash {
@@ -123,7 +123,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Read the head of the HTTP message in a block.
+    /// Reads the HTTP header in a block.
     fn read_http_head(&mut self, record: &mut Record, block: &mut Block) -> Result<Payload> {
         const MARK: &[u8] = b"HTTP/";
         let mut head = Vec::new();
@@ -157,7 +157,7 @@ impl<R: Read> Scanner<R> {
     }
 }
 
-/// What is wanted of a body that has so many bytes as it is stored.
+/// The options for a body with this stored length.
 fn body_options(len: u64) -> BodyOptions {
     BodyOptions {
         with_digest: true,

@@ -1,4 +1,4 @@
-//! From text to records: headers are read, blocks are passed over, and what is neither is told.
+//! From text to records: parses headers, skips blocks, and reports everything else.
 
 mod block;
 
@@ -14,16 +14,16 @@ use super::problem::Problem;
 use super::record::Record;
 use super::text::{PEEK_BYTES, Text};
 
-/// One thing found in a file.
+/// A record or problem in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A record, perhaps a short one.
+    /// A record, possibly a short one.
     Record(Box<Record>),
-    /// Something that is not as it should be.
+    /// A problem.
     Problem(Problem),
 }
 
-/// Reads an archive file from its beginning to its end, in bounded memory.
+/// Reads an archive file sequentially, in bounded memory.
 #[allow(clippy::struct_excessive_bools)] // two of them are what was asked for
 pub struct Scanner<R> {
     text: Text<R>,
@@ -31,13 +31,13 @@ pub struct Scanner<R> {
     is_arc: bool,
     with_digests: bool,
     with_bodies: bool,
-    /// The last member that was told to be shared.
+    /// The last member that was reported as shared.
     shared: Option<u64>,
     events: VecDeque<Event>,
 }
 
 impl<R: Read> Scanner<R> {
-    /// A scanner of a file. With `with_digests`, the SHA-1 of payloads that come without a digest is computed.
+    /// Creates a scanner. With `with_digests`, the SHA-1 of payloads without a digest is computed.
     pub fn new(source: R, with_digests: bool) -> Result<Self> {
         Ok(Self {
             text: Text::new(source, 0, begins_warc_record, None)?,
@@ -50,14 +50,14 @@ impl<R: Read> Scanner<R> {
         })
     }
 
-    /// Also look at the bodies of pages, and tell their [`Details`].
+    /// Also reads the bodies of pages, and fills in their [`Details`].
     #[must_use]
     pub fn with_bodies(mut self) -> Self {
         self.with_bodies = true;
         self
     }
 
-    /// The next record or problem, None at the end of the file. Fails only if the source does.
+    /// The next record or problem, None at the end of the file. Fails only if the source fails.
     pub fn next_event(&mut self) -> Result<Option<Event>> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -69,7 +69,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Read one record or one run of something else; false at the end.
+    /// Reads one record or one run of garbage; false at the end.
     fn advance(&mut self) -> Result<bool> {
         self.skip_line_ends()?;
         if self.text.peek(1)?.is_empty() {
@@ -123,7 +123,7 @@ impl<R: Read> Scanner<R> {
         }
     }
 
-    /// Pass over what is no record, up to the next line that begins one or the end of the member.
+    /// Skips garbage, up to the next line that begins a record or the end of the member.
     fn skip_garbage(&mut self) -> Result<()> {
         let from = self.text.offset();
         let len = self.skip_to_record()?;
@@ -143,7 +143,7 @@ impl<R: Read> Scanner<R> {
             } else {
                 find_warc_record(available)
             };
-            // Keep what may begin a record whose line is not yet to be seen whole.
+            // Retain what may begin a record whose line is not complete yet.
             let retained = if is_last {
                 0
             } else if is_arc {
@@ -210,7 +210,7 @@ impl<R: Read> Scanner<R> {
         Ok(())
     }
 
-    /// The record that a header is of, the length of its block, and the block's digest.
+    /// The record that a header describes, the length of its block, and the block's digest.
     fn parse_header(&mut self, head: &[u8], offset: u64) -> Option<(Record, u64, Option<String>)> {
         if self.is_arc {
             let line = arc::parse_line(head)?;
@@ -242,7 +242,7 @@ impl<R: Read> Scanner<R> {
         Some((record, len, fields.text("WARC-Block-Digest")))
     }
 
-    /// The record's length as stored, when its block has been passed.
+    /// The stored length of the record, after its block was skipped.
     fn stored_length(&mut self, block: &Block, offset: u64, is_alone: bool) -> Result<Option<u64>> {
         if self.text.is_plain() {
             return Ok(Some(self.text.offset() - offset));
