@@ -1,4 +1,4 @@
-//! What rows become: counted keys, for a map. Filters have their own.
+//! What the rows of a block become: key counts for a map. Filters and statistics have their own types.
 
 use std::ops::Range;
 
@@ -7,44 +7,44 @@ use super::totals::Totals;
 use super::{Entry, Frequency, HoldingsError, Table};
 use crate::formats::Row;
 
-/// What the rows of a block become.
+/// The result of the rows of a block.
 pub(super) trait BlockOutput: Default + Send {
-    /// Whether every row is looked at, with all that is known of it, and not only its key.
+    /// Whether every row is passed with all its fields, not only its key.
     const READS_ROWS: bool = false;
 
     fn clear(&mut self);
 
-    /// Takes a key, of which so many rows followed each other.
+    /// Takes a key with the number of consecutive rows.
     fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError>;
 
-    /// Takes the date of a row that is counted.
+    /// Takes the date of a counted row.
     fn on_date(&mut self, _date: &[u8]) {}
 
-    /// Takes how long a block is.
+    /// Takes the length of a block.
     fn on_text(&mut self, _bytes: usize) {}
 
-    /// Takes a row that is counted, if rows are read. Its key comes when the last row of that key was seen.
+    /// Takes a counted row, if rows are read. Its key follows after the last row of that key.
     fn on_row(&mut self, _row: &Row<'_>) {}
 
-    /// Takes the scheme of a row that is no web page.
+    /// Takes the scheme of a row that is not a web page.
     fn on_foreign(&mut self, _scheme: &str) {}
 
-    /// The block has ended.
+    /// Called at the end of the block.
     fn finish(&mut self) -> Result<(), HoldingsError> {
         Ok(())
     }
 }
 
-/// Counted keys, for a map.
+/// Key counts for a map.
 #[derive(Debug, Default)]
 pub(super) struct KeyCounts {
     pub(super) table: Table,
-    /// What all its entries come to.
+    /// The sum of all entries.
     pub(super) totals: Totals,
-    /// The entries of the inner hosts, and how those are written.
+    /// The entries of the inner hosts, and their lines.
     pub(super) inner: Range<usize>,
     pub(super) lines: Vec<u8>,
-    /// The first and the last capture.
+    /// The dates of the first and the last capture.
     pub(super) dates: DateRange,
 }
 
@@ -70,7 +70,7 @@ impl BlockOutput for KeyCounts {
         for entry in self.table.iter() {
             self.totals.add_entry(&entry)?;
         }
-        // What is not in order here hardly fits behind other blocks as it stands.
+        // Unordered entries rarely fit after other blocks verbatim.
         if is_ordered {
             self.inner = self.table.inner_hosts();
         }

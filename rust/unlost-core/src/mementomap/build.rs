@@ -1,4 +1,4 @@
-//! From indexes of any size, sorted or not, to counted keys in order.
+//! Builds maps: from indexes of any size, sorted or not, to sorted keys with counts.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
@@ -19,19 +19,19 @@ use super::totals_inserter::TotalsInserter;
 use super::{Compaction, Entry, HoldingsError, MapReader, Progress};
 use crate::formats::{BLOCK_BYTES, Damage, Input, Layout};
 
-/// How much is written at a time.
+/// Bytes per write.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// How the work is done; nothing of it shows in the result.
+/// Performance options. They do not affect the result.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
-    /// How many threads read lines.
+    /// The number of threads that parse lines.
     pub threads: usize,
-    /// How much memory entries may take before they are written to temporary files.
+    /// Memory for entries in bytes. Beyond it they spill to temporary files.
     pub memory: usize,
-    /// Lines of more bytes are counted and left out.
+    /// Lines with more bytes are counted and skipped.
     pub line_limit: usize,
-    /// How much text a thread looks at at a time.
+    /// Text per block, in bytes.
     pub block_bytes: usize,
 }
 
@@ -46,11 +46,11 @@ impl Default for BuildOptions {
     }
 }
 
-/// Counts what indexes hold.
+/// Counts the holdings of indexes.
 pub struct Builder {
     row_filter: RowFilter,
     build_options: BuildOptions,
-    /// Whether a file that is not sorted is an error.
+    /// Whether an unsorted file is an error.
     require_sorted: bool,
     sorter: Sorter,
     totals: Totals,
@@ -58,16 +58,16 @@ pub struct Builder {
     target: Target,
 }
 
-/// The file that a map is written to, if that begins before everything is counted.
+/// The output file, if writing starts before everything is counted.
 enum Target {
     None,
-    /// It begins with the first file that is counted. So many bytes will be read in all.
+    /// Starts with the first input file. With the total number of input bytes.
     Pending(File, u64),
     Started(StreamedMapFile),
 }
 
 impl Builder {
-    /// Begins to count.
+    /// Creates a builder.
     #[must_use]
     pub fn new(row_filter: RowFilter, build_options: BuildOptions, require_sorted: bool) -> Self {
         let fields = if row_filter.by_year { 2 } else { 1 };
@@ -82,20 +82,20 @@ impl Builder {
         }
     }
 
-    /// The dates of the first and the last row that was counted.
+    /// The dates of the first and the last counted row.
     #[must_use]
     pub fn dates(&self) -> &DateRange {
         &self.dates
     }
 
-    /// Writes the map to a file, what comes in order at once: [`Builder::end`] writes the rest. The file must be open for
-    /// reading too, with nothing in it but a header as long as the final one is expected to be. `bytes` is how many there
-    /// are to count, to guess from the first what all will come to; nothing but time depends on both guesses.
+    /// Writes ordered entries to a file immediately; [`Builder::end`] writes the rest. The file must be open for
+    /// reading too, and contain only a header that is as long as the final one is expected to be. `bytes` is the total
+    /// input size, used to predict the result; wrong predictions only cost time.
     pub fn begin(&mut self, file: File, bytes: u64) {
         self.target = Target::Pending(file, bytes);
     }
 
-    /// Counts the rows of a file. Without a layout it is told by the first lines.
+    /// Counts the rows of a file. Without a layout it is detected from the first lines.
     pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
@@ -121,9 +121,9 @@ impl Builder {
         Ok((line_stats, damage))
     }
 
-    /// Begins to write, if that is wanted: so much was counted in so many bytes.
+    /// Starts streaming if requested, after `counted` entries in `bytes` bytes.
     fn start_streaming(&mut self, counted: u64, bytes: u64) -> Result<(), HoldingsError> {
-        // Where years have totals of their own, or URI-Rs become pages later, all has to be known first.
+        // Totals per year, and pages that are collapsed from URI-Rs later, must be known first.
         if self.row_filter.by_year || self.row_filter.queries {
             return Ok(());
         }
@@ -140,7 +140,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Counts rows that were read elsewhere: key column, address, date, media type and status, as far as there are any.
+    /// Counts a row that was parsed elsewhere: key column, URL, date, media type and status, as available.
     pub fn add_row(
         &mut self,
         row: &crate::formats::Row<'_>,
@@ -163,14 +163,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds an entry of another map. Its key must be normal, with as many fields as are wanted.
+    /// Adds an entry of another map. Its key must be normalized and have the configured number of fields.
     pub fn add_entry(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         self.totals.add_entry(entry)?;
         self.sorter.push(entry)
     }
 
-    /// Adds the entries of another map, whose keys are brought to their normal form. Without `exclusions` those are left
-    /// out and counted as filtered: what one map excludes, another input may hold.
+    /// Adds the entries of another map and normalizes their keys. Without `exclusions`, exclusions are dropped and
+    /// counted as filtered: another input may hold what one map excludes.
     pub fn add_map(
         &mut self,
         reader: &mut MapReader,
@@ -189,7 +189,7 @@ impl Builder {
             }
             key.clear();
             if !entry.write_normal_key(self.row_filter.rules, &mut key) {
-                // As it stands: a map must not lose keys, and somebody may ask for it as it is.
+                // Verbatim: a map must not lose keys, and the key may be looked up verbatim.
                 key.extend_from_slice(entry.key);
             }
             self.add_entry(&Entry { key: &key, ..entry })?;
@@ -200,7 +200,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Adds what [`Builder::write_counts`] of another builder wrote, which wants the same.
+    /// Adds the output of [`Builder::write_counts`] of another builder with the same options.
     pub fn add_counts(&mut self, reader: &mut MapReader) -> Result<(), HoldingsError> {
         while let Some(entry) = reader.next_entry()? {
             self.add_entry(&entry)?;
@@ -208,7 +208,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Writes what was counted as it is, whole keys in order, each once, without a total, for another builder.
+    /// Writes the counts for another builder: whole keys in order, each once, without a total.
     pub fn write_counts(
         self,
         out: &mut impl Write,
@@ -217,12 +217,12 @@ impl Builder {
         self.sorter.write_to(out, progress)
     }
 
-    /// What was counted, under its whole keys, and how the work goes on.
+    /// The counts under whole keys, and the build options.
     pub(super) fn into_uri_counts(self) -> (Sorter, BuildOptions) {
         (self.sorter, self.build_options)
     }
 
-    /// Ends what [`Builder::begin`] began, with the final header: the map is whole.
+    /// Completes the map started by [`Builder::begin`], with the final header.
     pub fn end(mut self, header: &[u8], progress: &Progress) -> Result<(), HoldingsError> {
         match std::mem::replace(&mut self.target, Target::None) {
             Target::None => Ok(()),
@@ -240,7 +240,7 @@ impl Builder {
         }
     }
 
-    /// Everything that was counted, each key once, in order.
+    /// All counts, each key once, in order.
     pub fn finish(self, progress: &Progress) -> Result<Counts, HoldingsError> {
         let (sorter, totals) = if self.row_filter.queries {
             collapse_queries(self.sorter, &self.row_filter, &self.build_options, progress)?
@@ -256,7 +256,7 @@ impl Builder {
     }
 }
 
-/// Counted keys in order, to be written.
+/// Counted keys in order, ready to be written.
 pub struct Counts {
     sorter: Sorter,
     totals: Totals,
@@ -265,7 +265,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Writes the lines of a map, compacted if that is wanted, its total first. Returns what compacting did.
+    /// Writes the lines of a map, compacted if requested, the total first. Returns the compaction statistics.
     pub fn write(
         self,
         compaction: Option<&Compaction>,
@@ -302,7 +302,7 @@ impl Counts {
     }
 }
 
-/// Takes what blocks came to, in the order of the blocks.
+/// Takes the results of blocks in order.
 struct CountCollector<'a> {
     builder: &'a mut Builder,
     line_stats: &'a mut LineStats,

@@ -1,4 +1,4 @@
-//! From URI-Rs to the pages they are of.
+//! Collapses URI-Rs to pages.
 
 use super::build::BuildOptions;
 use super::row_filter::RowFilter;
@@ -6,7 +6,7 @@ use super::sorter::Sorter;
 use super::totals::Totals;
 use super::{Count, Entry, Frequency, HoldingsError, Progress, Table};
 
-/// Counts the URI-Rs of each page. Their keys are not neighbours: `/a`, `/a-b`, `/a/c`, `/a?q` are in order.
+/// Counts the URI-Rs of each page. Their keys are not adjacent: `/a`, `/a-b`, `/a/c`, `/a?q` are in order.
 pub(super) fn collapse_queries(
     uris: Sorter,
     row_filter: &RowFilter,

@@ -1,7 +1,7 @@
-//! Compaction: where a map's tree branches too much, one wildcard stands for a whole subtree.
+//! Compaction: a wildcard replaces a subtree where a map's tree branches too much.
 //!
-//! Entries come in the order of their bytes. One thread puts them into the order of the tree, host by host; another walks
-//! them with a stack of open nodes, and puts what is left of each host back into the order of bytes.
+//! Entries come in byte order. One thread converts them to tree order, host by host; another walks them with a stack of
+//! open nodes, and restores the byte order of what is left of each host.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -17,16 +17,16 @@ use super::tree_order::{Entries, order_in_thread};
 use super::{Entry, HoldingsError, Progress};
 use crate::uri::Segments;
 
-/// How many children a node may have: `a · x^-k · weight`, where x grows with its depth.
+/// The maximum number of children of a node: `a · x^-k · weight`, where x grows with its depth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Curve {
     /// The factor of the power law.
     pub a: f64,
     /// Its exponent.
     pub k: f64,
-    /// What the user multiplies it with; infinite for no limit.
+    /// The user's multiplier; infinite for no limit.
     pub weight: f64,
-    /// How many levels there are; what lies deeper counts as one segment.
+    /// The number of levels; deeper parts count as one segment.
     pub depth: usize,
 }
 
@@ -40,14 +40,14 @@ impl Curve {
     }
 }
 
-/// How a map is compacted.
+/// Compaction options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
     /// For host labels; the first level is the top-level domain, which is never rolled up by itself.
     pub host: Curve,
     /// For path segments; the first level is the host's root.
     pub path: Curve,
-    /// Wildcard keys that are rolled up in any case; `*` is everything.
+    /// Wildcard keys that are always rolled up; `*` is everything.
     pub forced: HashSet<Vec<u8>>,
 }
 
@@ -57,28 +57,28 @@ impl Compaction {
     }
 }
 
-/// What a map's tree is like, and what compacting did to it.
+/// Statistics of a map's tree and of its compaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompactionStats {
-    /// By level of hosts, then of paths: nodes that have children, but for those below others that were rolled up.
+    /// By host level, then by path level: nodes with children, except those below other roll-ups.
     pub parents: Vec<u64>,
-    /// By level: how many children those have.
+    /// By level: the number of their children.
     pub children: Vec<u64>,
-    /// By level: how many nodes were rolled up, and still are.
+    /// By level: the number of roll-ups that remain.
     pub rollups: Vec<u64>,
-    /// How many levels are hosts'.
+    /// The number of host levels.
     pub host_levels: usize,
-    /// Lines read and written.
+    /// Lines read.
     pub lines_in: u64,
-    /// Without the total.
+    /// Lines written, without the total.
     pub lines_out: u64,
-    /// Lines read and written up to here, at growing distances.
+    /// Lines read and written at increasing intervals.
     pub trace: Vec<(u64, u64)>,
 }
 
-/// Compacts entries that come in the order of their bytes, and writes what is left.
+/// Compacts entries in byte order, and writes the result.
 ///
-/// `fields` is how many fields of a line are keys. Hosts of more than about three times `memory` are sorted in temporary
+/// `fields` is the number of key fields per line. Hosts of more than about three times `memory` are sorted in temporary
 /// files.
 pub fn compact(
     entries: &mut (impl Entries + Send),
@@ -98,7 +98,7 @@ pub fn compact(
     })
 }
 
-/// Walks entries in the order of the tree.
+/// Walks entries in tree order.
 struct Compactor<'a, W: Write> {
     forced: &'a HashSet<Vec<u8>>,
     memory: usize,
@@ -107,13 +107,13 @@ struct Compactor<'a, W: Write> {
     paths: Tree,
     /// Whether pages of the host are being walked.
     in_host: bool,
-    /// How many fields of a line are keys.
+    /// The number of key fields per line.
     fields: usize,
-    /// Whether host nodes can be rolled up, so that text has to wait for that.
+    /// Whether host nodes can be rolled up, so that text has to be buffered.
     buffers_hosts: bool,
-    /// Everything together, if all of it is rolled up.
+    /// The sum of all entries, if everything is rolled up.
     everything: Option<Totals>,
-    /// What the total says then.
+    /// The declared total in that case.
     declared_totals: Totals,
     stats: CompactionStats,
     next_trace: u64,
@@ -122,7 +122,7 @@ struct Compactor<'a, W: Write> {
 impl<'a, W: Write> Compactor<'a, W> {
     fn new(compaction: &'a Compaction, fields: usize, memory: usize, out: &'a mut W) -> Self {
         let host = &compaction.host;
-        // With one level nothing has children; the walk needs the root apart from its pages all the same.
+        // With one level nothing has children; the walk still needs the root separate from its pages.
         let path = match compaction.path {
             Curve { depth: 0 | 1, .. } => Curve {
                 depth: 2,
@@ -157,7 +157,7 @@ impl<'a, W: Write> Compactor<'a, W> {
         }
     }
 
-    /// Takes the next entry, whose key is in the order of the tree.
+    /// Takes the next entry, whose key is in tree order.
     fn take(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         let (surt, extra) = match self.fields {
             1 => (entry.key, Cow::Borrowed(&b""[..])),
@@ -192,7 +192,7 @@ impl<'a, W: Write> Compactor<'a, W> {
             self.in_host = true;
         }
         let root = host_end + 1;
-        // A wildcard is a line of the node above it, not a child; the root page is one of the root.
+        // A wildcard is a line of its parent node, not a child; the root page is a line of the root.
         let node = match surt {
             [node @ .., SLASH, b'*'] => node,
             [node @ .., SLASH] if node.len() == root => node,
@@ -204,7 +204,7 @@ impl<'a, W: Write> Compactor<'a, W> {
         self.paths.add(entry, extra)
     }
 
-    /// Takes a total, which stays as it is, also where everything is rolled up into it.
+    /// Takes a total, which is unchanged, also if everything is rolled up into it.
     fn take_total(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         if self.everything.is_some() {
             let (_, extra) = split_tree_key(entry.key);
@@ -218,7 +218,7 @@ impl<'a, W: Write> Compactor<'a, W> {
     }
 
     fn move_to_host(&mut self, host: &[u8]) -> Result<(), HoldingsError> {
-        // Rolled up, what stands among addresses would have its line before theirs, which are not below it.
+        // The roll-up of a number among IP addresses would sort before lines that are not below it.
         let is_outside_domains = Segments::of(host).is_outside_domains();
         let levels = if is_outside_domains {
             1
@@ -226,7 +226,7 @@ impl<'a, W: Write> Compactor<'a, W> {
             self.hosts.levels()
         };
         self.hosts.close_until(host, levels, &mut self.stats)?;
-        // A top-level domain is not rolled up by itself: nothing has to wait for its end.
+        // A top-level domain is not rolled up by itself: no text has to wait for its end.
         if !self.buffers_hosts || self.hosts.is_at_top() {
             self.write_out()?;
         }
@@ -250,7 +250,7 @@ impl<'a, W: Write> Compactor<'a, W> {
         Ok(())
     }
 
-    /// Closes the pages of the host that ends here.
+    /// Closes the pages of the current host.
     fn end_pages(&mut self) -> Result<(), HoldingsError> {
         if !self.in_host {
             return Ok(());
@@ -263,14 +263,14 @@ impl<'a, W: Write> Compactor<'a, W> {
         self.flush_pages()
     }
 
-    /// Moves what is left of a host's pages to the text of its hosts, in the order of bytes.
+    /// Moves the remaining pages of a host to the text of its hosts, in byte order.
     fn flush_pages(&mut self) -> Result<(), HoldingsError> {
         if self.hosts.is_rolled() {
             return self.paths.spool.truncate(0).map_err(HoldingsError::from);
         }
         if let Some(text) = self.paths.spool.memory() {
             let mut lines: Vec<&[u8]> = text.split_inclusive(|&byte| byte == b'\n').collect();
-            // Space sorts below everything in a key, so lines sort as their keys do.
+            // Space sorts below every byte of a key, so lines sort like their keys.
             lines.sort_unstable();
             self.hosts.spool.append(|out| {
                 for line in lines {
@@ -305,11 +305,11 @@ impl<'a, W: Write> Compactor<'a, W> {
         self.write_out()
     }
 
-    /// Closes everything. Returns what was seen and done.
+    /// Closes all nodes. Returns the statistics.
     fn finish(mut self) -> Result<CompactionStats, HoldingsError> {
         self.close_all()?;
         if let Some(everything) = &self.everything {
-            // What was rolled up before is only in the total.
+            // Earlier roll-ups are only in the total.
             let declared_totals = self.declared_totals.text();
             let text = if declared_totals.is_empty() {
                 everything.text()
@@ -326,7 +326,7 @@ impl<'a, W: Write> Compactor<'a, W> {
     }
 }
 
-/// Counts lines on their way out.
+/// Counts written lines.
 struct LineCounter<'a, W> {
     out: &'a mut W,
     lines: &'a mut u64,

@@ -1,17 +1,17 @@
-//! One line of a map: its key, how much is held, and whatever else stands behind.
+//! One line of a map: key, frequency, and what follows.
 
 use super::Frequency;
 use super::line_format::number;
 use crate::uri::{RuleSet, normal_key};
 
-/// One line of a map, lent from where it was read.
+/// A borrowed line of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The key, and the further key fields where a map has any, with single spaces between: `com,a)/b 2014`.
+    /// The key, with further key fields if the map has any, separated by single spaces: `com,a)/b 2014`.
     pub key: &'a [u8],
-    /// How much is held under it.
+    /// The frequency of the key.
     pub frequency: Frequency,
-    /// What follows the frequency, if anything: further values, an object.
+    /// What follows the frequency: further values, or an object.
     pub tail: &'a [u8],
 }
 
@@ -26,9 +26,9 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Reads a line that [`Entry::write`] wrote, or another with single spaces between its fields. `fields` is how many
-    /// of them are keys. A frequency that cannot be read is unknown, and then the second of the results says no: a map
-    /// must not lose keys. `None` if there are fewer fields than keys.
+    /// Parses a line that [`Entry::write`] wrote, or another one with single spaces between its fields. `fields` is the
+    /// number of key fields. An invalid frequency becomes unknown, and the second result is false: a map must not lose
+    /// keys. `None` if there are fewer fields than keys.
     #[must_use]
     pub fn read(line: &'a [u8], fields: usize) -> Option<(Self, bool)> {
         let mut spaces = memchr::memchr_iter(b' ', line);
@@ -52,13 +52,14 @@ impl<'a> Entry<'a> {
         Some((entry, frequency.is_some()))
     }
 
-    /// Reads a row of one key and a count, as nearly all are, if it is as we write it.
+    /// Fast path for a row of one key and a count in canonical form, which nearly all rows are.
     #[must_use]
     pub(super) fn read_plain(line: &'a [u8]) -> Option<(Self, bool)> {
         let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit());
         let (key, count) = line.split_at(line.len() - digits.count());
         let key = key.strip_suffix(b" ")?;
-        // All bytes are looked at, whatever they are: that way many are at once. The smallest is the one that matters.
+        // All bytes are inspected without an exit, so that the compiler vectorises the loop. Only the smallest one
+        // matters.
         let smallest = key
             .iter()
             .fold(u8::MAX, |smallest, &byte| smallest.min(byte));
@@ -82,7 +83,7 @@ impl<'a> Entry<'a> {
         out.push(b'\n');
     }
 
-    /// The first key field and the rest of them: `com,a)/b` and `2014`.
+    /// The first key field and the others: `com,a)/b` and `2014`.
     #[must_use]
     pub fn surt_and_extra(&self) -> (&'a [u8], &'a [u8]) {
         match memchr::memchr(b' ', self.key) {
@@ -91,7 +92,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Appends the normal form of the key of another map's line, with its further key fields, the wildcard kept. Says no, and
+    /// Appends the normalized key of another map's line, with its further key fields and wildcard. Returns false, and
     /// appends nothing, if there is none.
     #[must_use]
     pub(super) fn write_normal_key(&self, rules: RuleSet, out: &mut Vec<u8>) -> bool {
@@ -100,7 +101,7 @@ impl<'a> Entry<'a> {
             Some(node) => (&node[..node.len() - 1], &surt[node.len() - 1..]),
             None => (surt, &b""[..]),
         };
-        // Old indexes keep addresses without a scheme: what has a path is no host, though nothing ends one in it.
+        // Old indexes store URLs without a scheme: a key with a path is not a host, even without a terminator.
         let is_host = !node
             .iter()
             .any(|byte| matches!(byte, b')' | b'/' | b'\\' | b'?' | b'#'));
@@ -150,7 +151,7 @@ mod tests {
             ("com,a)/B?c=1", "com,a)/b"),
             ("com,*", "com,*"),
             ("com,a)/*", "com,a)/*"),
-            // An address without its scheme, whatever ends its host.
+            // A URL without its scheme, with any terminator after its host.
             ("a.com/b", "com,a)/b"),
             ("a.com\\b", "com,a)/b"),
             ("a.com#b", "com,a)/"),

@@ -1,56 +1,56 @@
-//! What ends a piece of work on holdings.
+//! Errors of map, profile and filter operations.
 
 use std::{fmt, io};
 
 use super::filter::FilterError;
 
-/// Why a map or profile could not be made. What is wrong with single lines is counted instead.
+/// Why a map or profile could not be made. Problems with single lines are counted instead.
 #[derive(Debug)]
 pub enum HoldingsError {
-    /// A file could not be read or written; the system says why.
+    /// A file could not be read or written.
     Io(io::Error),
-    /// A count grew past 18 digits.
+    /// A count exceeded 18 digits.
     Overflow {
-        /// Under which key.
+        /// Its key.
         key: Vec<u8>,
     },
-    /// A line stands before the one above it, where sorted input was promised.
+    /// A line sorts before the previous one, although sorted input was promised.
     Unsorted {
-        /// Which line, from 1.
+        /// The line, from 1.
         line: u64,
     },
-    /// The rows of a host do not stand together.
+    /// The rows of a host are not contiguous.
     Scattered {
-        /// The host, as keys have it.
+        /// The host, in key form.
         host: Vec<u8>,
     },
-    /// Something in a file makes everything behind it unreadable.
+    /// Invalid content that makes the rest of a file unreadable.
     Unreadable {
-        /// Which line, from 1.
+        /// The line, from 1.
         line: u64,
         /// What was expected, and what to do.
         message: String,
     },
-    /// A line of a map that stands for many pages, where each is needed by itself.
+    /// A line of a map that covers many pages, where each is needed by itself.
     Wildcard {
         /// Its key.
         key: Vec<u8>,
     },
-    /// The same, with the file that it is about.
+    /// An error with the name of the file.
     InFile {
-        /// Its name.
+        /// The file name.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         error: Box<Self>,
     },
-    /// The host of a map's key is in no form in which a tree could be made of it.
+    /// A map key whose host has no place in a tree.
     Misplaced {
         /// The key.
         key: Vec<u8>,
     },
-    /// A filter that was to be added to is damaged.
+    /// The filter to append to is damaged.
     Filter(FilterError),
-    /// Whoever asked for it does not want it any more.
+    /// The caller cancelled the operation.
     Cancelled,
 }
 

@@ -1,27 +1,27 @@
-//! How much is held under a key: `[m][+-~][/[r][+-~]]`, so many copies (URI-Ms) of so many pages (URI-Rs).
+//! The frequency of a key: `[m][+-~][/[r][+-~]]`, the number of mementos (URI-Ms) of a number of pages (URI-Rs).
 
 use std::io::Write;
 
-/// More than all archives together hold; 18 digits fit a word beside the flags, with room for one addition.
+/// More than all archives together hold; 18 digits fit a word with the flags, with room for one addition.
 const MAX_COUNT: u64 = 999_999_999_999_999_999;
 
-/// It may be more than the number says.
+/// The value is a lower bound.
 const MORE: u64 = 1;
-/// It may be less than the number says.
+/// The value is an upper bound.
 const LESS: u64 = 2;
-/// Both.
+/// The value is approximate.
 const ABOUT: u64 = MORE | LESS;
-/// No number is known at all.
+/// The value is unknown.
 const UNKNOWN: u64 = 4;
-/// How many bits the flags take below the number.
+/// The number of flag bits below the value.
 const SHIFT: u32 = 3;
 
-/// A number and how sure it is, in one word. What is unknown is "0 or more" in sums, so sums never claim too much.
+/// A value and its bounds, in one word. Unknown counts as "0 or more" in sums, so sums never claim too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count(u64);
 
 impl Count {
-    /// No number is known.
+    /// Unknown.
     pub const UNKNOWN: Self = Self::new(0, MORE | UNKNOWN);
 
     const fn new(value: u64, bounds: u64) -> Self {
@@ -36,19 +36,19 @@ impl Count {
         self.0 & (MORE | LESS | UNKNOWN)
     }
 
-    /// So many, neither more nor less. At most 18 digits.
+    /// An exact value of at most 18 digits.
     #[must_use]
     pub fn exactly(value: u64) -> Self {
         Self::new(value.min(MAX_COUNT), 0)
     }
 
-    /// The number, if one is known.
+    /// The value, if known.
     #[must_use]
     pub fn value(self) -> Option<u64> {
         (self.bounds() & UNKNOWN == 0).then_some(self.number())
     }
 
-    /// How sure the number is, as files write it: nothing, `+`, `-` or `~`.
+    /// The bound as written in files: nothing, `+`, `-` or `~`.
     #[must_use]
     pub fn bound(self) -> &'static str {
         match self.bounds() {
@@ -59,13 +59,13 @@ impl Count {
         }
     }
 
-    /// Whether it is zero for sure.
+    /// Whether it is exactly zero.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.number() == 0 && self.bounds() & MORE == 0
     }
 
-    /// The sum: numbers add, doubts join. In any order, any grouping, the same. `None` if it has more than 18 digits.
+    /// The sum: values add, bounds combine. Commutative and associative. `None` if it has more than 18 digits.
     #[must_use]
     pub fn plus(self, other: Self) -> Option<Self> {
         let value = self.number() + other.number();
@@ -74,7 +74,7 @@ impl Count {
         (value <= MAX_COUNT).then_some(Self::new(value, bounds))
     }
 
-    /// The sum of two counts of things of which some may be the same: an upper bound.
+    /// The sum of two counts that may include the same things: an upper bound.
     #[must_use]
     pub fn plus_overlapping(self, other: Self) -> Option<Self> {
         let overlaps = self.number() > 0 && other.number() > 0;
@@ -89,7 +89,7 @@ impl Count {
             Some((b'~', digits)) => (digits, ABOUT),
             _ => (text, 0),
         };
-        // A bound without a number says nothing.
+        // A bound without a value is meaningless.
         if digits.is_empty() {
             return Some(Self::UNKNOWN);
         }
@@ -114,7 +114,7 @@ impl Count {
     }
 }
 
-/// So many copies of so many pages.
+/// The number of mementos and pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frequency {
     /// URI-Ms.
@@ -124,13 +124,13 @@ pub struct Frequency {
 }
 
 impl Frequency {
-    /// Nothing is known.
+    /// Unknown.
     pub const UNKNOWN: Self = Self {
         mementos: Count::UNKNOWN,
         resources: Count::UNKNOWN,
     };
 
-    /// So many copies, of an unknown number of pages.
+    /// An exact number of mementos, of an unknown number of pages.
     #[must_use]
     pub fn of(mementos: u64) -> Self {
         Self {
@@ -139,13 +139,13 @@ impl Frequency {
         }
     }
 
-    /// So many copies, of an unknown number of pages. `None` if that has more than 18 digits.
+    /// An exact number of mementos, of an unknown number of pages. `None` if it has more than 18 digits.
     #[must_use]
     pub fn checked(mementos: u64) -> Option<Self> {
         (mementos <= MAX_COUNT).then(|| Self::of(mementos))
     }
 
-    /// Reads what files write. `None` if it is something else, or has more than 18 digits.
+    /// Parses the form used in files. `None` if it is invalid, or has more than 18 digits.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         if text.is_empty() {
@@ -162,7 +162,7 @@ impl Frequency {
         })
     }
 
-    /// Appends its shortest text.
+    /// Appends its shortest form.
     pub fn write(self, out: &mut Vec<u8>) {
         self.mementos.write(out);
         if self.resources.value().is_some() {
@@ -173,13 +173,13 @@ impl Frequency {
         }
     }
 
-    /// Whether there is, or may be, something to be had: everything but a sure 0.
+    /// Whether something is or may be held: everything but an exact 0.
     #[must_use]
     pub fn is_held(self) -> bool {
         !self.mementos.is_zero()
     }
 
-    /// Whether it says for sure that nothing is held or known, so that it adds nothing to a sum.
+    /// Whether nothing is held for certain, so that it adds nothing to a sum.
     pub(super) fn is_exclusion(self) -> bool {
         !self.is_held() && self.resources.value().is_none_or(|pages| pages == 0)
     }
@@ -190,7 +190,7 @@ impl Frequency {
         self.add(other, Count::plus)
     }
 
-    /// The sum for one key over archives, which may hold the same pages, though never the same copies.
+    /// The sum for one key over archives, which may hold the same pages, but never the same mementos.
     #[must_use]
     pub fn plus_overlapping(self, other: Self) -> Option<Self> {
         self.add(other, Count::plus_overlapping)
@@ -198,7 +198,7 @@ impl Frequency {
 
     fn add(self, other: Self, add_resources: fn(Count, Count) -> Option<Count>) -> Option<Self> {
         if self.is_exclusion() && other.is_exclusion() && self != other {
-            // Whichever comes first: exclusions are all alike.
+            // Order does not matter: exclusions are all alike.
             return Some(Self::of(0));
         }
         if self.is_exclusion() {

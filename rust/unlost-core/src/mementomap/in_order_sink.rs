@@ -1,6 +1,6 @@
-//! Many threads that scan the blocks of one file, whose findings are collected in the order of the blocks.
+//! Scans the blocks of one file in many threads and collects the results in order.
 //!
-//! So maps, filters and statistics are made of the same rows.
+//! Maps, filters and statistics are thereby built from the same rows.
 
 use std::io::{self, Read};
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use super::scan::{BlockResult, Scanner};
 use super::{HoldingsError, LineStats, Progress};
 use crate::formats::{Block, Blocks, Damage, Input, Layout, process_in_order};
 
-/// Takes what blocks came to, in the order of the blocks.
+/// Receives the results of blocks in order.
 pub(super) trait InOrderSink {
-    /// What that is.
+    /// The result type of a block.
     type BlockOutput: BlockOutput;
 
     fn collect(
@@ -22,11 +22,11 @@ pub(super) trait InOrderSink {
         scanned: &mut BlockResult<Self::BlockOutput>,
     ) -> Result<(), HoldingsError>;
 
-    /// How many lines were collected.
+    /// The number of lines so far.
     fn lines(&self) -> u64;
 }
 
-/// Counts the lines of blocks, and hands on what these came to.
+/// Counts the lines of blocks, and passes on their results.
 struct LineStatsSink<H, T> {
     take: T,
     line_stats: LineStats,
@@ -49,7 +49,8 @@ impl<H: BlockOutput, T: FnMut(&mut H) -> Result<(), HoldingsError>> InOrderSink
     }
 }
 
-/// The same for whoever needs nothing but what blocks came to: gives each to `take`, and returns what became of the lines.
+/// Like [`collect_file`], for callers that need only the results of blocks: passes each to `take`, and returns the line
+/// statistics.
 pub(super) fn process_file<R: Input + Send + Sync, H: BlockOutput>(
     file: R,
     layout: Option<Layout>,
@@ -73,7 +74,7 @@ pub(super) fn process_file<R: Input + Send + Sync, H: BlockOutput>(
     Ok((collector.line_stats, damage))
 }
 
-/// Collects the rows of a file. Without a layout it is told by the first lines.
+/// Collects the rows of a file. Without a layout it is detected from the first lines.
 pub(super) fn collect_file<R: Input + Send + Sync>(
     file: R,
     layout: Option<Layout>,
@@ -128,20 +129,20 @@ pub(super) fn collect_file<R: Input + Send + Sync>(
     Ok(blocks.damage())
 }
 
-/// Whether the first line of a text has a CR in it, as a file of lines has that end in CR alone.
+/// Whether the first line of a text contains a CR, as in a file whose lines end in CR alone.
 fn has_bare_returns(text: &[u8]) -> bool {
     let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
     memchr::memchr(b'\r', line).is_some_and(|at| at + 1 < line.len())
 }
 
-/// Whether a text has the header that only maps have.
+/// Whether a text has the header of a map.
 fn is_map(text: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n')
         .take_while(|line| line.first() == Some(&b'!'))
         .any(|line| line.starts_with(b"!fields "))
 }
 
-/// Scans all blocks that are left with many threads and collects what they come to.
+/// Scans all remaining blocks in many threads and collects the results.
 fn scan_all<R: Input + Send + Sync, C: InOrderSink + Send>(
     blocks: &Blocks<R>,
     scanner: &Scanner<'_>,
@@ -159,8 +160,8 @@ fn scan_all<R: Input + Send + Sync, C: InOrderSink + Send>(
         .map_err(|error| at_line(error, collector.lines()))
 }
 
-/// Blocks count their lines from their own beginning. Where blocks before are still under way the number is too low, but
-/// then it is the file that has to be split, and the message says at what.
+/// Line numbers in blocks start at the block. If earlier blocks are still in progress the number is too low, but then
+/// the file has to be split, and the message says where.
 fn at_line(error: HoldingsError, lines: u64) -> HoldingsError {
     match error {
         HoldingsError::Unreadable { line, message } => HoldingsError::Unreadable {

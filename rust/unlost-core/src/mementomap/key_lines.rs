@@ -1,6 +1,6 @@
-//! Keys in one text, one on each line.
+//! Keys in one text, one per line.
 
-/// The lines of a text without their ends. What comes behind the last end is a line if there is anything.
+/// The lines of a text without their ends. Text after the last line end is a line.
 pub fn key_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -14,7 +14,7 @@ pub fn key_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The pieces of a text, each of at least so many bytes but the last, that end where lines do.
+/// Splits a text at line ends into pieces of at least `min_bytes` bytes, except for the last one.
 pub fn shares(text: &[u8], min_bytes: usize) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {

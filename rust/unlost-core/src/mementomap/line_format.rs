@@ -1,5 +1,5 @@
-//! The form of the lines in which sorted entries are kept, which is that of the file they end up in: what came in order
-//! is copied there as it stands.
+//! The line format in which sorted entries are stored. It is that of the final file, so that ordered entries are copied
+//! there verbatim.
 
 use super::frequency::write_number;
 use super::{Entry, Frequency};
@@ -7,12 +7,12 @@ use super::{Entry, Frequency};
 const FREQUENCY: &[u8] = b" {\"frequency\": ";
 const SPREAD: &[u8] = b", \"spread\": ";
 
-/// How an entry is a line.
+/// The format of an entry as a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineFormat {
     /// As in a map.
     Map {
-        /// How many fields of a line are keys.
+        /// The number of key fields per line.
         fields: usize,
     },
     /// As in a profile of one archive.
@@ -31,7 +31,7 @@ impl LineFormat {
         }
     }
 
-    /// Reads what [`LineFormat::write`] wrote, without its end.
+    /// Parses the output of [`LineFormat::write`], without the line end.
     pub(super) fn read(self, line: &[u8]) -> Option<Entry<'_>> {
         match self {
             Self::Map { fields: 1 } => Entry::read_plain(line)
@@ -39,7 +39,7 @@ impl LineFormat {
                 .map(|(entry, _)| entry),
             Self::Map { fields } => Entry::read(line, fields).map(|(entry, _)| entry),
             Self::Profile => {
-                // Keys may hold braces, but no spaces with one behind them.
+                // Keys may contain braces, but not followed by a space.
                 let at = memchr::memmem::find(line, FREQUENCY)?;
                 let (frequency, _) = plain_numbers(&line[at..])?;
                 Some(Entry::new(&line[..at], Frequency::of(frequency)))
@@ -48,7 +48,7 @@ impl LineFormat {
     }
 }
 
-/// Appends the line of a profile up to the brace that ends it.
+/// Appends the line of a profile up to its closing brace.
 pub(super) fn write_profile_line(key: &[u8], frequency: u64, spread: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(key);
     out.extend_from_slice(FREQUENCY);
@@ -57,14 +57,14 @@ pub(super) fn write_profile_line(key: &[u8], frequency: u64, spread: u64, out: &
     write_number(spread, out);
 }
 
-/// Frequency and spread of what stands behind the key, if that is as we write it and nothing more.
+/// Frequency and spread after a key, if they are in canonical form and followed by nothing.
 pub(super) fn plain_numbers(rest: &[u8]) -> Option<(u64, u64)> {
     let (frequency, rest) = number(rest.strip_prefix(FREQUENCY)?)?;
     let (spread, rest) = number(rest.strip_prefix(SPREAD)?)?;
     (rest == b"}").then_some((frequency, spread))
 }
 
-/// A number of at most 18 digits, as JSON has them, and what follows it.
+/// A JSON number of at most 18 digits, and what follows it.
 pub(super) fn number(text: &[u8]) -> Option<(u64, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 || digits > 18 || digits > 1 && text[0] == b'0' {

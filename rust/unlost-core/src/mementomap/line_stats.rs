@@ -1,15 +1,15 @@
-//! What became of the lines of a file: counted, with the first example of each kind of problem.
+//! Line statistics of a file: counts, with the first example of each kind of problem.
 
 use std::collections::BTreeMap;
 
-/// Something that was wrong with lines.
+/// A kind of problem with lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineProblem {
-    /// How many lines.
+    /// The number of lines.
     pub count: u64,
-    /// The first of them: its number, from 1.
+    /// The number of the first one, from 1.
     pub line: u64,
-    /// Where it begins, in the text.
+    /// Its offset in the text.
     pub offset: u64,
     /// Its beginning.
     pub example: Vec<u8>,
@@ -20,19 +20,19 @@ pub struct LineProblem {
 pub struct LineStats {
     /// All of them.
     pub lines: u64,
-    /// Those that were counted as holdings.
+    /// Lines that were counted as holdings.
     pub counted: u64,
-    /// Those that are no web pages: `dns:`, `warcinfo:` and the like.
+    /// Lines that are not web pages: `dns:`, `warcinfo:` and the like.
     pub foreign: u64,
-    /// Those that the filters leave out.
+    /// Lines that the filter excludes.
     pub filtered: u64,
-    /// Those whose key column was replaced by the key of their URL.
+    /// Lines whose key column was replaced by the key of their URL.
     pub repaired: u64,
-    /// Those that could not be read, by kind.
+    /// Lines that could not be parsed, by kind.
     pub problems: BTreeMap<&'static str, LineProblem>,
 }
 
-/// How much of a line is kept as an example.
+/// The maximum length of an example.
 const EXAMPLE_BYTES: usize = 100;
 
 impl LineStats {
@@ -49,7 +49,7 @@ impl LineStats {
             .count += 1;
     }
 
-    /// Adds the tally of the block that follows, whose lines were counted from its own beginning.
+    /// Adds the statistics of the next block, whose lines are numbered from its own beginning.
     pub(super) fn append(&mut self, next: LineStats) {
         for (kind, trouble) in next.problems {
             self.problems

@@ -1,15 +1,15 @@
-//! Lines of maps that travel between machines: cut where the parts of a result begin, read, and added up.
+//! Map lines that are exchanged between machines: split by bounds, parsed, and added up.
 
 use std::io::Cursor;
 
 use super::totals::Totals;
 use super::{Entry, HoldingsError, LineStats, MapReader};
 
-/// Puts lines apart by the part that they belong to: part 0 lies before the first bound, part 1 from it on, and so on.
-/// With `pages`, keys are compared without their queries, so that all of a page goes into one part. Parts without lines
-/// are left out; the order of lines stays.
+/// Splits lines by part: part 0 is before the first bound, part 1 from it on, and so on. With `pages`, keys are
+/// compared without their queries, so that all URLs of a page go into one part. Parts without lines are dropped; the
+/// order of lines is unchanged.
 ///
-/// A line is its key, up to a space, and more. Bounds must be in order.
+/// A line is its key, a space, and more. Bounds must be sorted.
 #[must_use]
 pub fn cut_lines(text: &[u8], bounds: &[Vec<u8>], pages: bool) -> Vec<(usize, Vec<u8>)> {
     let mut parts: Vec<Vec<u8>> = vec![Vec::new(); bounds.len() + 1];
@@ -37,20 +37,20 @@ fn key_of(line: &[u8], pages: bool) -> &[u8] {
     &line[..end.unwrap_or(line.len())]
 }
 
-/// What a piece of a map's text came to.
+/// The content of a piece of a map.
 #[derive(Debug, Default)]
 pub struct MapLines {
-    /// Its lines as they are written, without totals.
+    /// Its lines in canonical form, without totals.
     pub lines: Vec<u8>,
     /// Its totals: the `*` lines.
     pub totals: Vec<u8>,
-    /// What its other lines come to, as `*` lines.
+    /// The sums of its other lines, as `*` lines.
     pub sums: Vec<u8>,
-    /// What became of the lines.
+    /// The line statistics.
     pub line_stats: LineStats,
 }
 
-/// Reads a piece of a map that must be sorted. `fields` is how many fields of a line are keys.
+/// Parses a piece of a map, which must be sorted. `fields` is the number of key fields per line.
 pub fn read_map_lines(
     text: Vec<u8>,
     fields: usize,
@@ -72,7 +72,7 @@ pub fn read_map_lines(
     Ok(found)
 }
 
-/// Adds up `*` lines, of parts that have no page in common.
+/// Adds up `*` lines of parts that have no page in common.
 pub fn add_totals(text: &[u8], fields: usize) -> Result<Vec<u8>, HoldingsError> {
     let mut totals = Totals::default();
     for line in text.split(|&byte| byte == b'\n') {

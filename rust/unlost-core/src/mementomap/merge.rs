@@ -1,4 +1,4 @@
-//! Merging maps of different archives, or of parts of one.
+//! Merges maps of different archives, or of parts of one.
 
 use std::io::Write;
 
@@ -8,30 +8,30 @@ use super::totals::Totals;
 use super::totals_inserter::TotalsInserter;
 use super::{Entry, Frequency, HoldingsError, LineStats, MapReader, Progress};
 
-/// How the object of an exclusion begins that is believed only for a time. The days behind it sort as their bytes do: an
-/// exclusion of several maps ends with the first of them.
+/// How the object of an expiring exclusion begins. The date after it sorts like its bytes: an exclusion of several maps
+/// expires with the first of them.
 const EXPIRES: &[u8] = b"{\"expires\": \"";
 
-/// A map that can be asked for a key, most specific answer first.
+/// A map that can be queried for a key, most specific match first.
 pub trait KeyLookup {
-    /// What the map says about a key, wildcard or not; `None` if nothing.
+    /// The frequency of a key, wildcard or not; `None` if nothing matches.
     fn look_up(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted>;
 }
 
-/// A map that is being merged: read once from the beginning, asked in between.
+/// A map that is being merged: read once sequentially, queried in between.
 pub struct Source<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its lines.
     pub reader: MapReader,
-    /// The same map, to be asked.
+    /// The same map, for queries.
     pub lookup: Box<dyn KeyLookup + 'a>,
 }
 
 struct Head<'a> {
     source: Source<'a>,
     is_at_end: bool,
-    /// What its `*` lines say, and what its other lines come to.
+    /// The sums of its `*` lines, and of its other lines.
     declared_totals: Totals,
     sums: Totals,
 }
@@ -69,14 +69,14 @@ impl Head<'_> {
     }
 }
 
-/// What merging came to.
+/// The result of merging.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Merged {
-    /// How many lines there are, without the total.
+    /// The number of lines, without the total.
     pub lines: u64,
-    /// How many exclusions were dropped because another map holds what they exclude.
+    /// The number of exclusions dropped because another map holds what they exclude.
     pub dropped: u64,
-    /// What became of each map's lines.
+    /// The line statistics of each map.
     pub tallies: Vec<LineStats>,
 }
 
@@ -118,7 +118,7 @@ pub fn merge_maps(
             if entry.tail.starts_with(EXPIRES) && expiry.as_ref().is_none_or(|it| entry.tail < it) {
                 expiry = Some(entry.tail.to_vec());
             }
-            // What was said of one of two things cannot be said of both.
+            // A statement about one map does not hold for both.
             if sum.is_none() {
                 tail.clear();
                 tail.extend_from_slice(entry.tail);
@@ -169,7 +169,7 @@ pub fn merge_maps(
     })
 }
 
-/// An error with the map that it is about; what the system or the user says stays as it is.
+/// Adds the map to an error; I/O errors and cancellation are unchanged.
 fn with_name(name: &str, error: HoldingsError) -> HoldingsError {
     match error {
         HoldingsError::Io(_) | HoldingsError::Cancelled => error,
@@ -180,7 +180,7 @@ fn with_name(name: &str, error: HoldingsError) -> HoldingsError {
     }
 }
 
-/// Whether a map that does not have this line itself holds what it excludes.
+/// Whether a map without this line holds what it excludes.
 fn is_held_elsewhere(
     heads: &mut [Head<'_>],
     has_key: &[bool],

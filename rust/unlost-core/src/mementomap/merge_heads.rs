@@ -1,4 +1,4 @@
-//! The first lines of files that are read side by side.
+//! Heap entries for merging sorted files.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ pub(super) trait Keyed {
     fn key(&self) -> &[u8];
 }
 
-/// In a heap, which gives its largest first: that with the smallest key.
+/// Reverses the order, so that a max-heap returns the smallest key first.
 pub(super) struct SmallestFirst<T>(pub(super) T);
 
 impl<T: Keyed> PartialEq for SmallestFirst<T> {

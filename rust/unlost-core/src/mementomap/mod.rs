@@ -1,4 +1,4 @@
-//! What an archive holds: counted, compacted, looked up.
+//! `MementoMaps`: built, compacted, merged and looked up; with filters, profiles, budgets and statistics.
 //!
 //! Data flows one way:
 //!

@@ -1,4 +1,4 @@
-//! How far a piece of work is, for whoever watches from another thread, and whether it shall go on.
+//! Progress of an operation, for other threads, and its cancellation.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::HoldingsError;
 
-/// So many lines are read between two looks at who watches: each costs as much as some lines.
+/// Lines between two checks for cancellation: a check costs as much as some lines.
 pub(super) const CHECK_INTERVAL_LINES: u64 = 1024;
 
-/// Shared between the threads that work and the one that watches.
+/// Shared between the working threads and the observer.
 #[derive(Debug, Default)]
 pub struct Progress {
     bytes: AtomicU64,
@@ -18,7 +18,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Bytes of the input that were read, as it is stored.
+    /// Stored bytes of the input that were read.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
@@ -30,7 +30,7 @@ impl Progress {
         self.lines.load(Relaxed)
     }
 
-    /// Asks the work to end soon, with [`HoldingsError::Cancelled`].
+    /// Requests that the operation ends soon, with [`HoldingsError::Cancelled`].
     pub fn cancel(&self) {
         self.cancelled.store(true, Relaxed);
     }
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// A file whose bytes are counted as they are read, by whoever owns it.
+/// A file whose bytes are counted as they are read.
 pub(super) struct Metered<R> {
     pub(super) file: R,
     pub(super) progress: Arc<Progress>,

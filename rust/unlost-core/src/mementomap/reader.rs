@@ -1,4 +1,4 @@
-//! The lines of a map's file.
+//! Reads the lines of map files.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -7,32 +7,32 @@ use super::progress::{CHECK_INTERVAL_LINES, Metered};
 use super::{Entry, Frequency, HoldingsError, LineStats, Progress};
 use crate::formats::{Lines, Source, without_bom};
 
-/// Reads the entries of a map, plain, gzip or zstd. Headers are passed over: whoever opens a map has read them.
+/// Reads the entries of a map, plain, gzip or zstd. Headers are skipped: they are read when the map is opened.
 pub struct MapReader {
     lines: Lines,
     fields: usize,
-    /// The entry that was read last: its line, and what is where in it.
+    /// The last entry: its line, and the positions in it.
     line: Vec<u8>,
     key_len: usize,
     tail_len: usize,
     frequency: Frequency,
     row_bytes: Option<RowBytes>,
-    /// Whether keys may come in any order, and more than once; such lines are counted as problems then.
+    /// Whether keys may be unsorted and repeated; such lines are then counted as problems.
     pub any_order: bool,
-    /// What became of the lines.
+    /// The line statistics.
     pub line_stats: LineStats,
     progress: Option<Arc<Progress>>,
 }
 
 impl MapReader {
-    /// `fields` is how many of a line's fields are keys.
+    /// `fields` is the number of key fields per line.
     pub fn new<R: Read + Send + 'static>(
         file: R,
         fields: usize,
         line_limit: usize,
     ) -> Result<Self, HoldingsError> {
         let source = Source::new(file)?;
-        // A plain file is checked by its size before it is read, and may be a piece of a map.
+        // A plain file is checked by its size before it is read, and may be a part of a map.
         let row_bytes = source.is_compressed().then(RowBytes::default);
         Ok(Self {
             lines: Lines::new(source, line_limit),
@@ -48,7 +48,7 @@ impl MapReader {
         })
     }
 
-    /// The same, for somebody who watches, and may end it.
+    /// The same with progress reports and cancellation.
     pub fn with_progress<R: Read + Send + 'static>(
         file: R,
         fields: usize,
@@ -65,12 +65,12 @@ impl MapReader {
         })
     }
 
-    /// The next entry. Keys must come in the order of their bytes, each once, unless any order is allowed.
+    /// The next entry. Keys must be sorted and unique, unless any order is allowed.
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>, HoldingsError> {
         Ok(self.advance()?.then(|| self.entry()))
     }
 
-    /// The entry that was read last.
+    /// The last entry.
     #[must_use]
     pub fn entry(&self) -> Entry<'_> {
         Entry {
@@ -80,7 +80,7 @@ impl MapReader {
         }
     }
 
-    /// Reads the next entry; says whether there is one.
+    /// Reads the next entry; returns whether there is one.
     pub fn advance(&mut self) -> Result<bool, HoldingsError> {
         while let Some(line) = self.lines.next_line()? {
             self.line_stats.lines += 1;
@@ -170,17 +170,17 @@ impl MapReader {
     }
 }
 
-/// How many bytes the rows of a map have, by its header.
+/// The size of the rows of a map, as declared in its header.
 #[derive(Debug, Default)]
 struct RowBytes {
-    /// What the header says; `None` if nothing.
+    /// The declared size; `None` if there is none.
     declared: Option<u64>,
-    /// Where the rows begin.
+    /// The offset of the first row.
     start: u64,
 }
 
 impl RowBytes {
-    /// Reads a line of the header.
+    /// Parses a line of the header.
     fn read_header(&mut self, line: &[u8]) {
         const NAME: &[u8] = b"\"row_bytes\":";
         if !line.starts_with(b"!meta") {
@@ -196,7 +196,7 @@ impl RowBytes {
         }
     }
 
-    /// Compares it with where the rows end.
+    /// Compares the declared size with the end of the rows.
     fn check(&self, end: u64, lines: u64) -> Result<(), HoldingsError> {
         let found = end - self.start;
         match self.declared {
@@ -209,7 +209,7 @@ impl RowBytes {
     }
 }
 
-/// Says that a map has more or fewer bytes of rows than its header declares.
+/// The message about a map with more or fewer bytes of rows than its header declares.
 #[must_use]
 pub fn wrong_row_bytes(declared: u64, found: u64) -> String {
     let what = if found < declared {
@@ -223,7 +223,7 @@ pub fn wrong_row_bytes(declared: u64, found: u64) -> String {
     )
 }
 
-/// Whether a row is as we write it. Look-ups take any white space for the end of a field, so what goes in must, too.
+/// Whether a row is in canonical form. Look-up ends a field at any white space, so reading must, too.
 fn is_plain(read: Option<&(Entry<'_>, bool)>, fields: usize) -> bool {
     read.is_some_and(|(entry, is_read)| {
         let key = entry.key;
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn lines_of_any_length_are_read() {
-        // Some of them lie across what is read at a time.
+        // Some of them cross a read boundary.
         let lines: Vec<String> = (0..200_000).map(|n| format!("com,a)/{n:06} 1\n")).collect();
         let text = std::io::Cursor::new(lines.concat());
         let mut reader = MapReader::new(text, 1, usize::MAX).expect("memory");

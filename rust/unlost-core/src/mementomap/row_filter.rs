@@ -1,26 +1,26 @@
-//! Which rows count.
+//! Selects the rows to count.
 
 use crate::formats::Row;
 use crate::uri::RuleSet;
 
-/// What is counted, and under which keys.
+/// Which rows are counted, and under which keys.
 #[derive(Debug, Clone, Default)]
 pub struct RowFilter {
-    /// The rules by which keys are brought to one form.
+    /// The normalization rules.
     pub rules: RuleSet,
-    /// Whether keys keep their query: URI-Rs, not pages of a tree.
+    /// Whether keys retain their query: URI-Rs instead of pages.
     pub queries: bool,
     /// Whether each year has its own entry.
     pub by_year: bool,
-    /// Only rows with one of these statuses, if there are any.
+    /// Accepted statuses; empty for all.
     pub status: Vec<Vec<u8>>,
-    /// Only rows of one of these media types, in lower case, if there are any.
+    /// Accepted media types in lower case; empty for all.
     pub mime: Vec<Vec<u8>>,
-    /// Without pages of these kinds.
+    /// Excluded kinds of pages.
     pub exclude: Vec<Excluded>,
 }
 
-/// Pages that are for machines.
+/// Pages for machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excluded {
     /// `/robots.txt`.
@@ -30,12 +30,12 @@ pub enum Excluded {
 }
 
 impl RowFilter {
-    /// Whether a row's key is all that matters, so that lines with the same need not be read.
+    /// Whether only a row's key matters, so that lines with the same key need not be parsed.
     pub(super) fn only_keys(&self) -> bool {
         !self.by_year && self.status.is_empty() && self.mime.is_empty()
     }
 
-    /// Whether a row has a status and a media type that are wanted.
+    /// Whether a row has an accepted status and media type.
     pub(super) fn accepts(&self, row: &Row<'_>) -> bool {
         let status =
             self.status.is_empty() || self.status.iter().any(|status| *status == *row.status);
@@ -52,7 +52,7 @@ impl RowFilter {
             .any(|accepted| accepted.eq_ignore_ascii_case(mime))
     }
 
-    /// Whether the page of a key is one of those that are left out.
+    /// Whether the page of a key is excluded.
     pub(super) fn excludes(&self, key: &[u8]) -> bool {
         if self.exclude.is_empty() {
             return false;

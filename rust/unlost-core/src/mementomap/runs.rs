@@ -1,4 +1,4 @@
-//! Sorted runs of entries, and reading them side by side.
+//! Sorted runs of entries, and their merge.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -10,7 +10,7 @@ use super::merge_heads::{Keyed, SmallestFirst};
 use super::spill_buffer::SpillBuffer;
 use super::{Entry, Frequency, HoldingsError, Table};
 
-/// Lines in the order of their keys.
+/// Lines sorted by key.
 pub(super) struct Run {
     pub(super) text: SpillBuffer,
     /// The last key.
@@ -18,7 +18,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Writes a part of a sorted table whose keys are larger than the last.
+    /// Appends a part of a sorted table whose keys are larger than the last.
     pub(super) fn append(
         &mut self,
         table: &Table,
@@ -37,11 +37,11 @@ impl Run {
     }
 }
 
-/// Entries in each key once.
+/// Entries with unique keys.
 pub(super) struct Sorted(Inner);
 
 enum Inner {
-    /// And how many were taken.
+    /// With the number of entries taken.
     Table(Table, usize),
     /// One run in memory, and where its next line begins.
     Text(Vec<u8>, usize, LineFormat),
@@ -74,7 +74,7 @@ impl Sorted {
                     return Ok(None);
                 };
                 *next += length + 1;
-                // Runs are what we wrote ourselves.
+                // Runs are our own output.
                 Ok(form.read(&text[start..start + length]))
             }
             Inner::Merge(merge) => merge.next_entry(),
@@ -82,7 +82,7 @@ impl Sorted {
     }
 }
 
-/// Reads runs side by side.
+/// Merges runs.
 struct Merge {
     form: LineFormat,
     heads: BinaryHeap<SmallestFirst<Head>>,
@@ -107,14 +107,14 @@ impl Head {
         }
     }
 
-    /// Goes on to the next line; says whether there is one.
+    /// Moves to the next line; returns whether there is one.
     fn advance(&mut self, form: LineFormat) -> Result<bool, HoldingsError> {
         self.line.clear();
         if self.rest.read_until(b'\n', &mut self.line)? == 0 {
             return Ok(false);
         }
         self.line.pop();
-        // Runs are what we wrote ourselves.
+        // Runs are our own output.
         if let Some(entry) = form.read(&self.line) {
             self.frequency = entry.frequency;
             self.tail = self.line.len() - entry.tail.len();
@@ -157,7 +157,7 @@ impl Merge {
         let Some(mut first) = self.heads.peek_mut() else {
             return Ok(None);
         };
-        // The line moves to where it can be lent from, and its buffer is used again.
+        // The line moves to where it can be borrowed from, and its buffer is reused.
         std::mem::swap(&mut self.current.line, &mut first.0.line);
         self.current.key_len = first.0.key_len;
         self.current.frequency = first.0.frequency;

@@ -1,4 +1,4 @@
-//! From lines of an index to counted keys.
+//! Scans lines of an index to counted keys.
 
 use super::HoldingsError;
 use super::block_output::BlockOutput;
@@ -8,40 +8,40 @@ use super::tree_key::common_len;
 use crate::formats::{Block, Layout, Row, RowShape, without_bom};
 use crate::uri::{UriError, is_disputed, key_of_row, plain_page, plain_page_from, plain_uri};
 
-/// Reads blocks of one file.
+/// Scans the blocks of one file.
 pub(super) struct Scanner<'a> {
     pub(super) layout: &'a Layout,
     pub(super) row_filter: &'a RowFilter,
-    /// Lines of more bytes are counted and left out.
+    /// Lines with more bytes are counted and skipped.
     pub(super) line_limit: usize,
 }
 
-/// What a block came to.
+/// The result of a block.
 #[derive(Debug, Default)]
 pub(super) struct BlockResult<H> {
     pub(super) output: H,
     pub(super) line_stats: LineStats,
-    /// The first and last key column, to see whether blocks follow each other in order.
+    /// The first and last key column, to check that blocks are in order.
     pub(super) first: Vec<u8>,
     pub(super) last: Vec<u8>,
-    /// The first line that stands before the one above it.
+    /// The first line that sorts before the previous one.
     pub(super) unsorted: Option<u64>,
 }
 
 /// The key that is being counted.
 #[derive(Default)]
 struct CurrentKey {
-    /// The beginning of lines that have the same key for sure: the key column, or what stands before its query.
+    /// A prefix of lines that certainly have the same key: the key column, or its part before the query.
     stem: Vec<u8>,
-    /// Whether what follows the stem's `?` does not matter.
+    /// Whether the text after the stem's `?` is ignored.
     any_query: bool,
     /// How many of the stem's first bytes are a plain page, and where its host ends then.
     plain: usize,
     host_end: usize,
-    /// The key itself, with the year if that is wanted; empty if nothing is being counted.
+    /// The key itself, with the year if configured; empty if nothing is being counted.
     key: Vec<u8>,
     count: u64,
-    /// What is remembered of the rows before.
+    /// The structure of earlier rows.
     shape: RowShape,
 }
 
@@ -54,7 +54,7 @@ impl CurrentKey {
         Ok(())
     }
 
-    /// Begins to count a page whose key column, or what of it stands before the query, is plain.
+    /// Begins to count a page whose key column, or its part before the query, is plain.
     fn begin(&mut self, stem: &[u8], key: &[u8], any_query: bool) {
         self.stem.clear();
         self.stem.extend_from_slice(stem);
@@ -65,22 +65,22 @@ impl CurrentKey {
         self.count = 1;
     }
 
-    /// Remembers that a stem is plain, and its query, if it has one.
+    /// Records that a stem is plain, and its query, if it has one.
     fn note_plain(&mut self, stem: &[u8]) {
         self.host_end = memchr::memchr(b')', stem).unwrap_or(stem.len());
         let tail = &stem[self.host_end..];
         self.plain = self.host_end + memchr::memchr(b'?', tail).unwrap_or(tail.len());
     }
 
-    /// How much of a key that begins as the stem does, for so many bytes, is known to be plain, its host and more; 0 if
-    /// that is not so. What neighbours have in common needs to be looked at only once.
+    /// How much of a key with `common` bytes of the stem is known to be plain, beyond its host; 0 if less. The common
+    /// prefix of neighbours is thereby checked only once.
     fn known_plain(&self, common: usize) -> usize {
         let known = common.min(self.plain);
         if known > self.host_end + 1 { known } else { 0 }
     }
 
-    /// Where the key column ends, if the line has the same key as the lines before. It begins as the stem does, for so
-    /// many bytes.
+    /// The end of the key column, if the line has the same key as the previous ones. It shares `common` bytes with the
+    /// stem.
     fn repeated_in(&self, line: &[u8], common: usize) -> Option<usize> {
         if self.stem.is_empty() || common < self.stem.len() {
             return None;
@@ -140,8 +140,8 @@ impl Scanner<'_> {
         out.output.finish()
     }
 
-    /// Counts a row whose key column is a normal key already, and whose address is a web page's, without reading more
-    /// of it. Says whether it did.
+    /// Counts a row whose key column is already normalized, and whose URL is a web page's, without parsing the rest.
+    /// Returns whether it did.
     fn try_fast_line<H: BlockOutput>(
         &self,
         line: &[u8],
@@ -150,7 +150,7 @@ impl Scanner<'_> {
     ) -> Result<bool, HoldingsError> {
         let common = common_len(&current.stem, line);
         if let Some(key_end) = current.repeated_in(line, common) {
-            // The key says nothing about the scheme: that of every row is looked at.
+            // The key does not show the scheme: that of every row is checked.
             let is_web = self.layout.is_certainly_web(&line[key_end + 1..]);
             if is_web {
                 current.count += 1;
@@ -219,7 +219,7 @@ impl Scanner<'_> {
             out.line_stats.add_problem("bad-row", offset, line);
             return Ok(());
         };
-        // Whoever reads rows looks at their order, if it matters, by what is made of them.
+        // If rows are read, their consumer checks the order where it matters.
         if !H::READS_ROWS {
             note_order(row.key, out);
         }
@@ -230,7 +230,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Counts a row that was read elsewhere.
+    /// Counts a row that was parsed elsewhere.
     pub(super) fn row(
         &self,
         row: &Row<'_>,
@@ -244,7 +244,7 @@ impl Scanner<'_> {
         current.flush(output)
     }
 
-    /// Makes a row the current one, if it is wanted. Returns what is wrong with it.
+    /// Makes a row the current one, if the filter accepts it. Returns what is wrong with it.
     fn start_row<H: BlockOutput>(
         &self,
         row: &Row<'_>,
@@ -257,7 +257,7 @@ impl Scanner<'_> {
             return Ok(None);
         }
         let common = common_len(&current.stem, row.key);
-        // The key says nothing about the scheme: that of every row is looked at.
+        // The key does not show the scheme: that of every row is checked.
         let is_web = is_web(&row.url);
         let is_repeated = H::READS_ROWS
             && current.count > 0
@@ -299,7 +299,7 @@ impl Scanner<'_> {
                 output.on_foreign(&scheme);
             }
             Err(error) => {
-                // What was written of its key until then must not be gone on with.
+                // A partially written key must not be continued.
                 current.stem.clear();
                 return Ok(Some(error.kind()));
             }
@@ -307,8 +307,8 @@ impl Scanner<'_> {
         Ok(None)
     }
 
-    /// Brings a row's key to its one form. So many of its first bytes are known to be plain. Returns whether the key column
-    /// was repaired.
+    /// Normalizes a row's key. The first `known` bytes are known to be plain. Returns whether the key column was
+    /// repaired.
     fn write_key(
         &self,
         row: &Row<'_>,
@@ -318,7 +318,7 @@ impl Scanner<'_> {
     ) -> Result<bool, UriError> {
         current.any_query = false;
         let mut is_repaired = false;
-        // Most keys are normal already, and most addresses those of web pages.
+        // Most keys are already normalized, and most URLs are those of web pages.
         match plain_uri(row.key, known) {
             Some(plain) if is_web => {
                 current.key.extend_from_slice(plain);
@@ -346,12 +346,12 @@ impl Scanner<'_> {
     }
 }
 
-/// Whether an address is a web page's for sure.
+/// Whether a URL is certainly a web page's.
 fn is_web(url: &[u8]) -> bool {
     url.starts_with(b"http:") || url.starts_with(b"https:")
 }
 
-/// Keeps what tells whether the file is sorted.
+/// Records whether the file is sorted.
 fn note_order<H>(key: &[u8], out: &mut BlockResult<H>) {
     if out.first.is_empty() {
         out.first.extend_from_slice(key);
@@ -362,7 +362,7 @@ fn note_order<H>(key: &[u8], out: &mut BlockResult<H>) {
     out.last.extend_from_slice(key);
 }
 
-/// Whether rows with this key column have the same key whatever their URLs are.
+/// Whether rows with this key column have the same key for any URL.
 fn ignores_url(key: &[u8]) -> bool {
     memchr::memchr(b')', key).is_some_and(|end| end > 0) && !is_disputed(key)
 }

@@ -1,5 +1,5 @@
-//! Sorting more entries than fit in memory: sorted runs, then one merge. Entries that come in order make one run, which
-//! is then the result as it stands.
+//! Sorts more entries than fit in memory: sorted runs, then one merge. Ordered input makes one run, which is the result
+//! without further work.
 
 use std::io::Write;
 use std::ops::Range;
@@ -10,28 +10,28 @@ use super::spill_buffer::SpillBuffer;
 use super::table::host;
 use super::{Entry, HoldingsError, Progress, Table};
 
-/// So many runs are merged into one before another is begun: each takes an open file and a buffer.
+/// The number of runs that are merged into one before another is begun: each takes an open file and a buffer.
 const MAX_RUNS: usize = 64;
 
-/// So many runs are gone on with; of the others, only the last.
+/// The number of runs that can be appended to; of the others, only the last.
 const OPEN_RUNS: usize = 2;
 
-/// Entries that came in order leave the table when it is larger than this.
+/// Ordered entries leave the table when it is larger than this.
 const FLUSH_BYTES: usize = 4 << 20;
 
-/// Sorts entries, and makes one of those that have the same key.
+/// Sorts entries and merges those with the same key.
 pub(super) struct Sorter {
     form: LineFormat,
-    /// How much memory the table may take; text in memory takes up to as much again.
+    /// The memory of the table; text in memory takes up to as much again.
     memory: usize,
     table: Table,
     /// Whether the hosts of the table came in order.
     is_ordered: bool,
     flush_at: usize,
     runs: Vec<Run>,
-    /// Where the first run goes, until there is one.
+    /// The destination of the first run, until there is one.
     output: Option<SpillBuffer>,
-    /// Whether there is one run, and it went there.
+    /// Whether there is one run, in that destination.
     is_in_output: bool,
 }
 
@@ -40,7 +40,7 @@ impl Sorter {
         Self::with_form(LineFormat::Map { fields }, memory)
     }
 
-    /// `form` is that of the lines in which [`Sorter::write_to`] writes the entries.
+    /// `form` is the line format of [`Sorter::write_to`].
     pub(super) fn with_form(form: LineFormat, memory: usize) -> Self {
         Self {
             form,
@@ -54,8 +54,8 @@ impl Sorter {
         }
     }
 
-    /// Writes the first run, if there is none yet, to where the result shall be: [`Sorter::is_output_complete`] says whether it
-    /// is.
+    /// Writes the first run, if there is none yet, to the final output: [`Sorter::is_output_complete`] returns whether
+    /// everything is there.
     pub(super) fn set_output(&mut self, output: SpillBuffer) {
         self.output = Some(output);
     }
@@ -89,8 +89,8 @@ impl Sorter {
         Ok(())
     }
 
-    /// Takes the entries of a sorted table, of which those of the inner hosts are lines already: where those go on a run,
-    /// they are copied to it as they stand.
+    /// Takes the entries of a sorted table whose inner hosts are already formatted: if they continue a run, their lines
+    /// are copied verbatim.
     pub(super) fn push_lines(
         &mut self,
         table: &Table,
@@ -131,10 +131,10 @@ impl Sorter {
         }
     }
 
-    /// Takes an entry that most likely belongs behind the last, or near it.
+    /// Takes an entry that probably belongs after the last, or near it.
     pub(super) fn push_near(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         self.table.push(entry)?;
-        // Keys in order have hosts in order: that is looked at only where they are not.
+        // Keys in order have hosts in order: checked only if they are not.
         if self.is_ordered && !self.table.is_sorted() && self.table.len() > 1 {
             let last = self.table.get(self.table.len() - 2);
             self.is_ordered = host(last.key) <= host(entry.key);
@@ -148,7 +148,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes out the hosts that came in but for the last, of which more may come.
+    /// Writes all hosts but the last, of which more may come.
     fn flush_hosts(&mut self) -> Result<(), HoldingsError> {
         self.table.sort()?;
         let last = self.table.iter().next_back().map(|entry| host(entry.key));
@@ -166,7 +166,7 @@ impl Sorter {
                 self.table.push(&entry)?;
             }
         }
-        // Not before it has doubled, or a large host would be looked through again and again.
+        // Not before it has doubled, or a large host would be searched again and again.
         self.flush_at = (2 * self.table.size()).max(FLUSH_BYTES.min(self.memory));
         Ok(())
     }
@@ -181,11 +181,11 @@ impl Sorter {
         Ok(())
     }
 
-    /// Appends the first entries of a sorted table to runs that they go on where those end, and begins another with what
-    /// is left. So what mostly comes in order makes one long run, and a few late keys another.
+    /// Appends the first entries of a sorted table to the runs that they continue, and begins another run with the
+    /// rest. Mostly ordered input thereby makes one long run, and a few late keys another.
     fn write_run(&mut self, table: &Table, count: usize) -> Result<(), HoldingsError> {
         let mut left = count;
-        // Not to every run, or each would need memory for what was not written yet.
+        // Not to every run, or each would need a write buffer.
         let open = self.runs.len().min(OPEN_RUNS);
         for run in (0..open).chain(open.max(self.runs.len().saturating_sub(1))..self.runs.len()) {
             let run = &mut self.runs[run];
@@ -228,8 +228,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Ends sorting; says whether everything that was pushed, in is written where it shall be. If it is not,
-    /// something else may be there.
+    /// Ends sorting; returns whether everything is in the final output. If not, that may contain anything.
     pub(super) fn is_output_complete(&mut self) -> Result<bool, HoldingsError> {
         self.spill()?;
         if let (true, [run]) = (self.is_in_output, self.runs.as_mut_slice()) {
@@ -239,7 +238,7 @@ impl Sorter {
         Ok(self.runs.is_empty())
     }
 
-    /// Everything that was pushed, in order.
+    /// All entries, in order.
     pub(super) fn finish(mut self) -> Result<Sorted, HoldingsError> {
         if self.runs.is_empty() {
             self.table.sort()?;
@@ -249,7 +248,7 @@ impl Sorter {
         Sorted::of_runs(self.runs, self.form)
     }
 
-    /// Writes everything that was pushed, in as lines.
+    /// Writes all entries as lines.
     pub(super) fn write_to(
         mut self,
         out: &mut impl Write,

@@ -1,24 +1,24 @@
-//! Text that is written once and read once: in memory as long as it is small, then in a file without a name.
+//! A write-once, read-once text buffer: in memory while small, then in an unnamed file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, Write};
 
-/// How much is written to the file at a time.
+/// Bytes per write to the file.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Text that only grows at its end, or shrinks there. The system removes its file whatever happens to us.
+/// Text that grows and shrinks only at its end. The system removes its file in any case.
 #[derive(Debug)]
 pub(crate) struct SpillBuffer {
-    /// The beginning, if it did not fit in memory, and how long that is.
+    /// The beginning, if it did not fit in memory, and its length.
     file: Option<(File, u64)>,
-    /// Where the text begins in the file.
+    /// The offset of the text in the file.
     base: u64,
     tail: Vec<u8>,
     limit: usize,
 }
 
 impl SpillBuffer {
-    /// Keeps up to `limit` bytes in memory.
+    /// Buffers up to `limit` bytes in memory.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             file: None,
@@ -28,7 +28,7 @@ impl SpillBuffer {
         }
     }
 
-    /// Keeps the text in a file, behind what is there already, up to where the next byte would be written.
+    /// Stores the text in a file, after its existing content, from the current write position on.
     pub(crate) fn appending_to(mut file: File) -> io::Result<Self> {
         Ok(Self {
             base: file.stream_position()?,
@@ -71,7 +71,7 @@ impl SpillBuffer {
         Ok(())
     }
 
-    /// Takes no memory any more, unless all of it fitted there.
+    /// Releases the memory, unless the whole text fits there.
     pub(crate) fn release_memory(&mut self) -> io::Result<()> {
         if self.file.is_some() {
             self.spill_to_file()?;
@@ -80,7 +80,7 @@ impl SpillBuffer {
         Ok(())
     }
 
-    /// Forgets what stands behind the first `length` bytes.
+    /// Drops everything after the first `length` bytes.
     pub(crate) fn truncate(&mut self, length: u64) -> io::Result<()> {
         match &mut self.file {
             Some((file, in_file)) if length < *in_file => {
@@ -104,7 +104,7 @@ impl SpillBuffer {
         self.file.is_none().then_some(&self.tail)
     }
 
-    /// The same, taken out of it.
+    /// The same, moved out.
     pub(crate) fn take_memory(&mut self) -> Option<Vec<u8>> {
         self.file.is_none().then(|| std::mem::take(&mut self.tail))
     }
@@ -124,12 +124,12 @@ impl SpillBuffer {
         }
     }
 
-    /// Copies the text to where it belongs.
+    /// Copies the text to `out`.
     pub(crate) fn copy_to(mut self, out: &mut impl Write) -> io::Result<()> {
         self.drain_to(out)
     }
 
-    /// Moves the text to where it belongs, and is empty then.
+    /// Moves the text to `out`, and is empty then.
     pub(crate) fn drain_to(&mut self, out: &mut impl Write) -> io::Result<()> {
         if let Some((mut file, _)) = self.file.take() {
             file.seek(io::SeekFrom::Start(self.base))?;

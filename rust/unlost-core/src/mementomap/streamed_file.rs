@@ -1,4 +1,4 @@
-//! The file of a map, in which what comes in order is written while the total that stands above it is still unknown.
+//! A map file to which ordered lines are written before the total, which precedes them, is known.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,19 +8,19 @@ use super::spill_buffer::SpillBuffer;
 use super::totals_inserter::TotalsInserter;
 use super::{HoldingsError, Progress};
 
-/// What is kept in memory of a map that has to be written twice.
+/// Memory for a map that has to be written twice.
 const MEMORY_BYTES: usize = 1 << 20;
 
-/// A file with room for the `*` line, of which only the number of its digits has to be guessed.
+/// A file with reserved space for the `*` line; only the number of its digits is a prediction.
 pub(super) struct StreamedMapFile {
     file: File,
-    /// Where the room begins, behind the header, and how large it is.
+    /// The start and the size of the reserved space, after the header.
     start: u64,
     reserved: u64,
 }
 
 impl StreamedMapFile {
-    /// Leaves room, behind what was written to the file, for a total of about `expected`. Lines go behind it.
+    /// Reserves space for a total of about `expected` after the existing content. Lines follow it.
     pub(super) fn new(mut file: File, expected: u64) -> io::Result<(Self, SpillBuffer)> {
         let start = file.stream_position()?;
         let reserved = format!("* {expected}\n").len() as u64;
@@ -29,8 +29,8 @@ impl StreamedMapFile {
         Ok((Self { file, start, reserved }, lines))
     }
 
-    /// Puts the final header and the total where they belong. If they do not fit there, or the lines are not where they
-    /// should be, the map is written again.
+    /// Writes the final header and the total to their places. If they do not fit, or lines precede the total, the map
+    /// is rewritten.
     pub(super) fn finish(
         mut self,
         mut sorter: Sorter,
@@ -55,7 +55,7 @@ impl StreamedMapFile {
         Ok(text.copy_to(&mut self.file)?)
     }
 
-    /// Whether no line belongs before the total. Without any line there is nothing that could be in its place.
+    /// Whether no line sorts before the total. True without any lines.
     fn is_total_first(&mut self) -> io::Result<bool> {
         let mut first = [0];
         self.file.seek(SeekFrom::Start(self.start + self.reserved))?;
@@ -68,7 +68,7 @@ mod tests {
     use super::super::{Entry, Frequency};
     use super::*;
 
-    /// The file of a map with these keys, whose total was expected to be another perhaps.
+    /// The file of a map with these keys, possibly with a wrong prediction of the total.
     fn write_map(keys: &[&str], expected: u64) -> String {
         let text = write_map_with_header(b"!????\n", keys, expected);
         for placeholder in [&b""[..], b"!a\n", b"!a longer one\n"] {
@@ -77,7 +77,7 @@ mod tests {
         text
     }
 
-    /// The same, with this in the place of the header until the end.
+    /// The same, with `placeholder` as the header until the end.
     fn write_map_with_header(placeholder: &[u8], keys: &[&str], expected: u64) -> String {
         let mut file = tempfile::tempfile().expect("disk");
         file.write_all(placeholder).expect("disk");

@@ -1,4 +1,4 @@
-//! Entries of a map in memory, in one piece.
+//! Map entries in one allocation.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -6,12 +6,12 @@ use std::ops::Range;
 use super::tree_key::write_tree_key;
 use super::{Entry, Frequency, HoldingsError};
 
-/// Entries in the order in which they came, until they are sorted.
+/// Entries in insertion order, until they are sorted.
 #[derive(Debug, Default)]
 pub struct Table {
     bytes: Vec<u8>,
     slots: Vec<Slot>,
-    /// Whether some key came behind one that is larger by its bytes, and whether that was of another host.
+    /// Whether a key was added after a larger one, and whether that was of another host.
     is_unsorted: bool,
     has_unsorted_hosts: bool,
     has_tails: bool,
@@ -32,7 +32,7 @@ impl Slot {
 }
 
 impl Table {
-    /// Appends an entry; if it has the key of the last one, they become one.
+    /// Appends an entry; merges it with the last one if they have the same key.
     pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         if let Some(last) = self.slots.last_mut() {
             match last.key(&self.bytes).cmp(entry.key) {
@@ -48,9 +48,9 @@ impl Table {
         Ok(())
     }
 
-    /// Appends an entry whose key is another than all so far, whatever its order.
+    /// Appends an entry with a new key, in any order.
     pub(super) fn append(&mut self, entry: &Entry<'_>) {
-        // Lines are at most some megabytes long.
+        // Lines are at most a few megabytes long.
         let length = |part: &[u8]| u32::try_from(part.len()).unwrap_or(u32::MAX);
         let slot = Slot {
             start: self.bytes.len(),
@@ -69,10 +69,10 @@ impl Table {
         self.slots.last().map_or(&[], |last| last.key(&self.bytes))
     }
 
-    /// Changes all keys into those in the order of the tree.
+    /// Converts all keys to tree order.
     pub(super) fn write_tree_keys(&mut self) {
         if !self.has_tails {
-            // At once, which is many times as fast.
+            // All at once, which is many times as fast.
             return write_tree_key(&mut self.bytes);
         }
         for slot in &self.slots {
@@ -80,36 +80,36 @@ impl Table {
         }
     }
 
-    /// Sorts some of the entries, all of whose keys begin with the same `common` bytes and are different.
+    /// Sorts some of the entries, whose keys are different and have the same first `common` bytes.
     pub(super) fn sort_part(&mut self, part: Range<usize>, common: usize) {
         let bytes = &self.bytes;
         self.slots[part].sort_by(|a, b| a.key(bytes)[common..].cmp(&b.key(bytes)[common..]));
     }
 
-    /// Whether the keys are in the order of their bytes.
+    /// Whether the keys are in byte order.
     pub(super) fn is_sorted(&self) -> bool {
         !self.is_unsorted
     }
 
-    /// How much memory the entries take.
+    /// Memory use in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.bytes.len() + self.slots.len() * size_of::<Slot>()
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Forgets all entries and keeps the memory.
+    /// Drops all entries and retains the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.slots.clear();
@@ -130,13 +130,13 @@ impl Table {
         }
     }
 
-    /// The entries in their order.
+    /// The entries in order.
     #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> + ExactSizeIterator {
         (0..self.slots.len()).map(|index| self.get(index))
     }
 
-    /// The entries of a sorted table but those of its first and its last host, of which there may be more elsewhere.
+    /// The entries of a sorted table without those of its first and last host, which may continue elsewhere.
     pub(super) fn inner_hosts(&self) -> Range<usize> {
         let (Some(first), Some(last)) = (self.slots.first(), self.slots.last()) else {
             return 0..0;
@@ -148,13 +148,13 @@ impl Table {
         start..end.max(start)
     }
 
-    /// How many of the first entries of a sorted table do not come behind a key.
+    /// The number of leading entries of a sorted table that are not after a key.
     pub(super) fn late_keys(&self, count: usize, key: &[u8]) -> usize {
         self.slots[..count].partition_point(|slot| slot.key(&self.bytes) <= key)
     }
 
-    /// Sorts the entries; those of one key become one. In time linear in their number if they are in order already. Says
-    /// whether their hosts came in order.
+    /// Sorts the entries and merges equal keys. Linear if they are already sorted. Returns whether their hosts came in
+    /// order.
     pub(super) fn sort(&mut self) -> Result<bool, HoldingsError> {
         if self.is_sorted() {
             return Ok(true);
@@ -197,13 +197,13 @@ impl Table {
     }
 }
 
-/// A key's host, by which entries go together.
+/// A key's host, by which entries are grouped.
 pub(super) fn host(key: &[u8]) -> &[u8] {
     &key[..memchr::memchr(b')', key).unwrap_or(key.len())]
 }
 
-/// Adds an entry to the one of the same key. A tail stays only if both have it: what was said of one of two things
-/// cannot be said of both.
+/// Adds an entry to the one of the same key. A tail stays only if both have it: a statement about one of them does not
+/// hold for both.
 fn merge_into(slot: &mut Slot, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), HoldingsError> {
     let overflow = || HoldingsError::Overflow {
         key: slot.key(bytes).to_vec(),

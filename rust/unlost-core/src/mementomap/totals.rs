@@ -1,4 +1,4 @@
-//! What all lines of a map come to.
+//! The totals of a map.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl Totals {
     }
 
     pub(super) fn append(&mut self, other: &Self) -> Result<(), HoldingsError> {
-        // Nearly always the only one, and this is done for every node of a tree.
+        // Nearly always the only one, and this runs for every node of a tree.
         if let Some(sum) = other.plain {
             self.add(b"", sum)?;
         }

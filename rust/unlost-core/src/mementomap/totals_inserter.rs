@@ -1,13 +1,13 @@
-//! Lines on their way out, with the totals among them where they belong.
+//! Inserts totals into lines where they sort.
 
 use std::io::{self, Write};
 
-/// Puts the `*` lines before the first line that sorts behind them: nearly always that is the first of all.
+/// Writes the `*` lines before the first line that sorts after them: nearly always the first of all.
 pub(super) struct TotalsInserter<'a, W> {
     out: &'a mut W,
-    /// The `*` lines, until they are written, and then nothing.
+    /// The `*` lines; empty after they were written.
     totals: Vec<u8>,
-    /// The beginning of a line that may have to go before them.
+    /// The beginning of a line that may sort before them.
     partial: Vec<u8>,
 }
 
@@ -20,7 +20,7 @@ impl<'a, W: Write> TotalsInserter<'a, W> {
         }
     }
 
-    /// Writes the totals if nothing came behind them.
+    /// Writes the totals if no line sorted after them.
     pub(super) fn finish(self) -> io::Result<()> {
         self.out.write_all(&self.partial)?;
         self.out.write_all(&self.totals)

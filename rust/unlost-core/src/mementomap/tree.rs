@@ -1,6 +1,6 @@
-//! One walk through a tree of keys: a stack of open nodes, and the text that is left of them.
+//! One walk through a tree of keys: a stack of open nodes, and their remaining text.
 //!
-//! Text is cut back to where a node began when that node is rolled up, so the shallowest node wins by itself.
+//! When a node is rolled up, the text is truncated to where the node began, so the shallowest node wins.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use super::totals::{Totals, write_line};
 use super::tree_key::{common_len, restore_key};
 use super::{CompactionStats, Entry, HoldingsError};
 
-/// An open node. Its memory is used again by the next one on its level.
+/// An open node. Its memory is reused by the next one on its level.
 #[derive(Debug, Default)]
 struct Node {
-    /// Where its prefix ends in the key that was read last.
+    /// Where its prefix ends in the last key.
     end: usize,
-    /// Where its text begins in the spool, and its roll-ups among the marks.
+    /// Where its text begins in the buffer, and its roll-ups in `rollup_levels`.
     start: u64,
     rollup_levels: usize,
     children: u64,
@@ -26,22 +26,22 @@ struct Node {
 /// The labels of hosts, or the segments of one host's paths.
 pub(super) struct Tree {
     nodes: Vec<Node>,
-    /// How many of the nodes are open.
+    /// The number of open nodes.
     open: usize,
-    /// The shallowest open node that is rolled up: nothing below it needs to be written.
+    /// The shallowest open node that is rolled up: nothing below it is written.
     rolled: Option<usize>,
-    /// How many children a node of each level may have.
+    /// The maximum number of children per level.
     cutoffs: Vec<f64>,
-    /// How many levels of other trees come before this one's.
+    /// The number of levels of other trees before this one's.
     first_level: usize,
-    /// What separates labels or segments in the keys that are walked.
+    /// The separator of labels or segments in the keys.
     separator: u8,
-    /// The wildcard that a rolled-up node ends in.
+    /// The wildcard suffix of a rolled-up node.
     wildcard: &'static [u8],
-    /// The key that was read last, of which the open nodes are prefixes.
+    /// The last key; the open nodes are its prefixes.
     pub(super) key: Vec<u8>,
     pub(super) spool: SpillBuffer,
-    /// The levels of the roll-ups in the spool, in their order.
+    /// The levels of the roll-ups in the buffer, in order.
     rollup_levels: Vec<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Tree {
         self.open > 0
     }
 
-    /// Whether only nodes of the first level are open, and none that is rolled up in any case.
+    /// Whether only nodes of the first level are open, and none that is always rolled up.
     pub(super) fn is_at_top(&self) -> bool {
         self.open <= 1 && !self.nodes[..self.open].iter().any(|node| node.is_forced)
     }
@@ -84,7 +84,7 @@ impl Tree {
         self.cutoffs.len()
     }
 
-    /// Closes the nodes that a key is not below. `levels` is how many the key is cut into: what lies deeper is one.
+    /// Closes the nodes that a key is not below. `levels` is the number of parts of the key; deeper parts count as one.
     pub(super) fn close_until(
         &mut self,
         key: &[u8],
@@ -103,7 +103,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Opens the nodes of a key that are not open yet. `from` is where its first separator may stand.
+    /// Opens the nodes of a key that are not open yet. `from` is the earliest position of its first separator.
     pub(super) fn enter(
         &mut self,
         key: &[u8],
@@ -132,7 +132,7 @@ impl Tree {
         if self.open == self.nodes.len() {
             self.nodes.push(Node::default());
         }
-        // On the last level nodes stand for themselves and for what lies below others: those are not rolled up.
+        // Nodes on the last level stand for themselves and for deeper nodes: those are not rolled up.
         let has_below = self.open + 1 < self.cutoffs.len();
         let is_forced = !forced.is_empty() && has_below && forced.contains(&self.wildcard_of(end));
         let node = &mut self.nodes[self.open];
@@ -146,7 +146,7 @@ impl Tree {
         self.open += 1;
     }
 
-    /// The wildcard key of the node whose prefix ends there.
+    /// The wildcard key of the node whose prefix ends at `end`.
     fn wildcard_of(&self, end: usize) -> Vec<u8> {
         let mut key = self.key[..end].to_vec();
         restore_key(&mut key);
@@ -172,8 +172,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds an entry that lies below a node that is rolled up already: what its key is does not matter any more. Says
-    /// whether it does.
+    /// Adds an entry below a rolled-up node, where the rest of its key does not matter. Returns whether there is such a
+    /// node.
     pub(super) fn add_below_rolled(
         &mut self,
         key: &[u8],
@@ -192,7 +192,7 @@ impl Tree {
         Ok(is_below)
     }
 
-    /// Adds the sums of a tree that hangs from the innermost open node, and the roll-ups of its text.
+    /// Adds the sums of a tree below the innermost open node, and the roll-ups of its text.
     pub(super) fn add_below(&mut self, below: &mut Self) -> Result<(), HoldingsError> {
         let Some(root) = below.nodes.first() else {
             return Ok(());
@@ -210,7 +210,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Marks the innermost node, and those around it, as holding something; rolls up what thereby has too many children.
+    /// Marks the innermost node and its parents as holding something; rolls up nodes that thereby have too many
+    /// children.
     fn hold(&mut self) -> Result<(), HoldingsError> {
         for level in (0..self.open).rev() {
             let node = &mut self.nodes[level];
@@ -223,7 +224,7 @@ impl Tree {
             }
             if let Some(parent) = level.checked_sub(1) {
                 self.nodes[parent].children += 1;
-                // Counts of children are far below what a float holds exactly.
+                // Counts of children are far below the exact range of a float.
                 #[allow(clippy::cast_precision_loss)]
                 let too_many = self.nodes[parent].children as f64 > self.cutoffs[parent];
                 if too_many {
@@ -243,7 +244,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Closes the innermost node; its sums go to the one around it.
+    /// Closes the innermost node and adds its sums to its parent.
     pub(super) fn close(&mut self, stats: &mut CompactionStats) -> Result<(), HoldingsError> {
         self.open -= 1;
         let level = self.open;
@@ -271,7 +272,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Counts the roll-ups of the text, which is about to leave. Open nodes begin anew behind it.
+    /// Counts the roll-ups of the text, which is about to be flushed. Open nodes start again after it.
     pub(super) fn flush_text(&mut self, stats: &mut CompactionStats) {
         for level in self.rollup_levels.drain(..) {
             stats.rollups[level] += 1;

@@ -1,21 +1,21 @@
-//! Keys in the order of the tree, in which a subtree stands together.
+//! Keys in tree order, in which a subtree is contiguous.
 //!
-//! Files are sorted by bytes, and there `/a`, `/a-b`, `/a.html`, `/a/b` stand in this order: `/a` is not followed by what
-//! lies below it. With `/` as the lowest byte of all it is. Only paths need that: among hosts the order of bytes is that
-//! of the tree, because nothing that a label holds in a normal key sorts between `)` and `,`, and no label is empty.
+//! Files are sorted by bytes: `/a`, `/a-b`, `/a.html`, `/a/b`, where `/a` is not followed by its subtree. With `/` as
+//! the lowest byte it is. Only paths need that: for hosts, byte order is tree order, because no byte of a normalized
+//! label sorts between `)` and `,`, and no label is empty.
 
 use std::borrow::Cow;
 
-/// Stands for the space that ends a key where more key fields follow: before everything.
+/// Replaces the space that ends a key before further key fields: sorts before everything.
 const END: u8 = 1;
 
-/// Stands for `/` in paths: before everything but the end.
+/// Replaces `/` in paths: sorts before everything but the end.
 pub(super) const SLASH: u8 = 2;
 
-/// Whether the order of bytes is that of the tree for a host, as it is for all that are normal. Of others, what lies below
-/// a node may stand apart: `com,a)/`, `com,a+b)/`, `com,a,b)/`; `com,)/`, `com,*`, `com,,a)/`.
+/// Whether byte order is tree order for a host, as for all normalized ones. For others a subtree may not be contiguous:
+/// `com,a)/`, `com,a+b)/`, `com,a,b)/`; `com,)/`, `com,*`, `com,,a)/`.
 pub(super) fn is_tree_ordered(host: &[u8]) -> bool {
-    // Hosts are short: one walk is faster than any search.
+    // Hosts are short: one pass is faster than any search.
     let mut before = b' ';
     for &byte in host {
         if matches!(byte, b'*' | b'+') || byte == b',' && before == b',' {
@@ -26,7 +26,7 @@ pub(super) fn is_tree_ordered(host: &[u8]) -> bool {
     before != b','
 }
 
-/// What stands for a byte of a key. Hosts have none that changes.
+/// The replacement of a byte of a key. Bytes of hosts are unchanged.
 pub(super) fn tree_byte(byte: u8) -> u8 {
     match byte {
         b' ' => END,
@@ -35,14 +35,14 @@ pub(super) fn tree_byte(byte: u8) -> u8 {
     }
 }
 
-/// Changes keys, or one, so that their bytes are in the order of the tree.
+/// Converts one or more keys to tree order.
 pub(super) fn write_tree_key(key: &mut [u8]) {
     for byte in key {
         *byte = tree_byte(*byte);
     }
 }
 
-/// Turns a key in the order of the tree, or a beginning of one, back into one as files have it.
+/// Converts a key in tree order, or a prefix of one, back to the form in files.
 pub(super) fn restore_key(key: &mut [u8]) {
     for byte in key {
         *byte = match *byte {
@@ -53,13 +53,13 @@ pub(super) fn restore_key(key: &mut [u8]) {
     }
 }
 
-/// The key field that maps are searched by, of a key in the order of the tree, and the further ones as files have them.
+/// The main field of a key in tree order, and the further key fields in the form of files.
 pub(super) fn split_tree_key(key: &[u8]) -> (&[u8], Cow<'_, [u8]>) {
     let Some(end) = memchr::memchr(END, key) else {
         return (key, Cow::Borrowed(b""));
     };
     let extra = &key[end + 1..];
-    // A year has nothing to turn back; media types have a slash, and several fields spaces between them.
+    // A year needs no conversion; media types contain a slash, and several fields are separated by spaces.
     if memchr::memchr2(END, SLASH, extra).is_none() {
         return (&key[..end], Cow::Borrowed(extra));
     }
@@ -68,7 +68,7 @@ pub(super) fn split_tree_key(key: &[u8]) -> (&[u8], Cow<'_, [u8]>) {
     (&key[..end], Cow::Owned(restored))
 }
 
-/// How many bytes two keys begin with in common.
+/// The length of the common prefix of two keys.
 pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];

@@ -1,4 +1,4 @@
-//! From the order of bytes to that of the tree.
+//! Converts entries from byte order to tree order.
 
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
@@ -9,9 +9,9 @@ use super::sorter::Sorter;
 use super::tree_key::{common_len, is_tree_ordered, restore_key, tree_byte, write_tree_key};
 use super::{Entry, HoldingsError, MapReader, Progress, Table};
 
-/// Something that gives entries in the order of their bytes.
+/// A source of entries in byte order.
 pub trait Entries {
-    /// The next of them.
+    /// The next entry.
     fn next_entry(&mut self) -> Result<Option<Entry<'_>>, HoldingsError>;
 }
 
@@ -27,11 +27,11 @@ impl Entries for Sorted {
     }
 }
 
-/// Entries that come behind those of the batch before, in the order of the tree once [`Batch::sort`] was called.
+/// Entries that follow those of the previous batch, in tree order after [`Batch::sort`].
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) table: Table,
-    /// Hosts that are not in that order yet, and how long their names are.
+    /// Hosts that are not in that order yet, and the lengths of their names.
     unsorted: Vec<(Range<usize>, usize)>,
 }
 
@@ -44,10 +44,10 @@ impl Batch {
     }
 }
 
-/// How many batches are on their way between two threads.
+/// The number of batches between two threads.
 const BATCHES: usize = 4;
 
-/// Entries in the order of the tree, which another thread puts them into.
+/// Entries in tree order, converted by another thread.
 pub(super) struct Ordered {
     batches: Receiver<Result<Batch, HoldingsError>>,
     used: Sender<Batch>,
@@ -55,7 +55,7 @@ pub(super) struct Ordered {
     next: usize,
 }
 
-/// Puts entries into the order of the tree in a thread of its own.
+/// Converts entries to tree order in a background thread.
 pub(super) fn order_in_thread<'scope, 'env, E: Entries + Send>(
     scope: &'scope Scope<'scope, 'env>,
     entries: &'env mut E,
@@ -71,7 +71,7 @@ pub(super) fn order_in_thread<'scope, 'env, E: Entries + Send>(
         });
         if let Err(error) = order.push_all(entries, progress) {
             drop(order);
-            // If nobody is left at the other end, it failed itself and will say so.
+            // If the receiver is gone, it failed and reports that itself.
             let _ = send.send(Err(error));
         }
     });
@@ -84,7 +84,7 @@ pub(super) fn order_in_thread<'scope, 'env, E: Entries + Send>(
 }
 
 impl Ordered {
-    /// Moves to the next entry; says whether there is one.
+    /// Moves to the next entry; returns whether there is one.
     pub(super) fn advance(&mut self) -> Result<bool, HoldingsError> {
         while self.next == self.batch.table.len() {
             let Ok(batch) = self.batches.recv() else {
@@ -92,7 +92,7 @@ impl Ordered {
             };
             let mut old = std::mem::replace(&mut self.batch, batch?);
             old.table.clear();
-            // If the other thread has ended, nobody needs it.
+            // If the other thread has ended, the batch is not needed.
             let _ = self.used.send(old);
             self.batch.sort();
             self.next = 0;
@@ -101,23 +101,23 @@ impl Ordered {
         Ok(true)
     }
 
-    /// The entry that was moved to last.
+    /// The current entry.
     pub(super) fn entry(&self) -> Entry<'_> {
         self.batch.table.get(self.next - 1)
     }
 }
 
-/// A batch is given on when it takes so much memory and its last host has ended.
+/// A batch is sent when it takes this much memory and its last host has ended.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// Puts entries into the order of the tree. That differs from the order of bytes only within hosts, so it is enough to
-/// sort some hosts, each by itself.
+/// Converts entries to tree order. That differs from byte order only within hosts, so it is enough to sort some hosts
+/// separately.
 pub(super) struct TreeOrder<F> {
     memory: usize,
     batch: Batch,
-    /// How much of the last key is its host, with the `)`. 0 if there is none.
+    /// The length of the last key's host, with the `)`. 0 if there is none.
     host_len: usize,
-    /// Where that host begins in the batch, and whether it came in the order of the tree.
+    /// Where that host begins in the batch, and whether it came in tree order.
     host_start: usize,
     is_ordered: bool,
     /// A host that does not fit in memory, and its entries.

@@ -9,7 +9,7 @@ type Tag = (String, Vec<(String, String)>);
 
 fn ours(page: &str) -> Vec<Tag> {
     let mut tags = Tags::new(Source::Text(page));
-    tags.all_tags = true;
+    tags.include_all = true;
     let mut found = Vec::new();
     while let Some(piece) = tags.next() {
         if let Piece::Start(name) = piece {

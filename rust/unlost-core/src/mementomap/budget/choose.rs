@@ -1,4 +1,4 @@
-//! Which nodes are rolled up within a limit.
+//! Chooses which nodes to roll up within a limit.
 
 use std::collections::HashSet;
 
@@ -6,42 +6,42 @@ use super::nodes::{NONE, Node, Nodes, Traits};
 use super::prune::{CostLoss, prices};
 use super::query_prior::{Prior, query_priors};
 
-/// What is rolled up, and what comes of it.
+/// What is rolled up, and its cost and loss.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// The keys of the wildcards.
     pub rollups: HashSet<Vec<u8>>,
     /// In lines, or in estimated bits of compressed text.
     pub cost: f64,
-    /// The share of misses that are answered wrongly.
+    /// The share of misses that get a wrong result.
     pub loss: f64,
-    /// Whether nothing is left that could be written out.
+    /// Whether everything that can be written out is.
     pub is_all: bool,
 }
 
-/// A map's tree, weighed: what each roll-up saves and loses.
+/// A weighted map tree: what each roll-up saves and loses.
 pub struct RollupPlanner {
     nodes: Nodes,
-    /// With all rolled up that may be.
+    /// With everything rolled up that may be.
     least: CostLoss,
-    /// What is written out in place of a wildcard, the best first: the node, what it costs more and what it loses less.
-    /// What is worth it only together stands together.
+    /// What is written out instead of a wildcard, best first: the node, its additional cost, and the loss that it
+    /// avoids. Steps that are only worthwhile together are adjacent.
     steps: Vec<(u32, CostLoss)>,
-    /// By node: the last step at or above it, by its node. What lies below a wildcard waits for it.
+    /// By node: the node of the last step at or above it. Nodes below a wildcard are written out after it.
     expansion_roots: Vec<u32>,
-    /// Held keys.
+    /// Keys with holdings.
     pub keys: u64,
-    /// Nodes of which a line of the map says that everything below is held.
+    /// Nodes whose whole subtree the map declares as held.
     pub wildcards: u64,
-    /// Questions for pages that no line of the map is about.
+    /// Queries for pages that no line of the map covers.
     pub missed: u64,
-    /// Questions for pages that are lines of the map.
+    /// Queries for pages that are lines of the map.
     pub hit: u64,
 }
 
 impl RollupPlanner {
     pub(super) fn new((nodes, hosts): (Nodes, u64), prior: &Prior, missed: u64, hit: u64) -> Self {
-        // Exact up to far more questions than there are.
+        // Exact for all realistic numbers of queries.
         #[allow(clippy::cast_precision_loss)]
         let query_priors = query_priors(&nodes, hosts, prior, missed as f64);
         let (rolled_cost, own) = points(&nodes, &query_priors);
@@ -69,7 +69,7 @@ impl RollupPlanner {
         }
     }
 
-    /// Cost and loss with all rolled up that may be.
+    /// Cost and loss with everything rolled up that may be.
     #[must_use]
     pub fn smallest(&self) -> (f64, f64) {
         (self.least.cost, self.least.loss)
@@ -82,7 +82,7 @@ impl RollupPlanner {
         (point.cost, point.loss)
     }
 
-    /// What to roll up so that the loss is least. More than the limit costs what cannot be rolled up.
+    /// The roll-ups with the least loss. What cannot be rolled up may exceed the limit.
     #[must_use]
     pub fn choose(&self, limit: f64) -> Choice {
         let (point, expanded) = self.expand(limit);
@@ -110,7 +110,7 @@ impl RollupPlanner {
         choice
     }
 
-    /// Writes out what is best as long as it fits. What does not is passed over, for something smaller.
+    /// Writes out the best nodes as long as they fit. A node that does not fit is skipped in favour of smaller ones.
     fn expand(&self, limit: f64) -> (CostLoss, Vec<bool>) {
         let mut expanded = vec![false; self.nodes.all.len()];
         let mut sum = self.least;
@@ -130,7 +130,7 @@ impl RollupPlanner {
     }
 }
 
-/// Of each node: cost and loss if it is rolled up, and what its own lines cost and lose if it is not.
+/// For each node: cost and loss if it is rolled up, and the cost and loss of its own lines if it is not.
 fn points(nodes: &Nodes, query_priors: &[f64]) -> (Vec<CostLoss>, Vec<CostLoss>) {
     let all = &nodes.all;
     let rolled_cost = all
@@ -162,14 +162,14 @@ fn points(nodes: &Nodes, query_priors: &[f64]) -> (Vec<CostLoss>, Vec<CostLoss>)
         }
     }
     for (point, is_covered) in own.iter_mut().zip(is_covered) {
-        // What no line covers is answered rightly.
+        // Pages that no line covers get a correct result.
         point.loss = if is_covered { point.loss.max(0.0) } else { 0.0 };
     }
     (rolled_cost, own)
 }
 
-/// For each node the one at or above it with which it is written out: a node whose price is not below that of the one
-/// above is not rolled up where that one is not.
+/// For each node, the node at or above it together with which it is written out. A node whose price is not below that
+/// of its parent is not rolled up where its parent is written out.
 fn expansion_roots(nodes: &Nodes, prices: &[f64]) -> Vec<u32> {
     let mut expansion_roots: Vec<u32> = Vec::with_capacity(prices.len());
     for (at, node) in nodes.all.iter().enumerate() {
@@ -188,7 +188,7 @@ fn expansion_roots(nodes: &Nodes, prices: &[f64]) -> Vec<u32> {
     expansion_roots
 }
 
-/// Where everything is rolled up, and the steps from there, the best first.
+/// The state with everything rolled up, and the steps from there, best first.
 fn steps(
     nodes: &Nodes,
     prices: &[f64],
@@ -196,7 +196,7 @@ fn steps(
     rolled_cost: &[CostLoss],
     own: Vec<CostLoss>,
 ) -> (CostLoss, Vec<(u32, CostLoss)>) {
-    // What a node costs and loses once it is written out, all heads below it still rolled up.
+    // The cost and loss of a node that is written out, with all groups below it still rolled up.
     let mut shown = own;
     let mut least = CostLoss::default();
     let mut order = Vec::new();
@@ -213,7 +213,7 @@ fn steps(
         above.cost += part.cost;
         above.loss += part.loss;
     }
-    // Those above have the higher prices, and the lower numbers where prices are the same.
+    // Nodes further up have higher prices, and lower numbers where prices are equal.
     order.sort_unstable_by(|&a, &b| {
         prices[b as usize]
             .total_cmp(&prices[a as usize])

@@ -1,36 +1,37 @@
-//! What a line costs in a file that is published compressed.
+//! Estimates what a line costs in a file that is published compressed.
 //!
-//! Deflate writes what it has seen within the last 32 KiB as a reference, and everything else byte by byte. Doing that
-//! without the search for the best reference and without the codes tells well enough which lines are dear.
+//! Deflate writes text that occurred within the last 32 KiB as a reference, and everything else byte by byte. A
+//! simplified version, without the search for the best reference and without entropy codes, shows well enough which
+//! lines are expensive.
 
 use super::super::tree_key::common_len;
 
-/// How far back deflate looks, and how long a reference may be.
+/// How far back deflate searches, and the maximum length of a reference.
 const WINDOW: usize = 32 << 10;
 const MAX_MATCH: usize = 258;
-/// Text is kept up to here, then cut back to the window.
+/// Text is collected up to this size, then trimmed to the window.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 const HASH_BITS: u32 = 15;
 
-/// In bits, fitted to gzip over the maps of both real URL lists: a byte by itself, a reference without its distance,
-/// and each doubling of the distance.
+/// In bits, fitted to gzip on the maps of both real URL lists: a literal byte, a reference without its distance, and
+/// each doubling of the distance.
 const LITERAL_BITS: f32 = 6.0;
 const REFERENCE_BITS: f32 = 5.0;
 const DOUBLING_BITS: f32 = 1.0;
-/// Of two beginnings within one piece the shorter is a little better.
+/// Of two prefixes within one match, the shorter one is slightly better.
 const LONGER_BITS: f32 = 0.02;
-/// What ends a wildcard line (`/* 123`) beside the digits, and each digit.
+/// The end of a wildcard line (`/* 123`) without the digits, and each digit.
 const WILDCARD_BITS: f32 = 12.0;
 const DIGIT_BITS: f32 = 3.5;
-/// Of the line that it stands for, a wildcard costs this part at least where nothing better is known.
+/// The minimum cost of a wildcard as a share of the line that it replaces, if nothing better is known.
 const MIN_WILDCARD_SHARE: f32 = 0.9;
 
-/// Reads lines in their order, and says what each costs, in bits.
+/// Estimates the cost of lines in order, in bits.
 pub(super) struct LineCost {
     text: Vec<u8>,
-    /// By hash of four bytes: where they were seen last, from 1.
+    /// By hash of four bytes: the last position, from 1.
     last_seen: Vec<u32>,
-    /// Of the last line: where each piece ends, and what everything up to there costs.
+    /// Of the last line: where each match ends, and the cost up to there.
     pieces: Vec<(usize, f32)>,
 }
 
@@ -43,7 +44,7 @@ impl LineCost {
         }
     }
 
-    /// What the next line costs. `write` appends it to what it is given.
+    /// The cost of the next line. `write` appends it to its argument.
     pub(super) fn line_cost(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> f32 {
         if self.text.len() > MAX_TEXT_BYTES {
             self.cut_back();
@@ -62,7 +63,7 @@ impl LineCost {
         bits
     }
 
-    /// What the first so many bytes of the last line cost.
+    /// The cost of the first `length` bytes of the last line.
     pub(super) fn prefix_cost(&self, length: usize) -> f32 {
         let at = self.pieces.partition_point(|&(end, _)| end < length);
         let piece = self.pieces.get(at).or(self.pieces.last());
@@ -72,8 +73,8 @@ impl LineCost {
         piece.map_or(0.0, |&(_, bits)| bits) + longer
     }
 
-    /// What a wildcard costs at most that stands for the last line, of which it has the first so many bytes: a little
-    /// less than that line, and the less, the shorter it is.
+    /// The maximum cost of a wildcard that replaces the last line and shares its first `length` bytes: slightly less
+    /// than that line, and the less, the shorter it is.
     pub(super) fn max_wildcard_cost(&self, length: usize) -> f32 {
         let &(whole, bits) = self.pieces.last().unwrap_or(&(1, 0.0));
         // Lengths of lines.
@@ -82,7 +83,7 @@ impl LineCost {
         bits * (MIN_WILDCARD_SHARE + (1.0 - MIN_WILDCARD_SHARE) * part)
     }
 
-    /// What a wildcard line costs whose beginning costs so much, over so many keys.
+    /// The cost of a wildcard line with the given prefix cost over `keys` keys.
     pub(super) fn wildcard_cost(beginning: f32, max_wildcard: f32, keys: u32) -> f32 {
         // Logarithms of small numbers.
         #[allow(clippy::cast_precision_loss)]
@@ -90,14 +91,14 @@ impl LineCost {
         (beginning + WILDCARD_BITS + DIGIT_BITS * digits).min(max_wildcard)
     }
 
-    /// Length and cost of what deflate would write next.
+    /// Length and cost of the next literal or reference.
     fn next_match(&mut self, at: usize) -> (usize, f32) {
         let Some(four) = self.text.get(at..at + 4) else {
             return (1, LITERAL_BITS);
         };
         let word = u32::from_le_bytes([four[0], four[1], four[2], four[3]]);
         let hash = (word.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)) as usize;
-        // Texts are cut back long before their length overflows.
+        // Texts are trimmed long before their length overflows.
         #[allow(clippy::cast_possible_truncation)]
         let before = std::mem::replace(&mut self.last_seen[hash], at as u32 + 1) as usize;
         if before == 0 || at + 1 - before > WINDOW {
@@ -108,7 +109,7 @@ impl LineCost {
         if length < 4 {
             return (1, LITERAL_BITS);
         }
-        // At most the window's.
+        // At most the window.
         #[allow(clippy::cast_precision_loss)]
         let doublings = (at + 1 - before).ilog2() as f32;
         (length, REFERENCE_BITS + DOUBLING_BITS * doublings)

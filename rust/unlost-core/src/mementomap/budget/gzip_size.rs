@@ -1,4 +1,4 @@
-//! How large a file is once it is published.
+//! The size of a file after compression for publication.
 
 use std::io::{self, Read, Write};
 
@@ -7,10 +7,10 @@ use flate2::write::GzEncoder;
 
 use super::super::{HoldingsError, Progress};
 
-/// How much is read at a time.
+/// Bytes per read.
 const BLOCK: usize = 256 << 10;
 
-/// Counts what is written, and keeps nothing.
+/// Counts written bytes and discards them.
 #[derive(Default)]
 struct ByteCounter(u64);
 
@@ -25,7 +25,7 @@ impl Write for ByteCounter {
     }
 }
 
-/// How many bytes a text has as gzip of a level. Always the same: the compressor is pinned.
+/// The size of a text as gzip of a level. Reproducible: the compressor is pinned.
 pub fn gzip_size(
     file: &mut impl Read,
     level: u32,

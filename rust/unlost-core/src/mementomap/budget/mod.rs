@@ -1,4 +1,4 @@
-//! Budgets: which nodes of a map's tree to roll up so that it fits, and loses as little as can be.
+//! Budgets: chooses which nodes of a map's tree to roll up so that it fits with the least loss.
 //!
 //! ```text
 //! lines, in the order of the tree ─┬─ grow ─ nodes ─ mass (misses) ─ prune (prices) ─ choose ─ wildcards to roll up
@@ -25,25 +25,25 @@ use super::tree_order::{Entries, Ordered, order_in_thread};
 use super::{HoldingsError, Progress};
 use tree_builder::{TreeBuilder, TreeOptions};
 
-/// What may be rolled up, and how it is weighed.
+/// What may be rolled up, and how it is weighted.
 #[derive(Debug, Clone)]
 pub struct BudgetOptions {
-    /// How many levels hosts and paths have; what lies deeper counts as one segment.
+    /// The number of host and path levels; deeper parts count as one segment.
     pub host_depth: usize,
     /// The host's root is the first.
     pub path_depth: usize,
     /// Whether public suffixes are never rolled up.
     pub protect_suffixes: bool,
-    /// Wildcard keys that are rolled up in any case.
+    /// Wildcard keys that are always rolled up.
     pub forced: HashSet<Vec<u8>>,
-    /// Whether bits of compressed text are counted, not lines.
+    /// Whether bits of compressed text are counted instead of lines.
     pub by_compressed_size: bool,
     /// Where misses are expected.
     pub prior: Prior,
 }
 
-/// Weighs the tree of a map, whose entries come in the order of their bytes, against the questions that were asked, if
-/// they are known: the entries of a map of them. `fields` is how many fields of a line are keys.
+/// Weights the tree of a map, whose entries come in byte order, against a map of the queries if there is one. `fields`
+/// is the number of key fields per line.
 pub fn analyse_tree(
     entries: &mut (impl Entries + Send),
     query_entries: Option<&mut (impl Entries + Send)>,
@@ -54,7 +54,7 @@ pub fn analyse_tree(
 ) -> Result<RollupPlanner, HoldingsError> {
     let mut tree_builder = TreeBuilder::new(TreeOptions {
         host_depth: terms.host_depth,
-        // With one level nothing has children; the walk needs the root apart from its pages all the same.
+        // With one level nothing has children; the walk still needs the root separate from its pages.
         path_depth: terms.path_depth.max(2),
         fields,
         protect_suffixes: terms.protect_suffixes,
@@ -105,7 +105,7 @@ pub fn analyse_tree(
     ))
 }
 
-/// Moves to the next question. The total of a map of questions is none.
+/// Moves to the next query. The total of the query map is skipped.
 fn next_query(queries: Option<&mut Ordered>) -> Result<bool, HoldingsError> {
     let Some(queries) = queries else {
         return Ok(false);

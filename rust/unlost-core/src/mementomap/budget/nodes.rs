@@ -1,28 +1,28 @@
-//! The nodes of a map's tree that something lies below, in the order of the tree: each before what lies below it.
+//! The nodes of a map's tree that have a subtree, in tree order: each before its subtree.
 
 use super::super::tree_key::restore_key;
 
-/// Stands for no node: that around the top-level domains.
+/// No node: the parent of the top-level domains.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a node is, and what a line of the map says about all that lies below it.
+/// The kind of a node, and what the map says about its subtree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Traits(u8);
 
 impl Traits {
-    /// A host label; otherwise a segment of a path, or the root of one.
+    /// A host label; otherwise a path segment, or the root of a path.
     pub(super) const HOST: u8 = 1;
     /// It may be rolled up.
     pub(super) const COLLAPSIBLE: u8 = 2;
-    /// It is rolled up in any case.
+    /// It is always rolled up.
     pub(super) const FORCED: u8 = 4;
-    /// A wildcard of the map says that everything below is held.
+    /// A wildcard of the map declares the subtree as held.
     pub(super) const COVERED: u8 = 8;
-    /// A wildcard of the map says that nothing below is held.
+    /// A wildcard of the map excludes the subtree.
     pub(super) const EXCLUDED: u8 = 16;
-    /// Something below is held.
+    /// Something in the subtree is held.
     pub(super) const HELD: u8 = 32;
-    /// Some line of the map lies below, whatever it says.
+    /// A line of the map is in the subtree.
     pub(super) const KNOWN: u8 = 64;
 
     pub(super) fn has(self, one: u8) -> bool {
@@ -34,22 +34,23 @@ impl Traits {
     }
 }
 
-/// A node and its whole subtree, but for `own`.
+/// A node with its whole subtree, except `own_cost`.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) parent: u32,
     pub(super) traits: Traits,
-    /// Keys that are held.
+    /// Keys with holdings.
     pub(super) keys: u32,
-    /// Hosts below it with such keys, one of n keys counting for 1/n: it is those of a single page that tell of others.
+    /// Hosts in the subtree with such keys; a host of n keys counts as 1/n, since hosts with a single page indicate
+    /// unknown hosts.
     pub(super) hosts: f64,
-    /// Questions for pages that no line of the map is about.
+    /// Queries for pages that no line of the map covers.
     pub(super) query_count: f64,
-    /// What the lines cost that belong to no node below this one.
+    /// The cost of the lines that belong to no node of the subtree.
     pub(super) own: f64,
-    /// What the wildcard costs that may stand for the node.
+    /// The cost of the wildcard that may replace the node.
     pub(super) rolled_cost: f64,
-    /// Where its label ends among all labels.
+    /// Where its label ends in `labels`.
     label_end: u64,
 }
 
@@ -57,7 +58,7 @@ pub(super) struct Node {
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     pub(super) all: Vec<Node>,
-    /// What each node's prefix has behind that of its parent, with the separator.
+    /// The label of each node with its separator: the part of its prefix after that of its parent.
     labels: Vec<u8>,
 }
 
@@ -77,11 +78,11 @@ impl Nodes {
         index(self.all.len() - 1)
     }
 
-    /// Forgets the last node.
+    /// Removes the last node.
     pub(super) fn pop(&mut self) -> Option<Node> {
         let node = self.all.pop();
         let end = self.all.last().map_or(0, |last| last.label_end);
-        // It was a length of this memory.
+        // It was a length in memory.
         self.labels
             .truncate(usize::try_from(end).unwrap_or(usize::MAX));
         node
@@ -93,7 +94,7 @@ impl Nodes {
         &self.labels[at.checked_sub(1).map_or(0, end)..end(at)]
     }
 
-    /// The key of the wildcard that may stand for a node.
+    /// The key of the wildcard that may replace a node.
     pub(super) fn wildcard(&self, node: u32) -> Vec<u8> {
         let mut way = Vec::new();
         let mut next = node;
@@ -112,7 +113,7 @@ impl Nodes {
     }
 }
 
-/// A position as nodes are numbered. That many do not fit in memory.
+/// A position as a node number. More nodes do not fit in memory.
 pub(super) fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(NONE)
 }

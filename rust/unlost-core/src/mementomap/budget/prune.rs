@@ -1,24 +1,24 @@
-//! The order in which nodes are worth rolling up.
+//! The order in which rolling up nodes is worthwhile.
 //!
-//! With a price of λ for each unit of cost, a pruning of the tree is best if its loss + λ · cost is least. That is exact from
-//! the bottom up: a subtree is rolled up if that is cheaper than the best of its parts. As λ grows, prunings only lose
-//! lines, so each node has one price from which on it is rolled up, the weakest link first; all of them are found in one
-//! pass, with a heap of the prices below each node that is melded into its parent's.
+//! With a price of λ per unit of cost, the best pruning minimises loss + λ · cost. That can be solved exactly from the
+//! bottom up: a subtree is rolled up if that is cheaper than its best parts. As λ grows, prunings only lose lines, so
+//! each node has one price from which on it is rolled up, the weakest link first. One pass finds all prices, with a
+//! heap of the prices below each node that is melded into that of its parent.
 
 use super::nodes::{NONE, Nodes, Traits};
 
-/// Cost in lines or bits, loss as the share of misses that are answered wrongly.
+/// Cost in lines or bits, loss as the share of misses that get a wrong result.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct CostLoss {
     pub(super) cost: f64,
     pub(super) loss: f64,
 }
 
-/// The price from which on each node is rolled up; infinite for never, and less than 0 for always.
+/// The price from which on each node is rolled up; infinite for never, negative for always.
 pub(super) fn prices(nodes: &Nodes, rolled_cost: &[CostLoss], own: &[CostLoss]) -> Vec<f64> {
     let count = nodes.all.len();
     let mut prices = vec![f64::INFINITY; count];
-    // Of each node's subtree, all that is worth it rolled up, at any price.
+    // The subtree of each node with everything worthwhile rolled up, at any price.
     let mut least: Vec<CostLoss> = own.to_vec();
     let mut heaps = Heaps::new(count);
     for at in (0..count).rev() {
@@ -34,7 +34,7 @@ pub(super) fn prices(nodes: &Nodes, rolled_cost: &[CostLoss], own: &[CostLoss]) 
                 let lost = (leaf.loss - least[at].loss).max(0.0);
                 let price = lost / saved;
                 match heaps.top(at) {
-                    // Dearer than the whole node: not worth it before the node is.
+                    // More expensive than the whole node: not worthwhile before the node is.
                     Some((dearer, step)) if dearer > price => {
                         least[at].cost += step.cost;
                         least[at].loss -= step.loss;
@@ -62,14 +62,14 @@ pub(super) fn prices(nodes: &Nodes, rolled_cost: &[CostLoss], own: &[CostLoss]) 
     prices
 }
 
-/// For each node the skew heap of what is rolled up below it, the dearest on top.
+/// For each node, a skew heap of what is rolled up below it, the most expensive on top.
 struct Heaps {
     /// The top of each node's heap.
     tops: Vec<u32>,
     left: Vec<u32>,
     right: Vec<u32>,
     prices: Vec<f64>,
-    /// What is saved in cost and lost by it.
+    /// The cost that it saves, and the loss.
     steps: Vec<CostLoss>,
 }
 
@@ -111,7 +111,7 @@ impl Heaps {
         self.tops[parent] = self.meld(self.tops[at], self.tops[parent]);
     }
 
-    /// Walks down both right spines, and hangs each node's left tree to its right. Not by recursion: spines may be long.
+    /// Walks down both right spines, and moves each node's left tree to its right. Iterative, since spines may be long.
     fn meld(&mut self, a: u32, b: u32) -> u32 {
         let (mut a, mut b) = (a, b);
         let mut top = NONE;

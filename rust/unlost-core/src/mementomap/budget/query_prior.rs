@@ -1,28 +1,28 @@
-//! Where pages lie that are asked for and not held.
+//! Estimates where queries for pages that are not held occur.
 
 use super::nodes::{NONE, Nodes, Traits};
 
-/// How much is expected where, before and after looking at what was asked.
+/// The expected distribution of misses, before and after observing queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prior {
-    /// A node of n keys is taken for one of `n - page_discount`, from 0 to 1: the more, the less are nodes of few keys
-    /// expected to have others below them.
+    /// A node of n keys counts as `n - page_discount`, from 0 to 1: the higher, the fewer other pages are expected
+    /// below nodes of few keys.
     pub page_discount: f64,
     /// The same for nodes of n hosts with a single page.
     pub host_discount: f64,
-    /// How much such a host counts for, where hosts are expected that nobody has heard of: as a part of what the hosts of
-    /// this map hold on average.
+    /// The weight of such a host where unknown hosts are expected, relative to the average holdings of a host of this
+    /// map.
     pub host: f64,
-    /// So many hosts, in keys, are expected beside the known ones for each key that they have.
+    /// The number of expected unknown hosts, in keys, per key of known hosts.
     pub extra_hosts: f64,
-    /// So many questions weigh as much as the prior, at each node by itself.
+    /// The number of queries at a node that weigh as much as the prior.
     pub strength: f64,
 }
 
-/// The share of all misses that lies below each node, itself included.
+/// The share of all misses at or below each node.
 ///
-/// Without questions: misses lie where holdings lie. With questions, each node shares its misses out to those below it as
-/// the questions do, and where there are few, as the prior does.
+/// Without queries, misses are distributed like holdings. With queries, each node distributes its misses to its
+/// children like the queries or, where there are few, like the prior.
 pub(super) fn query_priors(nodes: &Nodes, hosts: u64, prior: &Prior, query_count: f64) -> Vec<f64> {
     let all = &nodes.all;
     let tops = || {
@@ -31,7 +31,7 @@ pub(super) fn query_priors(nodes: &Nodes, hosts: u64, prior: &Prior, query_count
             .filter(|(_, node)| node.parent == NONE)
     };
     let keys: f64 = tops().map(|(_, node)| f64::from(node.keys)).sum();
-    // Exact up to far more hosts than there are.
+    // Exact for all realistic numbers of hosts.
     #[allow(clippy::cast_precision_loss)]
     let host = prior.host * keys / hosts.max(1) as f64;
     let expected: Vec<f64> = all

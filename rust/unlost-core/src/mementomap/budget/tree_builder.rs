@@ -1,4 +1,4 @@
-//! From the lines of a map, and questions, to the nodes of its tree.
+//! Builds the nodes of a map's tree from its lines and from queries.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,48 +9,48 @@ use super::cost::LineCost;
 use super::nodes::{NONE, Node, Nodes, Traits};
 use crate::uri::{Section, Segments, Suffixes};
 
-/// Below a name under which anybody gets one of his own (`tumblr,com`), more hosts are asked for than are known: so many,
-/// by the real URL lists.
+/// Hosting services (`tumblr,com`) have far more hosts than are known. Additional hosts that are queried below such a
+/// name, by the real URL lists.
 const SHARED_HOSTS: f64 = 100.0;
 
 /// What may be rolled up, and what is counted.
 pub(super) struct TreeOptions<'a> {
     pub(super) host_depth: usize,
     pub(super) path_depth: usize,
-    /// How many fields of a line are keys.
+    /// The number of key fields per line.
     pub(super) fields: usize,
-    /// Public suffixes, none of which is rolled up.
+    /// Whether public suffixes are never rolled up.
     pub(super) protect_suffixes: bool,
     pub(super) forced: &'a HashSet<Vec<u8>>,
-    /// Whether bits of compressed text are counted, not lines.
+    /// Whether bits of compressed text are counted instead of lines.
     pub(super) by_compressed_size: bool,
 }
 
-/// A node on the way to the last key.
+/// An open node on the path to the last key.
 #[derive(Clone, Copy)]
 struct OpenNode {
     node: u32,
     /// Where its prefix ends in the key.
     end: usize,
-    /// Among hosts or paths, from 0.
+    /// Its level among hosts or paths, from 0.
     level: usize,
-    /// Which values of the further key fields lie below, as far as 64 bits tell.
+    /// The values of further key fields in the subtree, as a set of 64 bits.
     extras: u64,
-    /// What a line costs up to the end of its prefix; less than 0 before one came.
+    /// The cost of a line up to the end of its prefix; negative before the first line.
     prefix_cost: f32,
-    /// What its wildcard costs at most.
+    /// The maximum cost of its wildcard.
     max_wildcard_cost: f32,
-    /// Whether some line lies below it, and whether some host does.
+    /// Whether a line, and whether a host, is below it.
     has_below: bool,
     has_hosts: bool,
-    /// Of a host with pages: what it counts for as a host below others.
+    /// For a host with pages: its weight as a host below others.
     host: f64,
 }
 
-/// Takes lines and questions in the order of the tree.
+/// Takes lines and queries in tree order.
 pub(super) struct TreeBuilder<'a> {
     options: TreeOptions<'a>,
-    /// Those of registries, and those of companies too.
+    /// Suffixes of registries, and those including private ones.
     suffixes: [Suffixes; 2],
     pub(super) nodes: Nodes,
     open: Vec<OpenNode>,
@@ -93,7 +93,7 @@ impl<'a> TreeBuilder<'a> {
             .rev()
             .take_while(|open| open.prefix_cost < 0.0)
         {
-            // A root is as easily written as its host: `)/*` is as usual as `,*`.
+            // A root is written as easily as its host: `)/*` is as common as `,*`.
             let is_root = self.key.get(open.end - 1) == Some(&b')');
             open.prefix_cost = self.cost.prefix_cost(open.end - usize::from(is_root));
             open.max_wildcard_cost = self.cost.max_wildcard_cost(open.end);
@@ -120,18 +120,18 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    /// Takes so many questions for a page that no line is about.
+    /// Adds `count` queries for a page that no line covers.
     pub(super) fn add_query(&mut self, surt: &[u8], count: u64) {
         self.enter(surt);
         if let Some(innermost) = self.open.last() {
-            // Exact up to far more questions than there are.
+            // Exact for all realistic numbers of queries.
             #[allow(clippy::cast_precision_loss)]
             let count = count as f64;
             self.nodes.all[innermost.node as usize].query_count += count;
         }
     }
 
-    /// Closes everything. Returns the nodes, and how many hosts hold something.
+    /// Closes all nodes. Returns them, and the number of hosts with holdings.
     pub(super) fn finish(mut self) -> (Nodes, u64) {
         while !self.open.is_empty() {
             self.close();
@@ -139,7 +139,7 @@ impl<'a> TreeBuilder<'a> {
         (self.nodes, self.hosts)
     }
 
-    /// One bit for a value of the further key fields. Beyond 64 of them some share a bit.
+    /// A bit for a value of the further key fields. Beyond 64 values, bits are shared.
     fn extra(&mut self, extra: &[u8]) -> u64 {
         if self.options.fields == 1 {
             return 1;
@@ -154,10 +154,10 @@ impl<'a> TreeBuilder<'a> {
         1 << at
     }
 
-    /// Closes the nodes that a key is not below, and opens those on its way.
+    /// Closes the nodes that a key is not below, and opens those on its path.
     fn enter(&mut self, surt: &[u8]) {
         let host_end = memchr::memchr(b')', surt);
-        // A wildcard is a line of the node above it; the root page is one of the root.
+        // A wildcard is a line of its parent node; the root page is a line of the root.
         let key = match (host_end, surt) {
             (None, _) => surt.strip_suffix(b",*").unwrap_or(surt),
             (Some(_), [node @ .., SLASH, b'*']) => node,
@@ -252,7 +252,7 @@ impl<'a> TreeBuilder<'a> {
         });
     }
 
-    /// Closes the innermost node: what it stands for goes to the one around it. If nothing lies below it, it is no node.
+    /// Closes the innermost node and adds it to its parent. A node without a subtree is dropped.
     fn close(&mut self) {
         let Some(open) = self.open.pop() else {
             return;
@@ -278,7 +278,7 @@ impl<'a> TreeBuilder<'a> {
         self.nodes.all[at] = node;
     }
 
-    /// Says of a node that holds something whether it may, or must, be rolled up.
+    /// Marks whether a node with holdings may or must be rolled up.
     fn set_collapsible(&self, node: &mut Node, open: OpenNode) {
         let is_host = node.traits.has(Traits::HOST);
         let levels = if is_host {
@@ -286,7 +286,7 @@ impl<'a> TreeBuilder<'a> {
         } else {
             self.options.path_depth
         };
-        // On the last level nodes stand for themselves and for what lies below others.
+        // Nodes on the last level stand for themselves and for deeper nodes.
         if open.level + 1 >= levels {
             return;
         }
@@ -298,7 +298,7 @@ impl<'a> TreeBuilder<'a> {
         if is_shared && !is_registry {
             node.hosts += SHARED_HOSTS;
         }
-        // A top-level domain is never rolled up by itself; and `,*` says no less than `)/*` only if there are other hosts.
+        // A top-level domain is never rolled up by itself; and `,*` differs from `)/*` only if there are other hosts.
         let is_wild = node.traits.has(Traits::COVERED) || node.traits.has(Traits::EXCLUDED);
         let is_pages = is_host && !open.has_hosts && !is_wild;
         let is_top = is_host && open.level == 0;
@@ -311,14 +311,14 @@ impl<'a> TreeBuilder<'a> {
         }
     }
 
-    /// Whether a host is a public suffix of a registry, and of anybody.
+    /// Whether a host is a public suffix of a registry, and one including private ones.
     fn are_suffixes(&self, host: &[u8]) -> [bool; 2] {
         let labels: Vec<&[u8]> = Segments::of(host).host_labels().collect();
         let is_suffix = |list: &Suffixes| list.suffix_len(&labels) >= labels.len();
         [is_suffix(&self.suffixes[0]), is_suffix(&self.suffixes[1])]
     }
 
-    /// Adds a closed node to the one around it; `own` is what its lines cost if it is no node by itself.
+    /// Adds a closed node to its parent; `own` is the cost of its lines if it is not a node by itself.
     fn add_to_parent(&mut self, node: &Node, open: OpenNode, own: f64) {
         let Some(around) = self.open.last_mut() else {
             return;

@@ -1,4 +1,4 @@
-//! From indexes of any size to a filter.
+//! Builds filters from indexes of any size.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,11 +19,11 @@ use super::hashes::{Hashes, hashes_in, joined};
 use super::header::{ENTRY_BYTES, Extent, Header, KeyKind, Partition};
 use crate::formats::{Damage, Input, Layout, Row};
 
-/// So many keys are in a partition at most, on average: one is made in some megabytes of memory, which a processor's
-/// cache holds, and has hardly more slots a key than a larger one would have.
+/// The average maximum of keys per partition. A partition of this size is built in a few megabytes, which fit a
+/// processor's cache, and needs hardly more slots per key than a larger one.
 const PARTITION_KEYS: u64 = 1 << 18;
 
-/// Takes the keys of what indexes hold, then writes a filter of them.
+/// Collects the keys of indexes, then writes a filter of them.
 pub struct FilterBuilder {
     row_filter: RowFilter,
     build_options: BuildOptions,
@@ -58,7 +58,7 @@ impl BlockOutput for HashedKeys {
 }
 
 impl FilterBuilder {
-    /// Begins. Years make no difference here.
+    /// Creates a builder. The option `by_year` has no effect.
     #[must_use]
     pub fn new(row_filter: RowFilter, build_options: BuildOptions) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl FilterBuilder {
         }
     }
 
-    /// Takes the rows of a file. Without a layout it is told by the first lines.
+    /// Takes the rows of a file. Without a layout it is detected from the first lines.
     pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
@@ -87,7 +87,7 @@ impl FilterBuilder {
         process_file(file, layout, (&row_filter, &build_options), progress, take)
     }
 
-    /// Takes a row that was read elsewhere.
+    /// Takes a row that was parsed elsewhere.
     pub fn add_row(
         &mut self,
         row: &Row<'_>,
@@ -105,8 +105,8 @@ impl FilterBuilder {
         self.hashes.append(&found.hashes)
     }
 
-    /// Takes the keys of a map, brought to their normal form, if they are held: exclusions are counted as filtered. A
-    /// wildcard stands for pages that nobody knows, so it is an error.
+    /// Takes the normalized keys of a map that are held: exclusions are counted as filtered. A wildcard covers unknown
+    /// pages, so it is an error.
     pub fn add_map(
         &mut self,
         reader: &mut MapReader,
@@ -129,7 +129,7 @@ impl FilterBuilder {
             }
             key.clear();
             if !entry.write_normal_key(self.row_filter.rules, &mut key) {
-                // As it stands: somebody may ask for it as it is.
+                // Verbatim: the key may be looked up verbatim.
                 key.extend_from_slice(entry.key);
             }
             self.hashes.append(&[xxh64(&key)])?;
@@ -145,8 +145,7 @@ impl FilterBuilder {
         self.hashes.append(&hashes_in(bytes))
     }
 
-    /// Writes the hashes of all keys in order, each once, 8 bytes each, lowest first. Returns how many there are, and the
-    /// dates.
+    /// Writes the sorted, unique hashes of all keys, 8 bytes each, little-endian. Returns their number, and the dates.
     pub fn write_hashes(
         self,
         out: &mut impl Write,
@@ -163,10 +162,10 @@ impl FilterBuilder {
         Ok((hashes.count, self.dates))
     }
 
-    /// Writes the filter. With a base, that comes first as it is, and then a layer of the keys that it does not have.
+    /// Writes the filter. With a base, writes it unchanged, followed by a layer of the keys that it does not contain.
     ///
-    /// Of the header, what the keys are, their number and the dates are set here. Returns that number, and how many bytes
-    /// were written.
+    /// Of the header, the kind and number of keys and the dates are set here. Returns that number, and the bytes
+    /// written.
     pub fn write<B: AsRef<[u8]> + Sync>(
         self,
         header: Header,
@@ -176,7 +175,7 @@ impl FilterBuilder {
     ) -> Result<(u64, u64), HoldingsError> {
         let is_new = |hash| match base {
             None => Ok(true),
-            // Where it says yes, by mistake or not, it will always say so.
+            // A false positive of the base stays one.
             Some(base) => Ok(!base.has(hash)?),
         };
         let threads = self.build_options.threads.max(1);
@@ -222,20 +221,20 @@ impl FilterBuilder {
     }
 }
 
-/// How many pieces hashes are written in.
+/// The number of pieces in which hashes are written.
 const STEPS: u64 = 256;
 
-/// How many partitions a filter of so many keys has: a power of two.
+/// The number of partitions for this many keys: a power of two.
 #[must_use]
 pub fn partitions_of(keys: u64) -> u64 {
     keys.div_ceil(PARTITION_KEYS).max(1).next_power_of_two()
 }
 
-/// Appends a partition's entry of the directory.
+/// Appends a partition's directory entry.
 fn write_entry(part: &[u64], fuse: &Fuse, directory: &mut Vec<u8>) {
     let partition = Partition {
         checksum: xxh64(&fuse.bytes),
-        // Some hundred thousand.
+        // A few hundred thousand.
         keys: u32::try_from(part.len()).unwrap_or(u32::MAX),
         seed: fuse.seed,
         shape: fuse.shape,
@@ -243,8 +242,8 @@ fn write_entry(part: &[u64], fuse: &Fuse, directory: &mut Vec<u8>) {
     partition.write(directory);
 }
 
-/// Makes some of a filter's partitions, from one up to another, of all hashes that belong to them, as
-/// [`FilterBuilder::write_hashes`] writes them. Returns their entries of the directory, and their bytes.
+/// Builds a range of a filter's partitions from all hashes that belong to them, in the format of
+/// [`FilterBuilder::write_hashes`]. Returns their directory entries, and their bytes.
 #[must_use]
 pub fn make_partitions(
     hashes: &[u8],
@@ -266,7 +265,7 @@ pub fn make_partitions(
     (directory, body)
 }
 
-/// What stands before the partitions of a layer, `bytes` long together: its header, its directory and their checksum.
+/// The data before the partitions of a layer with `bytes` bytes: its header, its directory and their checksum.
 #[must_use]
 pub fn filter_head(header: &Header, directory: &[u8], bytes: u64) -> Vec<u8> {
     let extent = Extent {
@@ -280,11 +279,10 @@ pub fn filter_head(header: &Header, directory: &[u8], bytes: u64) -> Vec<u8> {
     head
 }
 
-/// The largest hash that belongs to a partition: as many of its first bits as tell partitions apart are the partition's
-/// number.
+/// The largest hash of a partition: the first bits of a hash are the partition's number.
 fn last_hash(partition: u64, partitions: u64) -> u64 {
     let shift = 64 - partitions.trailing_zeros();
-    // Of the last one, or the only one, nothing is larger.
+    // The last or only partition has no upper bound.
     if partition + 1 == partitions {
         u64::MAX
     } else {

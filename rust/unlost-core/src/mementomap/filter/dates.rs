@@ -1,6 +1,6 @@
-//! From when to when captures are that went into a filter.
+//! The date range of the captures in a filter.
 
-/// The earliest and the latest moment, as 14 digits.
+/// The earliest and the latest date, as 14 digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DateRange {
     first: Moment,
@@ -11,7 +11,7 @@ type Moment = [u8; 14];
 
 impl Default for DateRange {
     fn default() -> Self {
-        // The other way round: whatever is seen is before the first and behind the last.
+        // Inverted, so that any date is before the first and after the last.
         Self {
             first: [b'~'; 14],
             last: [b' '; 14],
@@ -20,16 +20,16 @@ impl Default for DateRange {
 }
 
 impl DateRange {
-    /// Both, if any date was seen.
+    /// Both dates, if any was added.
     #[must_use]
     pub fn get(&self) -> Option<(&[u8], &[u8])> {
         (self.first <= self.last).then_some((&self.first[..], &self.last[..]))
     }
 
-    /// Takes the date of a row; one that is none changes nothing.
+    /// Takes the date of a row; an invalid one is ignored.
     #[inline]
     pub(in crate::mementomap) fn add(&mut self, date: &[u8]) {
-        // Nearly all lie between two days that are known, and need not be read.
+        // Nearly all are within the known range, and need not be parsed.
         if let (Some(day), Some(first), Some(last)) = (
             date.first_chunk::<8>(),
             self.first.first_chunk::<8>(),
@@ -50,13 +50,13 @@ impl DateRange {
         }
     }
 
-    /// Takes all that another one saw.
+    /// Takes the range of another one.
     pub(in crate::mementomap) fn append(&mut self, other: &Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
     }
 
-    /// What [`DateRange::get`] gave. `None` if these are no two moments in order.
+    /// From the output of [`DateRange::get`]. `None` if these are not two dates in order.
     #[must_use]
     pub fn of(first: &[u8], last: &[u8]) -> Option<Self> {
         let range = Self {
@@ -68,8 +68,8 @@ impl DateRange {
     }
 }
 
-/// A date as 14 digits: one that is cut is the first moment that begins so, and milliseconds are cut off. ISO dates are
-/// read if they are in UTC. `None` if it is no date.
+/// A date as 14 digits: a truncated date is completed to its earliest time, and milliseconds are dropped. ISO dates are
+/// accepted in UTC. `None` if it is invalid.
 #[must_use]
 pub(super) fn moment(date: &[u8]) -> Option<Moment> {
     let is_iso = date.get(4) == Some(&b'-');
@@ -84,7 +84,7 @@ pub(super) fn moment(date: &[u8]) -> Option<Moment> {
                 length += 1;
             }
             b'-' | b':' | b'T' if is_iso => {}
-            // The fraction of a second, then.
+            // The fraction of a second.
             b'.' | b'Z' if is_iso && length >= 14 => break,
             _ => return None,
         }
@@ -104,7 +104,7 @@ pub(super) fn moment(date: &[u8]) -> Option<Moment> {
     (is_date && is_there).then_some(moment)
 }
 
-/// How many days a month has; none if there is no such month.
+/// The number of days of a month; 0 for an invalid month.
 fn days(year: u16, month: u8) -> u8 {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {

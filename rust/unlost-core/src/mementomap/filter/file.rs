@@ -1,4 +1,4 @@
-//! A filter to ask: the bytes of its file, as they lie.
+//! Queries a filter in the bytes of its file.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,34 +8,34 @@ use super::hash::xxh64;
 use super::header::{CHECKSUM_BYTES, ENTRY_BYTES, Header, KeyKind, MAGIC, Partition};
 use crate::uri::RuleSet;
 
-/// Why a file cannot be asked.
+/// Why a filter cannot be queried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilterError {
-    /// It begins otherwise, and seems to be this.
+    /// It has another magic number, and seems to be this.
     NotAFilter(&'static str),
-    /// It is of a version that is not known here.
+    /// It has an unknown version.
     OtherVersion(String),
-    /// It was made by rules that are not known here.
+    /// It was made with an unknown rule set.
     OtherRules(String),
-    /// Its header has something that no header has.
+    /// Its header is malformed.
     BadHeader,
-    /// Its header has changed since it was written.
+    /// The checksum of its header does not match.
     HeaderChecksum,
-    /// Its fingerprints have changed since they were written.
+    /// The checksum of its fingerprints does not match.
     Checksum {
-        /// In which partition, from 0, of which layer, from 1.
+        /// The partition, from 0.
         partition: usize,
-        /// The layer.
+        /// The layer, from 1.
         layer: usize,
     },
-    /// It ends in the middle.
+    /// It is truncated.
     Truncated,
-    /// Something else than another layer follows it.
+    /// It is followed by something other than a layer.
     Trailing {
-        /// Where.
+        /// The offset.
         offset: usize,
     },
-    /// Its layers do not belong together.
+    /// Its layers are incompatible.
     Mixed,
 }
 
@@ -81,29 +81,29 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// A filter, and those that were chained to it.
+/// A filter with all its layers.
 #[derive(Debug)]
 pub struct Filter<B> {
     bytes: B,
     layers: Vec<Layer>,
 }
 
-/// One filter of a chain.
+/// One layer of a filter.
 #[derive(Debug)]
 struct Layer {
     header: Header,
-    /// How far a hash is shifted to tell its partition.
+    /// How far a hash is shifted to get its partition.
     shift: u32,
     partitions: Vec<PartitionRange>,
 }
 
-/// A partition, and where it lies.
+/// A partition and its byte range.
 #[derive(Debug)]
 struct PartitionRange {
     partition: Partition,
     start: usize,
     end: usize,
-    /// Whether its checksum was found to be right.
+    /// Whether its checksum was verified.
     is_checked: AtomicBool,
 }
 
@@ -133,24 +133,24 @@ impl<B: AsRef<[u8]>> Filter<B> {
         Ok(Self { bytes, layers })
     }
 
-    /// What its layers say about themselves, the oldest first. There is at least one.
+    /// The headers of its layers, oldest first. There is at least one.
     pub fn headers(&self) -> impl ExactSizeIterator<Item = &Header> {
         self.layers.iter().map(|layer| &layer.header)
     }
 
-    /// What its keys are.
+    /// The kind of its keys.
     #[must_use]
     pub fn kind(&self) -> KeyKind {
         self.layers[0].header.kind
     }
 
-    /// By which rules addresses become keys.
+    /// The rule set that turns URLs into keys.
     #[must_use]
     pub fn rules(&self) -> RuleSet {
         self.layers[0].header.rules
     }
 
-    /// What it was opened from.
+    /// The data source.
     #[must_use]
     pub fn source(&self) -> &B {
         &self.bytes
@@ -162,7 +162,7 @@ impl<B: AsRef<[u8]>> Filter<B> {
         self.bytes.as_ref()
     }
 
-    /// Whether any layer has a hash. What is read for the first time is checked, so that damage denies nothing.
+    /// Whether any layer contains a hash. Verifies partitions on first use, so that damage never denies a key.
     #[inline]
     pub fn has(&self, hash: u64) -> Result<bool, FilterError> {
         let bytes = self.bytes.as_ref();
@@ -174,7 +174,7 @@ impl<B: AsRef<[u8]>> Filter<B> {
         Ok(false)
     }
 
-    /// Reads all fingerprints; returns what is damaged.
+    /// Verifies all fingerprints; returns the errors.
     pub fn check(&self) -> Vec<FilterError> {
         let bytes = self.bytes.as_ref();
         let mut damage = Vec::new();
@@ -206,7 +206,7 @@ impl Layer {
         let mut partitions = Vec::with_capacity(extent.partitions);
         for entry in covered[length..].chunks_exact(ENTRY_BYTES) {
             let partition = Partition::read(entry).ok_or(FilterError::BadHeader)?;
-            // Far below what a machine can count: 2^32 slots of two bytes.
+            // Far below the range of an integer: 2^32 slots of two bytes.
             let end = start.saturating_add(partition.shape.bytes(header.bits));
             partitions.push(PartitionRange {
                 partition,
@@ -232,7 +232,7 @@ impl Layer {
 
     #[inline]
     fn has(&self, bytes: &[u8], number: usize, hash: u64) -> Result<bool, FilterError> {
-        // As many as there are partitions: a number that fits.
+        // The number of partitions, which fits.
         let at = usize::try_from(hash.checked_shr(self.shift).unwrap_or(0)).unwrap_or(0);
         let partition_range = &self.partitions[at];
         if !partition_range.is_checked.load(Ordering::Relaxed) {
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::formats::Row;
 
-    /// The file of a filter of some pages, behind another one perhaps.
+    /// The file of a filter of some pages, optionally after a base.
     fn build_file(pages: u64, base: Option<&Filter<Vec<u8>>>) -> Vec<u8> {
         let mut builder = FilterBuilder::new(RowFilter::default(), BuildOptions::default());
         let mut line_stats = LineStats::default();
@@ -327,7 +327,7 @@ mod tests {
                 Ok(filter) => !filter.check().is_empty(),
             };
             assert!(is_refused, "{at}");
-            // Without its last layer, it is a filter.
+            // Without its last layer, it is a valid filter.
             let is_cut = Filter::open(bytes[..at].to_vec()).is_err();
             assert_eq!(is_cut, at != base.bytes().len(), "{at}");
         }

@@ -1,59 +1,60 @@
-//! A binary fuse filter of four slots a key, whose fingerprints are of any width from 1 to 16 bits (Graf and Lemire,
-//! "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022).
+//! A binary fuse filter of four slots per key, with fingerprints of 1 to 16 bits (Graf and Lemire, "Binary Fuse
+//! Filters: Fast and Smaller Than Xor Filters", 2022).
 //!
-//! A key has one slot in each of four segments that follow each other; the fingerprints in them come to the key's own by
-//! "exclusive or". Such an array exists if the keys can be taken away one by one, each from a slot that it has for itself
-//! by then, and with some more slots than keys they nearly always can. If not, another seed is tried.
+//! A key has one slot in each of four consecutive segments; the XOR of their fingerprints is that of the key. Such an
+//! array exists if the keys can be peeled off one by one, each from a slot that only it occupies at that point. With
+//! slightly more slots than keys that nearly always succeeds. If not, another seed is tried.
 
-/// So many slots a key has.
+/// Slots per key.
 const ARITY: u32 = 4;
 
-/// From how many keys on a segment has 2^1, 2^2 and so on slots: the powers of 2.91 with half a power more, which is what
-/// the authors found best.
+/// The number of keys from which on a segment has 2^1, 2^2 and so on slots: powers of 2.91 with half a power more, the
+/// optimum found by the authors.
 const SEGMENT_STEPS: [usize; 12] = [
     5, 15, 42, 123, 356, 1_037, 3_015, 8_772, 25_525, 74_277, 216_143, 628_975,
 ];
 
-/// After so many seeds in vain there are more slots. Nearly all fuses need one or two; of 3,000 keys every second try fails.
+/// After this many failed seeds, slots are added. Nearly all fuses need one or two seeds; with 3,000 keys every second
+/// one fails.
 const SEEDS_A_SIZE: u32 = 32;
 
-/// Bytes behind the fingerprints, so that each can be read with those around it.
+/// Bytes after the fingerprints, so that each can be read with its neighbours.
 pub(super) const PADDING: usize = 3;
 
-/// How large a fuse is.
+/// The size of a fuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FuseShape {
-    /// In how many segments the first slot of a key may be; none if there are no keys.
+    /// The number of segments in which the first slot of a key may be; 0 without keys.
     pub(super) starts: u32,
-    /// A segment has two to the power of this slots.
+    /// The binary logarithm of the slots per segment.
     pub(super) log: u8,
 }
 
 impl FuseShape {
-    /// The usual one for so many keys, made larger so many times.
+    /// The default for this many keys, enlarged `growth` times.
     fn of(keys: usize, growth: u32) -> Self {
         if keys == 0 {
             return Self { starts: 0, log: 0 };
         }
         let log = SEGMENT_STEPS.partition_point(|&step| step <= keys);
-        // The fewer keys, the more slots each needs; this leaves room below 1.2 slots a key and 390 more.
+        // The fewer keys, the more slots each needs. This stays below 1.2 slots per key plus 390.
         let row_filter = keys + keys / 10 + (keys / 12).min(2200) + 160;
         let row_filter = row_filter + (keys / 16 + 32) * growth as usize;
         let segments = row_filter.div_ceil(1 << log).max(ARITY as usize);
         Self {
-            // At most some hundred thousand keys are in a partition.
+            // A partition has at most a few hundred thousand keys.
             starts: u32::try_from(segments).unwrap_or(u32::MAX) - (ARITY - 1),
             log: u8::try_from(log).unwrap_or(u8::MAX),
         }
     }
 
-    /// Whether all slots can be counted in 32 bits, as those of every fuse that was made can.
+    /// Whether all slots can be numbered with 32 bits, as in every valid fuse.
     pub(super) fn is_sound(self) -> bool {
         let segments = u64::from(self.starts) + u64::from(ARITY);
         self.log < 32 && u32::try_from(segments << self.log).is_ok()
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub(super) fn slots(self) -> usize {
         if self.starts == 0 {
             0
@@ -62,13 +63,13 @@ impl FuseShape {
         }
     }
 
-    /// How many bytes they take.
+    /// Their size in bytes.
     pub(super) fn bytes(self, bits: u8) -> usize {
         (self.slots() * usize::from(bits)).div_ceil(8) + PADDING
     }
 }
 
-/// Where a key is, and by what it is known there.
+/// The slots of a key, and its mixed hash.
 #[derive(Debug, Clone, Copy)]
 struct KeySlots {
     slots: [u32; 4],
@@ -80,7 +81,7 @@ impl KeySlots {
     fn of(mixed: u64, shape: FuseShape) -> Self {
         let length = 1u32 << shape.log;
         let mask = u64::from(length - 1);
-        // The upper half of the product is a number below the second factor: 32 bits of it at most.
+        // The upper half of the product is below the second factor: at most 32 bits.
         let start = u128::from(mixed) * (u128::from(shape.starts) << shape.log);
         #[allow(clippy::cast_possible_truncation)]
         let (first, offset) = ((start >> 64) as u32, |by: u32| (mixed >> by & mask) as u32);
@@ -107,7 +108,7 @@ impl KeySlots {
 /// 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What the hash of a key becomes under a seed: different hashes stay different (the last steps of `MurmurHash3`).
+/// Mixes the hash of a key with a seed; injective (the last steps of `MurmurHash3`).
 #[inline]
 fn mix(hash: u64, seed: u32) -> u64 {
     let mut mixed = hash ^ u64::from(seed).wrapping_mul(GOLDEN);
@@ -116,7 +117,7 @@ fn mix(hash: u64, seed: u32) -> u64 {
     mixed ^ (mixed >> 33)
 }
 
-/// Whether the fuse whose fingerprints these are has a hash. `bytes` must be as long as its shape says.
+/// Whether the fuse with these fingerprints contains a hash. `bytes` must be as long as its shape says.
 #[inline]
 pub(super) fn has(bytes: &[u8], shape: FuseShape, seed: u32, bits: u8, hash: u64) -> bool {
     if shape.starts == 0 {
@@ -134,7 +135,7 @@ pub(super) fn has(bytes: &[u8], shape: FuseShape, seed: u32, bits: u8, hash: u64
     (a ^ b ^ c ^ d) & mask == u32::from(key_slots.fingerprint(bits))
 }
 
-/// A fuse that was made.
+/// A built fuse.
 #[derive(Debug)]
 pub(super) struct Fuse {
     pub(super) shape: FuseShape,
@@ -143,7 +144,7 @@ pub(super) struct Fuse {
 }
 
 impl Fuse {
-    /// Makes one of hashes that are sorted, each of which comes once: in another order they might make another.
+    /// Builds a fuse of sorted, unique hashes: in another order the result might differ.
     pub(super) fn of(hashes: &[u64], bits: u8) -> Self {
         let first = first_seed(hashes);
         let mut peeler = Peeler::default();
@@ -160,31 +161,31 @@ impl Fuse {
     }
 }
 
-/// The seed to begin with depends on all keys: if it were known beforehand, somebody could have pages archived whose keys
-/// share all their slots under it, and under as many more as they like.
+/// The initial seed depends on all keys. If it were known beforehand, an attacker could have pages archived whose keys
+/// share all their slots under it, and under any number of further seeds.
 fn first_seed(hashes: &[u64]) -> u32 {
     let digest = hashes.iter().fold(0, |digest, hash| mix(digest ^ hash, 1));
-    // Any half of it does.
+    // Any half of it works.
     #[allow(clippy::cast_possible_truncation)]
     let seed = digest as u32;
     seed
 }
 
-/// Takes keys away one by one.
+/// Peels off keys one by one.
 #[derive(Debug, Default)]
 struct Peeler {
-    /// For each slot how many keys are in it, times four, and by "exclusive or" which of their slots it is.
+    /// For each slot, the number of its keys times four, XORed with their slot numbers.
     counts: Vec<u8>,
-    /// For each slot the mixed hashes of its keys, by "exclusive or": with one key left, it is that.
+    /// For each slot, the XOR of the mixed hashes of its keys: the hash itself if one key is left.
     mixed: Vec<u64>,
     /// Slots with one key.
     single: Vec<u32>,
-    /// What was taken away, in order: the mixed hash, and which of its slots it had for itself.
+    /// The peeled keys in order: the mixed hash, and the slot number in which it was alone.
     taken: Vec<(u64, u8)>,
 }
 
 impl Peeler {
-    /// Says whether all keys could be taken away.
+    /// Returns whether all keys could be peeled off.
     fn peel(&mut self, hashes: &[u64], shape: FuseShape, seed: u32) -> bool {
         self.counts.clear();
         self.counts.resize(shape.slots(), 0);
@@ -196,7 +197,7 @@ impl Peeler {
             let key_slots = KeySlots::of(mix(hash, seed), shape);
             for (which, slot) in (0..).zip(key_slots.slots) {
                 let count = &mut self.counts[slot as usize];
-                // More than 63 keys in one slot do not fit, and do not come about either.
+                // More than 63 keys per slot do not fit, and do not occur.
                 crowded |= *count >= 252;
                 *count = count.wrapping_add(4) ^ which;
                 self.mixed[slot as usize] ^= key_slots.mixed;
@@ -206,7 +207,7 @@ impl Peeler {
             return false;
         }
         for start in 0..self.counts.len() {
-            // From left to right, so that what is taken away stays in the processor's cache.
+            // From left to right, so that peeled keys stay in the processor's cache.
             self.single.push(u32::try_from(start).unwrap_or(u32::MAX));
             while let Some(slot) = self.single.pop() {
                 let slot = slot as usize;
@@ -228,7 +229,7 @@ impl Peeler {
         self.taken.len() == hashes.len()
     }
 
-    /// The fingerprint of each slot: those taken away last are given first, so that nobody changes them any more.
+    /// The fingerprint of each slot. Keys peeled last are assigned first, so that no later key changes their slots.
     fn fingerprints(&self, shape: FuseShape, bits: u8) -> Vec<u16> {
         let mut prints = vec![0; shape.slots()];
         for &(mixed, which) in self.taken.iter().rev() {
@@ -246,7 +247,7 @@ impl Peeler {
     }
 }
 
-/// Fingerprints one behind the other, the lowest bit first.
+/// Packs fingerprints consecutively, the lowest bit first.
 fn pack(prints: &[u16], shape: FuseShape, bits: u8) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(shape.bytes(bits));
     let (mut pending, mut count) = (0u64, 0u32);
@@ -313,7 +314,7 @@ mod tests {
             let shape = FuseShape::of(keys, 0);
             assert!(shape.is_sound());
             for bits in 1..=16 {
-                // A kilobyte, of which a header, an entry and its checksum take less than 300 bytes.
+                // A kilobyte; header, entry and checksum take less than 300 bytes.
                 let most = keys * 12 * usize::from(bits) / 80 + 724;
                 assert!(shape.bytes(bits) <= most, "{keys} {bits}");
             }
@@ -329,7 +330,7 @@ mod tests {
                 assert!(tries < SEEDS_A_SIZE, "{count}");
             }
         }
-        // If they were all in vain, there would be more room.
+        // If all seeds had failed, there would be more slots.
         assert!(FuseShape::of(1_000, 1).slots() > FuseShape::of(1_000, 0).slots());
     }
 }

@@ -1,4 +1,4 @@
-//! The hash of keys and of checksums: XXH64 with the seed 0, as published, so that others can read filters too.
+//! The hash of keys and checksums: XXH64 with the seed 0, as published, so that others can read filters too.
 
 const PRIMES: [u64; 5] = [
     0x9e37_79b1_85eb_ca87,
@@ -8,7 +8,7 @@ const PRIMES: [u64; 5] = [
     0x27d4_eb2f_1656_67c5,
 ];
 
-/// The XXH64 of some bytes.
+/// The XXH64 of `bytes`.
 #[must_use]
 pub fn xxh64(bytes: &[u8]) -> u64 {
     let mut stripes = bytes.chunks_exact(32);
@@ -67,7 +67,7 @@ fn round(lane: u64, word: u64) -> u64 {
         .wrapping_mul(PRIMES[0])
 }
 
-/// Up to eight bytes, the lowest first.
+/// Up to eight bytes, little-endian.
 fn number(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);

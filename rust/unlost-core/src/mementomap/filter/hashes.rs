@@ -1,4 +1,4 @@
-//! Hashes of keys in bounded memory: taken in any order, given back in order, each once.
+//! Collects key hashes in bounded memory: in any order; returned sorted and unique.
 
 use std::fs::File;
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
@@ -7,23 +7,23 @@ use std::thread;
 use super::super::spill_buffer::SpillBuffer;
 use super::super::{HoldingsError, Progress};
 
-/// Hashes are put apart by their first bits, so that what must be sorted at a time is a thousandth of them.
+/// Hashes are partitioned by their first bits, so that only a thousandth of them is sorted at a time.
 const BUCKET_BITS: u32 = 10;
 const BUCKETS: usize = 1 << BUCKET_BITS;
 
-/// Whether a hash is wanted; asked once for each.
+/// Whether to retain a hash; called once for each.
 pub(super) type HashPredicate<'a> = dyn Fn(u64) -> Result<bool, HoldingsError> + Sync + 'a;
 
-/// Hashes in no order.
+/// Unsorted hashes.
 #[derive(Debug)]
 pub(super) struct Hashes {
     buffered: Vec<u64>,
-    /// So many may wait in memory, and again while they are put apart.
+    /// The maximum in memory; partitioning needs as much again.
     limit: usize,
     spilled: Option<Spilled>,
 }
 
-/// Hashes in a file without a name: runs, in each of which those of a bucket stand together.
+/// Hashes in an unnamed file: runs, each grouped by bucket.
 #[derive(Debug)]
 struct Spilled {
     file: File,
@@ -33,7 +33,7 @@ struct Spilled {
 }
 
 impl Hashes {
-    /// Takes about so many bytes of memory.
+    /// Uses about `memory` bytes.
     pub(super) fn new(memory: usize) -> Self {
         Self {
             buffered: Vec::new(),
@@ -76,7 +76,7 @@ impl Hashes {
         Ok(())
     }
 
-    /// All that are wanted, in order, each once.
+    /// All retained hashes, sorted and unique.
     pub(super) fn finish(
         mut self,
         threads: usize,
@@ -93,7 +93,7 @@ impl Hashes {
     }
 }
 
-/// Hashes that were written as 8 bytes each, lowest first.
+/// Hashes stored as 8 bytes each, little-endian.
 pub(super) fn hashes_in(bytes: &[u8]) -> Vec<u64> {
     let hash = |bytes: &[u8]| {
         bytes
@@ -103,7 +103,7 @@ pub(super) fn hashes_in(bytes: &[u8]) -> Vec<u64> {
     bytes.chunks_exact(8).map(hash).collect()
 }
 
-/// Puts hashes apart by their buckets; says where each bucket ends.
+/// Groups hashes by bucket; returns where each bucket ends.
 fn partition_by_bucket(hashes: &[u64]) -> (Vec<u64>, Vec<usize>) {
     // Ten bits are left.
     let bucket = |hash: u64| usize::try_from(hash >> (64 - BUCKET_BITS)).unwrap_or(0);
@@ -113,7 +113,7 @@ fn partition_by_bucket(hashes: &[u64]) -> (Vec<u64>, Vec<usize>) {
     }
     let mut sum = 0;
     for end in &mut ends {
-        // For now, where it begins.
+        // Temporarily the start.
         sum += std::mem::replace(end, sum);
     }
     let mut apart = vec![0; hashes.len()];
@@ -125,7 +125,7 @@ fn partition_by_bucket(hashes: &[u64]) -> (Vec<u64>, Vec<usize>) {
     (apart, ends)
 }
 
-/// Brings what is wanted of a bucket to its beginning, in order; says how many those are.
+/// Moves the retained hashes of a bucket to its beginning, sorted and unique; returns their number.
 fn sort_bucket(bucket: &mut [u64], predicate: &HashPredicate<'_>) -> Result<usize, HoldingsError> {
     bucket.sort_unstable();
     let (mut kept, mut before) = (0, None);
@@ -189,7 +189,7 @@ impl Spilled {
         predicate: &HashPredicate<'_>,
         progress: &Progress,
     ) -> Result<SortedHashes, HoldingsError> {
-        // What was tidied is at most as much again, in another file.
+        // The sorted buckets take at most as much again, in another file.
         let mut sorted = SpillBuffer::new(0);
         let mut count = 0;
         for first in (0..BUCKETS).step_by(threads.max(1)) {
@@ -222,7 +222,7 @@ impl Spilled {
         Ok(SortedHashes { count, storage })
     }
 
-    /// Everything in a bucket, of all runs.
+    /// The content of a bucket from all runs.
     fn read(&mut self, bucket: usize) -> Result<Vec<u64>, HoldingsError> {
         let mut bytes = Vec::new();
         for (start, ends) in &self.runs {
@@ -237,7 +237,7 @@ impl Spilled {
     }
 }
 
-/// What a thread came to. It panics only if it has a bug, and then so does this one.
+/// The result of a thread. A panic in it is a bug, and is passed on.
 pub(super) fn joined<T>(worker: thread::ScopedJoinHandle<'_, T>) -> T {
     match worker.join() {
         Ok(result) => result,
@@ -245,9 +245,9 @@ pub(super) fn joined<T>(worker: thread::ScopedJoinHandle<'_, T>) -> T {
     }
 }
 
-/// Hashes in order, each once.
+/// Sorted, unique hashes.
 pub(super) struct SortedHashes {
-    /// How many there are in all.
+    /// Their total number.
     pub(super) count: u64,
     storage: HashStorage,
 }
@@ -264,7 +264,7 @@ enum HashStorage {
 }
 
 impl SortedHashes {
-    /// Those that come next, up to one that is larger than `last`.
+    /// The next hashes, up to `last`.
     pub(super) fn take(&mut self, last: u64) -> Result<Vec<u64>, HoldingsError> {
         match &mut self.storage {
             HashStorage::Memory { hashes, at } => {

@@ -1,6 +1,6 @@
-//! What stands above the fingerprints of a layer: some lines for people, then a directory of its partitions.
+//! The data before the fingerprints of a layer: a human-readable header, then a directory of its partitions.
 //!
-//! docs/filter.md describes the file.
+//! docs/filter.md describes the file format.
 
 use super::FilterError;
 use super::dates::DateRange;
@@ -9,18 +9,18 @@ use super::fuse::FuseShape;
 use crate::formats::is_compressed;
 use crate::uri::RuleSet;
 
-/// What every filter begins with, up to its version.
+/// The magic text of a filter, up to its version.
 pub(super) const MAGIC: &[u8] = b"unlost-filter ";
 const VERSION: &str = "1";
 
-/// No header is longer: who gives a filter a thousand media types?
+/// The maximum header: no filter needs a thousand media types.
 const MAX_TEXT: usize = 64 << 10;
 
-/// Of the directory: an entry, and the checksum behind them.
+/// The sizes of a directory entry and of the checksum after the directory.
 pub(super) const ENTRY_BYTES: usize = 24;
 pub(super) const CHECKSUM_BYTES: usize = 8;
 
-/// How much of a page's address its key is.
+/// How much of a page's URL its key contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KeyKind {
     /// Everything but the query, as in maps.
@@ -49,30 +49,30 @@ impl KeyKind {
     }
 }
 
-/// What a layer says about itself.
+/// The header of a layer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Header {
-    /// What its keys are.
+    /// The kind of its keys.
     pub kind: KeyKind,
-    /// By which rules addresses become keys.
+    /// The rule set that turns URLs into keys.
     pub rules: RuleSet,
-    /// How many bits a fingerprint has: 1 to 16.
+    /// The bits per fingerprint: 1 to 16.
     pub bits: u8,
-    /// How many keys it has.
+    /// The number of keys.
     pub keys: u64,
-    /// From when to when the captures are that were counted.
+    /// The date range of the captures.
     pub dates: DateRange,
-    /// When it was made, as 14 digits, if whoever made it said so.
+    /// When it was made, as 14 digits, if known.
     pub created: Option<Vec<u8>>,
-    /// Which rows were counted: statuses, media types, pages left out, with commas between them.
+    /// The row selection: statuses, media types, excluded pages, separated by commas.
     pub selection: [Option<String>; 3],
 }
 
-/// What the header says about what follows it.
+/// What the header says about the data after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) partitions: usize,
-    /// Of all partitions together.
+    /// Of all partitions.
     pub(super) bytes: u64,
 }
 
@@ -105,7 +105,7 @@ impl Header {
         lines.join("\n").into_bytes()
     }
 
-    /// Reads the lines at the beginning of some bytes; says how long they are, too.
+    /// Parses the header lines at the start of `bytes`; also returns their length.
     pub(super) fn read(bytes: &[u8]) -> Result<(Self, Extent, usize), FilterError> {
         let rest = bytes
             .strip_prefix(MAGIC)
@@ -121,7 +121,7 @@ impl Header {
         let length = memchr::memmem::find(head, b"\n\n").ok_or(FilterError::Truncated)? + 2;
         let text = std::str::from_utf8(&bytes[..length]).map_err(|_| FilterError::BadHeader)?;
         let (header, extent) = Self::read_lines(text)?;
-        // There is one way to write it.
+        // There is only one valid form.
         if header.write(extent) != bytes[..length] {
             return Err(FilterError::BadHeader);
         }
@@ -173,7 +173,7 @@ impl Header {
     }
 }
 
-/// What something that is no filter is.
+/// What a file that is not a filter seems to be.
 fn describe_contents(bytes: &[u8]) -> &'static str {
     match bytes {
         [] => "nothing: it is empty",
@@ -184,7 +184,7 @@ fn describe_contents(bytes: &[u8]) -> &'static str {
     }
 }
 
-/// What the directory says about a partition.
+/// The directory entry of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Partition {
     pub(super) checksum: u64,
@@ -202,7 +202,7 @@ impl Partition {
         out.extend_from_slice(&u32::from(self.shape.log).to_le_bytes());
     }
 
-    /// Reads an entry. `None` if nothing of that size can be.
+    /// Parses an entry. `None` if no partition can have this size.
     pub(super) fn read(entry: &[u8]) -> Option<Self> {
         let (checksum, rest) = entry.split_first_chunk()?;
         let mut numbers = rest.chunks_exact(4).map(|bytes| {

@@ -1,11 +1,11 @@
-//! Filters: whether an archive holds a page, in about nine bits for a page where 8 are asked for, without a mistake in
-//! saying no.
+//! Filters: whether an archive may hold a page, in about nine bits per page with 8-bit fingerprints, without false
+//! negatives.
 //!
 //! ```text
 //! keys ─ hashes (64 bits) ─ buckets (temporary files if there are many) ─ in order, each once ─ partitions ─ fuses ─ layer
 //! ```
 //!
-//! A file is one layer, or several behind each other, of which any may say yes.
+//! A file is one or more consecutive layers, any of which may contain the page.
 
 mod build;
 mod dates;

@@ -1,4 +1,4 @@
-//! Asking a filter about pages, one or many.
+//! Queries filters for one or many pages.
 
 use std::thread;
 
@@ -9,17 +9,17 @@ use super::header::KeyKind;
 use crate::mementomap::key_lines::{key_lines, shares};
 use crate::uri::{RuleSet, UriError, alternative_keys, key_of_uri};
 
-/// A thread's start costs as much as some thousand hashes: fewer are not worth one.
+/// Starting a thread costs as much as some thousand hashes: fewer do not justify one.
 const MIN_HASHES: usize = 16_384;
 
-/// So many bytes of keys are about as many hashes.
+/// Bytes of keys that correspond to that many hashes.
 const MIN_BYTES: usize = MIN_HASHES * 32;
 
-/// Fewer addresses are not worth a thread either.
+/// Fewer URLs do not justify a thread either.
 const MIN_URIS: usize = 512;
 
 impl KeyKind {
-    /// The hash of a normal key, which ends at the first white space.
+    /// The hash of a normalized key, which ends at the first white space.
     #[must_use]
     pub fn hash_key(self, key: &[u8]) -> u64 {
         let end = key.iter().position(|&byte| byte <= b' ');
@@ -33,7 +33,7 @@ impl KeyKind {
         }
     }
 
-    /// The hash of the key of an address, or of a SURT in its place. `key_buffer` is memory to use again.
+    /// The hash of the key of a URL, or of a SURT. `key_buffer` is reused memory.
     pub fn hash_uri(self, uri: &[u8], rules: RuleSet, key_buffer: &mut Vec<u8>) -> Result<u64, UriError> {
         key_buffer.clear();
         key_of_uri(uri, rules, key_buffer)?;
@@ -41,8 +41,8 @@ impl KeyKind {
     }
 }
 
-/// Whether a filter has the page of a URL, by the URL's own key or by one that other tools give it; inside, what is wrong
-/// with the URL. `key_buffer` is memory to use again.
+/// Whether a filter contains the page of a URL, by its own key or by one that other tools derive; the inner error says
+/// what is wrong with the URL. `key_buffer` is reused memory.
 pub fn contains_uri<B: AsRef<[u8]>>(
     filter: &Filter<B>,
     uri: &[u8],
@@ -62,7 +62,7 @@ pub fn contains_uri<B: AsRef<[u8]>>(
     Ok(Ok(is_held))
 }
 
-/// One answer for each hash, in their order.
+/// One result per hash, in order.
 pub fn contains_each<B: AsRef<[u8]> + Sync>(
     filter: &Filter<B>,
     hashes: &[u64],
@@ -76,7 +76,7 @@ pub fn contains_each<B: AsRef<[u8]> + Sync>(
     in_order(hashes.chunks(share).map(|part| move || query(part)))
 }
 
-/// One answer for each line of a text, which begins with a normal key, in their order.
+/// One result per line of a text, which begins with a normalized key, in order.
 pub fn contains_each_line<B: AsRef<[u8]> + Sync>(
     filter: &Filter<B>,
     text: &[u8],
@@ -95,7 +95,7 @@ pub fn contains_each_line<B: AsRef<[u8]> + Sync>(
     in_order(shares(text, share).map(|part| move || query(part)))
 }
 
-/// One answer for each address, or what is wrong with it, in their order.
+/// One result per URL, or what is wrong with it, in order.
 pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     filter: &Filter<B>,
     queries: &[Q],
@@ -114,7 +114,7 @@ pub fn contains_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     in_order(queries.chunks(share).map(|part| move || query(part)))
 }
 
-/// What all pieces of work come to, one behind the other; each has a thread.
+/// Concatenates the results of all tasks; each has a thread.
 fn in_order<T: Send>(
     pieces: impl Iterator<Item = impl FnOnce() -> Result<Vec<T>, FilterError> + Send>,
 ) -> Result<Vec<T>, FilterError> {

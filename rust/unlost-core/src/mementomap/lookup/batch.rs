@@ -1,4 +1,4 @@
-//! Many questions at once, on several threads.
+//! Batch look-up in several threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,25 +11,26 @@ use super::{MemoryMap, NotSorted, TextMap, memory};
 use crate::string_arena::StringArena;
 use crate::uri::alternative_keys;
 
-/// Answers that share one piece of memory. All groups of a batch but the last are full.
+/// Results per group. All groups of a batch but the last are full.
 pub const GROUP: usize = 64;
 
-/// Questions that are handed over together at first: a thread's start costs as much as some hundred look-ups.
+/// The initial block size in queries: starting a thread costs as much as some hundred look-ups.
 const MIN_BLOCK: usize = 16 * GROUP;
 
-/// The most of them. Their keys are sorted and looked up together: more would be nearer to each other in the map, fewer
-/// would stay in the processor's cache. Measured: 4,096 take a third longer, 131,072 as long.
+/// The maximum block size. The keys of a block are sorted and looked up together: in larger blocks neighbours would be
+/// closer in the map, smaller ones fit the processor's cache better. Measured: 4,096 take a third longer, 131,072 as
+/// long.
 const MAX_BLOCK: usize = 512 * GROUP;
 
 /// A map in either form.
 pub enum SearchableMap<B> {
-    /// Its text, where it lies.
+    /// Its text in the file.
     Text(TextMap<B>),
     /// In memory.
     Memory(MemoryMap),
 }
 
-/// Asks a map about one page.
+/// Queries a map for one page.
 pub fn query_one<B: AsRef<[u8]>>(
     map: &SearchableMap<B>,
     query: &[u8],
@@ -42,7 +43,7 @@ pub fn query_one<B: AsRef<[u8]>>(
     Ok(results)
 }
 
-/// Lets some threads answer what they are given, while whoever gives it to them looks for more.
+/// Starts worker threads, which answer queries while `work` submits more.
 pub fn with_workers<B: AsRef<[u8]> + Sync, T>(
     map: &SearchableMap<B>,
     kind: QueryKind,
@@ -64,33 +65,33 @@ pub fn with_workers<B: AsRef<[u8]> + Sync, T>(
     })
 }
 
-/// What can be answered at once, by one who asks nothing else.
+/// A block of queries for one worker.
 type Block = (usize, StringArena);
 type Done = (usize, Result<Vec<LookupResults>, NotSorted>);
 
-/// Threads that answer questions about a map. None is started for what one block holds, nor if there may be but one:
-/// then whoever gives the questions answers them.
+/// Threads that answer queries. None is started for a single block, nor if only one thread is allowed: then the
+/// submitting thread answers.
 pub struct LookupPool<'scope, 'env: 'scope, B> {
     scope: &'scope Scope<'scope, 'env>,
     map: &'env SearchableMap<B>,
     kind: QueryKind,
     threads: usize,
     submitted: usize,
-    /// The first block, as long as there is no second.
+    /// The first block, until there is a second.
     first_block: Option<Block>,
     channels: Option<WorkChannels>,
     inline_results: Result<Vec<LookupResults>, NotSorted>,
     buffers: Buffers,
 }
 
-/// Where blocks are handed out and answers handed in.
+/// Channels for blocks and results.
 struct WorkChannels {
     blocks: Sender<Block>,
     done: Receiver<Done>,
     closed: CloseOnDrop,
 }
 
-/// Tells the threads to stop when nobody waits for them any more.
+/// Tells the threads to stop when dropped.
 struct CloseOnDrop(Arc<AtomicBool>);
 
 impl Drop for CloseOnDrop {
@@ -100,13 +101,13 @@ impl Drop for CloseOnDrop {
 }
 
 impl<B: AsRef<[u8]> + Sync> LookupPool<'_, '_, B> {
-    /// How many questions the next block should have. They grow, so that work begins at once, and ends up large.
+    /// The recommended size of the next block in queries. Blocks grow, so that work starts early.
     #[must_use]
     pub fn block(&self) -> usize {
         MAX_BLOCK.min(MIN_BLOCK << self.submitted.min(16))
     }
 
-    /// Gives them the next questions: as many as `block` said, or fewer if they are the last.
+    /// Submits the next queries: as many as `block` returned, or fewer if they are the last.
     pub fn submit(&mut self, queries: StringArena) {
         let block = (self.submitted, queries);
         self.submitted += 1;
@@ -133,7 +134,7 @@ impl<B: AsRef<[u8]> + Sync> LookupPool<'_, '_, B> {
         }
     }
 
-    /// Waits for all answers. They are in groups, in the order of the questions.
+    /// Waits for all results. They are in groups, in query order.
     pub fn finish(mut self) -> Result<Vec<LookupResults>, NotSorted> {
         if let Some(block) = self.first_block.take() {
             self.run_inline(&block);
@@ -186,7 +187,7 @@ impl<B: AsRef<[u8]> + Sync> LookupPool<'_, '_, B> {
     }
 }
 
-/// Threads leave only when nobody gives them anything any more.
+/// Sending fails only if the threads have stopped, and they stop only when the sender is dropped.
 fn send_block(blocks: &Sender<Block>, block: Block) {
     let _ = blocks.send(block);
 }
@@ -207,7 +208,7 @@ fn look_up_block<B: AsRef<[u8]>>(
     Ok(groups)
 }
 
-/// Tries the keys that other tools give a URL, where the map does not hold the URL's own.
+/// Tries the keys that other tools derive for a URL, if the map does not hold the URL's own key.
 fn find_alternatives<'a, B: AsRef<[u8]>>(
     map: &SearchableMap<B>,
     queries: impl Iterator<Item = &'a [u8]>,
@@ -233,7 +234,7 @@ fn find_alternatives<'a, B: AsRef<[u8]>>(
     Ok(())
 }
 
-/// Memory that a thread uses again and again.
+/// Reused memory of a thread.
 #[derive(Default)]
 struct Buffers {
     search: memory::Buffers,
@@ -278,7 +279,7 @@ fn find_each(map: &MemoryMap, groups: &mut [LookupResults], buffers: &mut Buffer
     }
 }
 
-/// In the order of the keys, so that neighbours are found together, and a file is read in one direction.
+/// In key order, so that neighbours are searched together, and a file is read in one direction.
 fn find_sorted<B: AsRef<[u8]>>(
     map: &TextMap<B>,
     groups: &mut [LookupResults],
@@ -298,7 +299,7 @@ fn find_sorted<B: AsRef<[u8]>>(
     }
     let key = |index: usize| groups[index / GROUP].key(index % GROUP).unwrap_or(b"");
     order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
-    // Keys that lie in the order in which they are asked for are in the cache when they are.
+    // Copies keys in query order, so that they are in the cache when they are needed.
     sorted.clear();
     ends.clear();
     for &(_, index) in order.iter() {

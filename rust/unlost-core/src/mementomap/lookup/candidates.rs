@@ -1,14 +1,14 @@
-//! Which keys of a map speak for a page.
+//! The keys of a map that may cover a page.
 
 use crate::uri::{Segments, spellings};
 
-/// A key that answers if the map has it: the beginning of the page's key, and what follows it.
+/// A key that covers the page if the map has it: a prefix of the page's key, and a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// How much of the page's key it begins with.
+    /// The length of the prefix.
     pub stem: usize,
     pub tail: &'static [u8],
-    /// Whether it is the wildcard of the page itself: `/a/*` covers `/a` for holdings, but does not deny it.
+    /// Whether it is the wildcard of the page itself: `/a/*` covers `/a` for holdings, but does not exclude it.
     pub is_own: bool,
 }
 
@@ -19,9 +19,10 @@ impl Candidate {
     }
 }
 
-/// Lists them for a normal key without query, from the general to the specific: the last that the map has answers.
+/// Lists the candidates of a normalized key without query, from general to specific: the last one that the map has is
+/// the match.
 ///
-/// Maps of other tools end a key in `/` or not, so both spellings of it are asked for.
+/// Maps of other tools end keys in `/` or not, so both spellings are included.
 pub(super) fn list(key: &[u8], rolled_up: bool, out: &mut Vec<Candidate>) {
     let wildcard = |stem, tail| Candidate {
         stem,
@@ -53,20 +54,20 @@ pub(super) fn list(key: &[u8], rolled_up: bool, out: &mut Vec<Candidate>) {
         out.push(own(key.len(), b"/*"));
         out.push(wildcard(key.len(), b"/"));
     }
-    // A lone `*` is the map's total and no page.
+    // A lone `*` is the map's total, not a page.
     if rolled_up || key != b"*" {
         out.push(wildcard(key.len(), b""));
     }
 }
 
-/// The key of a page whose host is an address as other tools write it: forwards, without brackets.
+/// The key of a page on an IP address as other tools write it: not reversed, without brackets.
 pub(super) fn other_spelling(key: &[u8]) -> Option<Vec<u8>> {
     let segments = Segments::of(key);
     if !segments.is_ip() {
         return None;
     }
     let host = key.get(..=segments.host_end())?;
-    // Host and `)`, then with a slash; then the same forwards.
+    // Host and `)`, then with a slash; then the same not reversed.
     let forwards = spellings(host).into_iter().nth(2)?;
     Some([forwards.as_slice(), &key[host.len()..]].concat())
 }

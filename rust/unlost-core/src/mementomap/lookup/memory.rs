@@ -1,4 +1,4 @@
-//! A map in memory, for those who ask all day: its rows, and a hash table of where each begins.
+//! An in-memory map for frequent queries: its rows, and a hash table of their offsets.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -17,7 +17,7 @@ pub struct MemoryMap {
     rolled_up: bool,
 }
 
-/// Memory for one search, to be used again for the next.
+/// Reused memory of a search.
 #[derive(Default)]
 pub(super) struct Buffers {
     candidates: Vec<Candidate>,
@@ -25,11 +25,11 @@ pub(super) struct Buffers {
     hashes: Vec<u64>,
 }
 
-/// One row for each key: the key, a space, its frequency, a line end.
+/// One row per key: the key, a space, its frequency, a line end.
 #[derive(Debug)]
 struct Rows {
     text: Vec<u8>,
-    /// Where rows begin, by the hash of their keys.
+    /// The offsets of rows, by the hash of their keys.
     starts: HashTable<usize>,
     hasher: Hasher,
 }
@@ -43,12 +43,12 @@ impl Rows {
         self.text.push(b'\n');
         let (text, hasher) = (&self.text, self.hasher);
         let hash_of_row = |&start: &usize| hasher.hash(self::key(&text[start..]));
-        // Keys come sorted, each once.
+        // Keys are sorted and unique.
         self.starts
             .insert_unique(hasher.hash(key), start, hash_of_row);
     }
 
-    /// What is said under a candidate of a key, whose hash is given.
+    /// The frequency of a candidate of a key with the given hash.
     fn get(&self, key: &[u8], candidate: &Candidate, hash: u64) -> Option<Frequency> {
         let rest = |start: usize| {
             let rest = self.text[start..].strip_prefix(&key[..candidate.stem])?;
@@ -62,12 +62,12 @@ impl Rows {
 }
 
 impl MemoryMap {
-    /// What the map says about a normal key without query, if anything; appends the key that says so.
+    /// The frequency for a normalized key without query, if any; appends the matched key.
     pub fn seek(&self, key: &[u8], matched: &mut Vec<u8>) -> Option<Frequency> {
         self.seek_in(&mut Buffers::default(), key, matched)
     }
 
-    /// The same for those who ask often.
+    /// The same with reused memory.
     pub(super) fn seek_in(
         &self,
         buffers: &mut Buffers,
@@ -78,13 +78,13 @@ impl MemoryMap {
             .or_else(|| self.seek_spelling(&other_spelling(key)?, buffers, matched))
     }
 
-    /// How many different keys it has.
+    /// The number of distinct keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.starts.len()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.starts.is_empty()
@@ -115,7 +115,7 @@ impl MemoryMap {
     }
 }
 
-/// Takes a map's rows, one after the other.
+/// Takes the rows of a map in order.
 pub struct MemoryMapBuilder {
     rows: Rows,
     layout: Layout,
@@ -125,7 +125,7 @@ pub struct MemoryMapBuilder {
 }
 
 impl MemoryMapBuilder {
-    /// For rows that are laid out so.
+    /// For rows with this layout.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl MemoryMapBuilder {
         }
     }
 
-    /// Takes one line, which begins at `offset`. Blank ones and headers are passed over.
+    /// Takes one line, which begins at `offset`. Blank lines and headers are skipped.
     pub fn push(&mut self, line: &[u8], offset: u64) -> Result<(), NotSorted> {
         let line = if offset == 0 { without_bom(line) } else { line };
         let Some(start) = key_start(line) else {
@@ -168,7 +168,7 @@ impl MemoryMapBuilder {
         }
     }
 
-    /// The map of all rows that were taken.
+    /// The map of all rows.
     #[must_use]
     pub fn finish(mut self) -> MemoryMap {
         self.add_last();

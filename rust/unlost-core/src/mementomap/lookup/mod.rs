@@ -1,11 +1,11 @@
-//! Looking a key up in a map: in its text as it stands in the file, or in a hash table.
+//! Looks up keys in a map: in the text of its file, or in a hash table.
 //!
 //! ```text
 //! address ─ key (normal, without query) ─ candidates, general to specific ─┬─ TextMap: one narrowing binary search
 //!                                                                          └─ MemoryMap: a hash table
 //! ```
 //!
-//! Of the candidates that the map has, the most specific answers.
+//! The most specific candidate that the map contains is the match.
 
 mod batch;
 mod candidates;
@@ -27,10 +27,10 @@ pub use results::{LookupResult, LookupResults, QueryKind};
 pub use row::{Layout, NotAMap, check_first_row, header_end};
 pub use text::{TextMap, TextSeeker};
 
-/// The rows are not in the order of their keys' bytes, so that searching them finds nothing for sure.
+/// The rows are not sorted by the bytes of their keys, so that a search is unreliable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotSorted {
-    /// Where the row begins that stands in the wrong place, or beside which one does; in bytes of the text.
+    /// The offset of a misplaced row, or of its neighbour, in bytes of the text.
     pub offset: u64,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for NotSorted {
 
 impl std::error::Error for NotSorted {}
 
-/// Adds what another row says about the same key. A sum that is too large to be written is unknown, and held.
+/// Adds another row of the same key. A sum that is too large becomes unknown, and held.
 fn add(sum: Frequency, other: Frequency) -> Frequency {
     sum.plus_overlapping(other).unwrap_or(row::UNKNOWN)
 }

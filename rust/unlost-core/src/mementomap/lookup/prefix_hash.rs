@@ -1,16 +1,16 @@
-//! Hashes of a key's beginnings, all in one walk: a page has as many keys that could answer for it as its address has
-//! segments, and an address may be long.
+//! Hashes of all candidate prefixes of a key in one pass: a page has as many candidates as its URL has segments, and a
+//! URL may be long.
 
 use super::candidates::Candidate;
 
 /// 2^61 - 1, a prime.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// Bytes that are one digit: the largest number of them is smaller than the prime.
+/// Bytes per digit: the largest such number is below the prime.
 const DIGIT: usize = 7;
 
-/// Hashes keys as polynomials at a point that nobody outside knows, so that nobody can make keys that collide. A key's
-/// digits are seven bytes each, the last one fewer, and then its length, or zeros at its end would count as nothing.
+/// Hashes keys as polynomials at a secret point, so that collisions cannot be crafted. Digits are seven bytes each, the
+/// last one fewer, followed by the length, otherwise trailing zeros would not count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hasher {
     point: u64,
@@ -30,7 +30,7 @@ impl Hasher {
         self.end(state, key.len())
     }
 
-    /// The hashes of candidates of a key, each as if it were written out. `digits` is memory to be used again.
+    /// The hashes of candidates of a key, each as if it were written out. `digits` is reused memory.
     pub(super) fn hash_all(
         self,
         key: &[u8],
@@ -38,7 +38,7 @@ impl Hasher {
         digits: &mut Vec<(u64, u64)>,
         out: &mut Vec<u64>,
     ) {
-        // Each digit, and what comes of those before it; the last one may be none.
+        // Each digit, and the state before it; the last one may be empty.
         digits.clear();
         let mut state = 0;
         let mut whole = key.chunks_exact(DIGIT);
@@ -53,7 +53,7 @@ impl Hasher {
             let (digit, mut state) = digits[candidate.stem / DIGIT];
             let start = candidate.stem % DIGIT;
             let len = start + candidate.tail.len();
-            // What the stem has of its last digit, and the tail, which may be more than one digit together.
+            // The stem's part of its last digit, and the tail, which together may be more than one digit.
             let stem = u128::from(digit & ((1 << (8 * start)) - 1));
             let tail = candidate.tail.iter().rev();
             let tail = tail.fold(0, |number, &byte| number << 8 | u128::from(byte));
@@ -69,7 +69,7 @@ impl Hasher {
         }));
     }
 
-    /// Of numbers below 2^62 one below 2^62, not reduced any further.
+    /// From numbers below 2^62 to one below 2^62, not fully reduced.
     fn mix_digit(self, state: u64, digit: u64) -> u64 {
         let number = u128::from(state) * u128::from(self.point) + u128::from(digit);
         #[allow(clippy::cast_possible_truncation)]
@@ -91,7 +91,7 @@ fn digit(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// Makes all bits depend on all others: tables look at the highest and the lowest.
+/// Makes all bits depend on all others: hash tables use the highest and the lowest.
 fn spread(state: u64) -> u64 {
     let product = u128::from(state) * 0x9e37_79b9_7f4a_7c15;
     #[allow(clippy::cast_possible_truncation)]

@@ -1,30 +1,30 @@
-//! What a map says about pages, some dozen answers in one piece of memory.
+//! Look-up results in compact groups, some dozen in one allocation.
 
 use super::super::Frequency;
 use crate::uri::{RuleSet, Segments, UriError, page_of_uri};
 
-/// Bytes of text for an answer, so that few groups need more: its key, and the key that matched.
+/// Bytes of text per result: its key and the matched key. Few groups need more.
 const TEXT: usize = 96;
 
-/// What questions are asked by.
+/// The kind of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueryKind {
-    /// Addresses, or SURTs in their place, read by these rules.
+    /// URLs or SURTs, normalized by these rules.
     Uris(RuleSet),
-    /// Normal keys, with or without query.
+    /// Normalized keys, with or without query.
     Keys,
 }
 
-/// What a map says about one page.
+/// The result for one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookupResult<'a> {
     /// The page's key, without query.
     pub key: &'a [u8],
-    /// The key of the map that answers, and what it says; `None` if the map says nothing.
+    /// The matched key of the map and its frequency; `None` if no key matches.
     pub matched: Option<(&'a [u8], Frequency)>,
 }
 
-/// Where in a group's text: from here to there.
+/// A range of the group's text.
 #[derive(Debug, Clone, Copy)]
 struct TextRange(usize, usize);
 
@@ -34,8 +34,8 @@ struct StoredResult {
     matched: Option<(TextRange, Frequency)>,
 }
 
-/// Some answers with their text in one piece of memory: whoever keeps one of them keeps the few beside it, and nobody
-/// needs memory for each.
+/// A group of results with their text in one allocation: retaining one of them retains its neighbours, and no result
+/// needs its own memory.
 #[derive(Debug, Default)]
 pub struct LookupResults {
     text: Vec<u8>,
@@ -43,7 +43,7 @@ pub struct LookupResults {
 }
 
 impl LookupResults {
-    /// One answer that is there already.
+    /// A group of one result.
     #[must_use]
     pub fn of(result: LookupResult<'_>) -> Self {
         let mut results = Self::default();
@@ -54,19 +54,19 @@ impl LookupResults {
         results
     }
 
-    /// How many there are.
+    /// The number of results.
     #[must_use]
     pub fn len(&self) -> usize {
         self.results.len()
     }
 
-    /// Whether there is none.
+    /// Whether the group is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.results.is_empty()
     }
 
-    /// The answer to a question, or why it is none.
+    /// The result of a query, or why the query is invalid.
     pub fn get(&self, i: usize) -> Result<LookupResult<'_>, &UriError> {
         let results = self.results[i].as_ref()?;
         Ok(LookupResult {
@@ -77,7 +77,7 @@ impl LookupResults {
         })
     }
 
-    /// Whether the page of a question is held, which nothing is that could not be read.
+    /// Whether the page is held; false for invalid queries.
     #[must_use]
     pub fn is_held(&self, i: usize) -> bool {
         let matched = self.results[i]
@@ -87,7 +87,7 @@ impl LookupResults {
         matched.is_some_and(|(_, frequency)| frequency.is_held())
     }
 
-    /// The key of a question that could be read.
+    /// The key of a valid query.
     pub(super) fn key(&self, i: usize) -> Option<&[u8]> {
         let results = self.results[i].as_ref().ok()?;
         Some(self.piece(results.key))
@@ -107,7 +107,7 @@ impl LookupResults {
         TextRange(start, self.text.len())
     }
 
-    /// The keys of some questions.
+    /// Normalizes queries to keys.
     pub(super) fn read<'a>(
         queries: impl ExactSizeIterator<Item = &'a [u8]>,
         kind: QueryKind,
@@ -130,7 +130,7 @@ impl LookupResults {
         results
     }
 
-    /// Replaces one of them by the only one of others.
+    /// Replaces a result by the only one of `other`.
     pub(super) fn replace(&mut self, i: usize, other: &Self) {
         if let Ok(result) = other.get(0) {
             let key = self.append(result.key);
@@ -140,7 +140,7 @@ impl LookupResults {
         }
     }
 
-    /// Keeps what was found for one of them.
+    /// Sets the match of a result.
     pub(super) fn set_found(&mut self, i: usize, matched: &[u8], frequency: Frequency) {
         let piece = self.append(matched);
         if let Ok(results) = &mut self.results[i] {
@@ -155,12 +155,12 @@ impl PartialEq for LookupResults {
     }
 }
 
-/// Appends the key to look up: normal, without query.
+/// Appends the key to look up: normalized, without query.
 fn write_key(query: &[u8], kind: QueryKind, out: &mut Vec<u8>) -> Result<(), UriError> {
     match kind {
         QueryKind::Uris(rules) => page_of_uri(query, rules, out),
         QueryKind::Keys => {
-            // No key has white space in it, and rows end theirs there.
+            // Keys contain no white space, and rows end their keys there.
             let end = query.iter().position(|&byte| byte <= b' ');
             let key = &query[..end.unwrap_or(query.len())];
             out.extend_from_slice(&key[..Segments::of(key).path_end()]);

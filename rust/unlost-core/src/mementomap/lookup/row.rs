@@ -1,20 +1,20 @@
-//! The lines of a map: `KEY[ EXTRA…] FREQUENCY[ more]`, below headers that begin with `!`.
+//! The lines of a map: `KEY[ EXTRA…] FREQUENCY[ more]`, after headers that begin with `!`.
 
 use std::fmt;
 
 use super::super::{Count, Frequency};
 use crate::formats::without_bom;
 
-/// What is held, but nobody knows how much.
+/// Held, in an unknown number.
 pub(super) const UNKNOWN: Frequency = Frequency {
     mementos: Count::UNKNOWN,
     resources: Count::UNKNOWN,
 };
 
-/// What a map's header says about its rows.
+/// What the header of a map says about its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Which field the frequency is, the key being 0; `None` if rows have none.
+    /// The field number of the frequency, the key being 0; `None` if rows have none.
     pub frequency: Option<usize>,
     /// Whether everything was rolled up into the `*` row, which is otherwise only the total.
     pub rolled_up: bool,
@@ -29,12 +29,12 @@ impl Default for Layout {
     }
 }
 
-/// Whether a byte ends a key or another field. White space, and whatever else no key contains.
+/// Whether a byte ends a key or another field: white space, and everything else that no key contains.
 pub(super) fn ends_field(byte: u8) -> bool {
     byte <= b' '
 }
 
-/// Where the key begins in a line; `None` if the line is blank or a header.
+/// The start of the key in a line; `None` if the line is blank or a header.
 pub(super) fn key_start(line: &[u8]) -> Option<usize> {
     let start = line.iter().position(|&byte| !ends_field(byte))?;
     (line[start] != b'!').then_some(start)
@@ -46,8 +46,8 @@ pub(super) fn key(row: &[u8]) -> &[u8] {
     &row[..end.unwrap_or(row.len())]
 }
 
-/// The frequency of a row, of which `rest` is what follows its key. What cannot be read is held, and unknown: a map
-/// must not lose keys.
+/// The frequency of a row; `rest` is what follows its key. An invalid one is held, in an unknown number: a map must not
+/// lose keys.
 pub(super) fn frequency(rest: &[u8], layout: Layout) -> Frequency {
     let field = layout.frequency.and_then(|field| {
         rest.split(|&byte| ends_field(byte))
@@ -58,7 +58,7 @@ pub(super) fn frequency(rest: &[u8], layout: Layout) -> Frequency {
     field.and_then(Frequency::parse).unwrap_or(UNKNOWN)
 }
 
-/// The line that begins at an offset, without its end, and where the next one begins.
+/// The line at an offset, without its end, and the offset of the next one.
 pub(super) fn line_at(text: &[u8], start: usize) -> (&[u8], usize) {
     match memchr::memchr(b'\n', &text[start..]) {
         Some(length) => (&text[start..start + length], start + length + 1),
@@ -66,12 +66,12 @@ pub(super) fn line_at(text: &[u8], start: usize) -> (&[u8], usize) {
     }
 }
 
-/// Where the line begins that a byte belongs to.
+/// The start of the line that contains a byte.
 pub(super) fn line_start(text: &[u8], from: usize, within: usize) -> usize {
     memchr::memrchr(b'\n', &text[from..within]).map_or(from, |end| from + end + 1)
 }
 
-/// How many bytes the headers have, with the blank lines between them and a byte-order mark before.
+/// The length of the headers, including blank lines and a byte-order mark.
 #[must_use]
 pub fn header_end(text: &[u8]) -> usize {
     let mut start = text.len() - without_bom(text).len();
@@ -85,16 +85,16 @@ pub fn header_end(text: &[u8]) -> usize {
     start
 }
 
-/// Why a file is no map, as far as its first lines tell.
+/// Why a file is not a map, as far as its first lines show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotAMap {
     /// Neither headers nor rows.
     Empty,
-    /// Its first row is one of an index.
+    /// Its first row is an index row.
     Index,
     /// It has the headers of a profile.
     Profile,
-    /// It begins as filters do.
+    /// It has the magic text of a filter.
     Filter,
     /// Its first row is something else.
     Else,
@@ -114,7 +114,7 @@ impl fmt::Display for NotAMap {
 
 impl std::error::Error for NotAMap {}
 
-/// Looks at the first row of a map, if there is one, below its headers.
+/// Checks the first row of a map, if there is one, after its headers.
 pub fn check_first_row(headers: &[u8], row: Option<&[u8]>) -> Result<(), NotAMap> {
     let Some(row) = row else {
         return if headers.contains(&b'!') {
@@ -133,7 +133,7 @@ pub fn check_first_row(headers: &[u8], row: Option<&[u8]>) -> Result<(), NotAMap
     }
     let mut fields = row.split(|&byte| ends_field(byte)).skip(1);
     let is_date = |field: &[u8]| field.len() == 14 && field.iter().all(u8::is_ascii_digit);
-    // Fourteen digits may also be a count, where the headers say what the fields are.
+    // Fourteen digits may also be a count, if the headers name the fields.
     let is_told = memchr::memmem::find(headers, b"!fields").is_some();
     let is_row = fields.next().is_some_and(is_date) && fields.next().is_some();
     if key == b"CDX" || is_row && !is_told {

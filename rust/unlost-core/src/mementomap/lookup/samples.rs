@@ -1,15 +1,15 @@
-//! Some rows of a map's text, remembered, so that searches begin near where they end.
+//! Sampled rows of a map, so that searches begin near their result.
 
 use super::NotSorted;
 use super::row::{key, key_start, line_at, line_start};
 
-/// Rows are taken this many bytes apart: some dozen rows, which are searched within one or two pages.
+/// The distance of samples in bytes: some dozen rows, which are within one or two pages of memory.
 const STEP: usize = 2048;
 
-/// More would not fit a processor's cache; a larger map has them further apart.
+/// More would not fit a processor's cache; larger maps are sampled more sparsely.
 const MAX_SAMPLES: usize = 1 << 14;
 
-/// The first bytes of a key as numbers, in the order of keys: most comparisons need no more.
+/// The first bytes of a key as numbers, in key order: enough for most comparisons.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct KeyPrefix([u64; 3]);
 
@@ -18,7 +18,7 @@ impl KeyPrefix {
         Self::of_parts(key, b"")
     }
 
-    /// Of two texts, the one behind the other.
+    /// Of the concatenation of two texts.
     pub fn of_parts(stem: &[u8], tail: &[u8]) -> Self {
         let mut bytes = [0; 24];
         let first = stem.len().min(24);
@@ -34,7 +34,7 @@ impl KeyPrefix {
     }
 }
 
-/// Where to look for a key: all rows before the start have smaller ones, all from the end on greater ones.
+/// Where to search a key: all rows before the start have smaller keys, all from the end on larger ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SearchRange {
     pub start: usize,
@@ -44,13 +44,13 @@ pub(super) struct SearchRange {
 }
 
 impl SearchRange {
-    /// Whether this is where to look for another key as well.
+    /// Whether another key is in the same range.
     pub fn contains(&self, head: KeyPrefix) -> bool {
         self.above.is_none_or(|above| above < head) && self.below.is_none_or(|below| head < below)
     }
 }
 
-/// Rows of a map, in order.
+/// Sampled rows, in order.
 #[derive(Debug)]
 pub(super) struct Samples {
     prefixes: Vec<KeyPrefix>,
@@ -60,7 +60,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Takes rows from a text, from an offset on. Reads one line in each step, and every line at most once.
+    /// Samples a text from offset `rows` on. Reads one line per step, and every line at most once.
     pub fn of(text: &[u8], rows: usize) -> Result<Self, NotSorted> {
         let step = ((text.len() - rows) / MAX_SAMPLES).max(STEP);
         let mut samples = Self {
@@ -70,7 +70,7 @@ impl Samples {
             len: text.len(),
         };
         let mut last: &[u8] = b"";
-        // Where a line begins, all rows before which were passed over.
+        // The start of a line before which all rows were passed.
         let mut from = rows;
         let mut at = rows + step;
         while at < text.len() {

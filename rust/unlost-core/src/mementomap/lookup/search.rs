@@ -1,4 +1,4 @@
-//! Finding where rows stand in a sorted text, all candidates of a key together.
+//! Binary search in a sorted text for all candidates of a key together.
 
 use std::cmp::Ordering;
 
@@ -13,15 +13,15 @@ use crate::mementomap::tree_key::common_len;
 pub(super) struct CandidatePosition {
     /// All rows that begin before have smaller keys.
     pub(super) lower: usize,
-    /// Where its first row begins.
+    /// The offset of its first row.
     pub(super) row: Option<usize>,
 }
 
-/// How a row's key stands to the key that is searched for: smaller or greater, and how far away. Ranks are ordered as
-/// the keys are, as far as they tell, so they show rows that are not sorted without comparing these with each other.
+/// How a row's key compares with the searched key: smaller or larger, and how far away. Ranks are ordered like keys, as
+/// far as they are known, so they reveal unsorted rows without comparing these with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// The longer they are alike, the nearer.
+    /// The longer the common prefix, the nearer.
     Below(usize, u8),
     Same,
     Above(std::cmp::Reverse<usize>, u8),
@@ -30,7 +30,7 @@ enum Rank {
 const LOWEST: Rank = Rank::Below(0, 0);
 const HIGHEST: Rank = Rank::Above(std::cmp::Reverse(0), u8::MAX);
 
-/// A part of the text, from the beginning of a line to the end of one, and how the rows around it rank.
+/// A part of the text, in whole lines, and the ranks of the rows around it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     start: usize,
@@ -50,18 +50,18 @@ impl Span {
     }
 }
 
-/// A row that was looked at.
+/// A row that was compared.
 struct Probe {
-    /// Where its line begins, or a line before it that is no row.
+    /// The start of its line, or of a line before it that is not a row.
     line: usize,
-    /// Where its key begins.
+    /// The start of its key.
     key: usize,
     rank: Rank,
-    /// How much of its key is that which is searched for.
+    /// The length of the common prefix with the searched key.
     shared: usize,
 }
 
-/// Finds the candidates of one key.
+/// Searches the candidates of one key.
 pub(super) struct Search<'a> {
     pub(super) text: &'a [u8],
     pub(super) key: &'a [u8],
@@ -70,7 +70,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds candidates where samples say that they would be, those that would be in the same place together.
+    /// Searches candidates in the ranges of the samples, those of one range together.
     pub(super) fn search_near(
         &mut self,
         samples: &Samples,
@@ -94,8 +94,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Finds candidates in a part of the text. All go together as long as they are on the same side of the rows that
-    /// are looked at.
+    /// Searches candidates in a part of the text. They stay together while they are on the same side of the compared
+    /// rows.
     pub(super) fn bisect(
         &mut self,
         mut span: Span,
@@ -137,7 +137,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The same, in steps that double, for candidates that are expected near.
+    /// The same in doubling steps, for candidates that are expected nearby.
     pub(super) fn gallop(&mut self, start: usize, mut open: &mut [usize]) -> Result<(), NotSorted> {
         let mut span = Span::new(start, self.text.len());
         let mut step = 64;
@@ -167,7 +167,7 @@ impl Search<'_> {
         self.bisect(span, open)
     }
 
-    /// Looks at the first row from a line on; `None` if there is none before the end.
+    /// The first row from a line on; `None` if there is none before the end.
     fn probe(&self, line: usize, end: usize) -> Option<Probe> {
         let mut start = line;
         while start < end {
@@ -196,7 +196,7 @@ impl Search<'_> {
     fn rank(&self, row: usize) -> (Rank, usize) {
         let row = &self.text[row..];
         let shared = common_len(row, self.key);
-        // A line end is no part of any key, so what is shared is within the row's own.
+        // A line end is not part of a key, so the common prefix is within the row's own key.
         let next = row.get(shared).copied().unwrap_or(0);
         let rank = match self.key.get(shared) {
             None if ends_field(next) => Rank::Same,
@@ -206,7 +206,7 @@ impl Search<'_> {
         (rank, shared)
     }
 
-    /// Puts the candidates that are not behind a row first, says how many they are, and marks those that it is.
+    /// Moves the candidates that are not after a row to the front, returns their number, and marks those that match it.
     fn partition(&mut self, probe: &Probe, open: &mut [usize]) -> usize {
         let mut before = 0;
         for i in 0..open.len() {
@@ -241,7 +241,7 @@ fn check(probe: &Probe, span: &Span) -> Result<(), NotSorted> {
     }
 }
 
-/// How the rest of a row's key stands to a text.
+/// Compares the rest of a row's key with a text.
 fn compare(row: &[u8], tail: &[u8]) -> Ordering {
     for (i, &byte) in tail.iter().enumerate() {
         let own = row.get(i).copied().unwrap_or(0);

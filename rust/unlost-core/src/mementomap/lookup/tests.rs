@@ -13,7 +13,7 @@ fn memory(text: &str, layout: Layout) -> MemoryMap {
     builder.finish()
 }
 
-/// What both forms say: the key that matched, and its frequency.
+/// The result of both forms: the matched key and its frequency.
 fn look_up(text: &str, layout: Layout, key: &str) -> Option<(String, String)> {
     let string = |bytes: Vec<u8>| String::from_utf8(bytes).expect("ascii");
     let mut matched = Vec::new();
@@ -47,7 +47,7 @@ fn sample_map_of_the_paper_is_looked_up() {
         ("org,arxiv)/", Some(("org,arxiv)/", "100"))),
         ("org,arxiv)/abs/1", Some(("org,arxiv)/*", "2500~/900"))),
         ("org,arxiv)/pdf/1/2", Some(("org,arxiv)/pdf/*", "0"))),
-        // The exclusion of what is below does not deny the page itself.
+        // The exclusion of the subtree does not exclude the page itself.
         ("org,arxiv)/pdf", Some(("org,arxiv)/*", "2500~/900"))),
         (
             "uk,co,bbc)/images",
@@ -69,7 +69,7 @@ fn sample_map_of_the_paper_is_looked_up() {
 
 #[test]
 fn rows_after_the_total_are_found_in_a_later_lookup() {
-    // The total is no page and is not looked for, but pages between it and `*/` are.
+    // The total is not a page and is not searched, but pages between it and `*/` are.
     let map = TextMap::new("* 3\n*!a 1\n*,b)/ 2\n", Layout::default());
     let mut seeker = map.seeker(3).expect("not asked often");
     let mut matched = Vec::new();
@@ -290,7 +290,7 @@ fn frequently_queried_map_is_loaded_with_equal_results() {
     let in_memory = SearchableMap::Memory(memory(&text, Layout::default()));
     assert_eq!(often, look_up(&in_memory, &keys));
 
-    // One that is not sorted is not, and says what it said.
+    // An unsorted map is not loaded, and its results do not change.
     let unsorted = text.replace("com,a0001)", "org,a0001)");
     let map = TextMap::new(unsorted.as_str(), Layout::default());
     assert!(map.loaded(1 << 20).is_none());

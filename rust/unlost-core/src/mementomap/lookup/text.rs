@@ -1,4 +1,4 @@
-//! A map searched where it lies: nothing is read but the lines that the search touches.
+//! Searches a map in its file: reads only the lines that the search touches.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{self, AtomicUsize};
@@ -10,17 +10,17 @@ use super::search::{CandidatePosition, Search, Span};
 use super::{Frequency, MemoryMap, MemoryMapBuilder, NotSorted, add};
 use crate::mementomap::tree_key::common_len;
 
-/// After so many questions, taking samples has paid off: it costs as much as about as many searches.
+/// The number of queries after which sampling pays off: it costs about as much as this many searches.
 const SAMPLING_THRESHOLD: usize = 1000;
 
-/// A map that is not larger, and that was asked about as many pages as it has rows, is loaded: that costs as much as
-/// looking up some of them did, and each further one takes half as long.
+/// The maximum size of a map that is loaded once it was queried for as many pages as it has rows. Loading costs as much
+/// as looking up some of them did, and halves the time of further queries.
 const MAX_LOADED: usize = 64 << 20;
 
-/// Bytes of a row, as maps have them on average.
+/// The average bytes per row of a map.
 const ROW: usize = 64;
 
-/// A map's text, sorted by the bytes of its keys, below its headers.
+/// A map's text after its headers, sorted by the bytes of its keys.
 #[derive(Debug)]
 pub struct TextMap<B> {
     text: B,
@@ -28,12 +28,12 @@ pub struct TextMap<B> {
     layout: Layout,
     query_count: AtomicUsize,
     samples: OnceLock<Result<Samples, NotSorted>>,
-    /// The same in memory; nothing if it cannot be loaded.
+    /// The map in memory; `None` if it cannot be loaded.
     loaded: OnceLock<Option<MemoryMap>>,
 }
 
 impl<B: AsRef<[u8]>> TextMap<B> {
-    /// Reads no more than the headers.
+    /// Reads only the headers.
     pub fn new(text: B, layout: Layout) -> Self {
         let rows = header_end(text.as_ref());
         Self {
@@ -46,9 +46,9 @@ impl<B: AsRef<[u8]>> TextMap<B> {
         }
     }
 
-    /// The same map in memory, if it is small and was asked often enough to be worth it.
+    /// The map in memory, if it is small and was queried often enough.
     ///
-    /// Where its rows are not sorted there is none: searching tells where that matters.
+    /// An unsorted map is not loaded: the search reports it where it matters.
     pub(super) fn loaded(&self, count: usize) -> Option<&MemoryMap> {
         if let Some(loaded) = self.loaded.get() {
             return loaded.as_ref();
@@ -63,7 +63,7 @@ impl<B: AsRef<[u8]>> TextMap<B> {
             let mut start = 0;
             while start < rows.len() {
                 let (line, next) = line_at(rows, start);
-                // Byte-order marks stand only before headers, which are behind us.
+                // Byte-order marks occur only before the headers.
                 builder.push(line, 1).ok()?;
                 start = next;
             }
@@ -72,9 +72,9 @@ impl<B: AsRef<[u8]>> TextMap<B> {
         self.loaded.get_or_init(load).as_ref()
     }
 
-    /// Something to look up so many keys with, one after the other; each thread has its own.
+    /// A seeker for `count` keys; each thread has its own.
     ///
-    /// Once it was asked often enough, the map remembers some of its rows.
+    /// Once it was queried often enough, the map is sampled.
     pub fn seeker(&self, count: usize) -> Result<TextSeeker<'_>, NotSorted> {
         let before = self.query_count.fetch_add(count, atomic::Ordering::Relaxed);
         let samples = if before.saturating_add(count) >= SAMPLING_THRESHOLD {
@@ -99,25 +99,25 @@ impl<B: AsRef<[u8]>> TextMap<B> {
     }
 }
 
-/// Looks up keys. Faster if they come in the order of their bytes: what two keys share is searched once, and the next
-/// is looked for from where the last one was found.
+/// Looks up keys. Faster if they come in byte order: a common prefix is searched once, and the next search starts from
+/// the last result.
 pub struct TextSeeker<'a> {
     text: &'a [u8],
     rows: usize,
     layout: Layout,
-    /// The key that was asked for last, with its candidates and their places.
+    /// The last key, with its candidates and their positions.
     key: Vec<u8>,
     candidates: Vec<Candidate>,
     positions: Vec<CandidatePosition>,
     last_candidates: Vec<Candidate>,
     last_positions: Vec<CandidatePosition>,
-    /// Candidates whose places have to be found.
+    /// Candidates whose positions are to be found.
     open: Vec<usize>,
     samples: Option<&'a Samples>,
 }
 
 impl TextSeeker<'_> {
-    /// What the map says about a normal key without query, if anything; appends the key that says so.
+    /// The frequency for a normalized key without query, if any; appends the matched key.
     pub fn seek(
         &mut self,
         key: &[u8],
@@ -170,12 +170,13 @@ impl TextSeeker<'_> {
         self.positions[..known].copy_from_slice(&self.last_positions[..known]);
         self.open.clear();
         self.open.extend(known..self.candidates.len());
-        // What differs from the last key only behind what they share comes behind it, as the key itself does.
+        // A candidate that differs from the last key only after the common prefix sorts after it, as the key itself
+        // does.
         let is_behind = self.key.as_slice() < key
             && self.candidates[known..]
                 .iter()
                 .all(|candidate| candidate.stem > shared);
-        // Only of the key itself is it known that nothing between it and the next was passed over; `*` is not looked for.
+        // Only for the key itself is it known that nothing was skipped between it and the next; `*` is not searched.
         let start = match (self.last_candidates.last(), self.last_positions.last()) {
             (Some(candidate), Some(position)) if is_behind && candidate.tail.is_empty() => {
                 Some(position.lower)
@@ -194,7 +195,7 @@ impl TextSeeker<'_> {
             (None, None) => search.bisect(Span::new(self.rows, self.text.len()), &mut self.open),
         };
         if result.is_err() {
-            // Nothing is known that the next search could rely on.
+            // The next search cannot rely on anything.
             self.candidates.clear();
             self.positions.clear();
         }
@@ -203,7 +204,7 @@ impl TextSeeker<'_> {
         result
     }
 
-    /// The sum of all rows that have the key of the first, which is as long as said.
+    /// The sum of all rows with the key of the first, which has this length.
     fn frequency_of_rows(&self, first: usize, length: usize) -> Frequency {
         let key = &self.text[first..first + length];
         let (row, mut next) = line_at(self.text, first);

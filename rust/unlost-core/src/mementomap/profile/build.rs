@@ -1,4 +1,4 @@
-//! Many profiles in one pass over what was counted.
+//! Builds several profiles in one pass over the counted keys.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -15,23 +15,23 @@ use crate::mementomap::spill_buffer::SpillBuffer;
 use crate::mementomap::{Builder, Entry, Frequency, HoldingsError, Progress, Table};
 use crate::uri::{Policy, Segments, Suffixes};
 
-/// How many keys, in bytes of memory, are handed to the threads at a time.
+/// Memory of a batch of keys for the threads, in bytes.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// How much is written at a time.
+/// Bytes per write.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// What a profile is written as.
+/// The output format of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProfileForm {
-    /// `key {"frequency": 14, "spread": 1}`, a line each.
+    /// `key {"frequency": 14, "spread": 1}`, one per line.
     Lines,
-    /// `"key": {"frequency": 14, "spread": 1}`, with commas in between: members of an object.
+    /// `"key": {"frequency": 14, "spread": 1}`, separated by commas: members of an object.
     Members,
 }
 
-/// Counts all URI-Rs of a builder that was to keep queries under the keys of each policy, and writes one profile each.
-/// What was written to the files before stays in front of it; they must be open for reading too, unless they are pipes.
+/// Counts all URI-Rs of a builder with queries under the keys of each policy, and writes one profile each. Existing
+/// content of the files stays; they must be open for reading too, unless they are pipes.
 pub fn write_profiles(
     builder: Builder,
     profiles: Vec<(Policy, File)>,
@@ -51,14 +51,14 @@ pub fn write_profiles(
         let mut senders = Vec::new();
         let mut workers = Vec::new();
         for counters in shares {
-            // One batch waits while another is worked on.
+            // One batch waits while another is processed.
             let (send, receive) = sync_channel(1);
             senders.push(send);
             workers.push(scope.spawn(move || count(counters, &receive, suffixes, form, progress)));
         }
         let sent = send_all(&mut sorted, &senders, progress);
         if sent.is_err() {
-            // So that nobody takes what was sent for everything.
+            // So that an incomplete input is not taken for a complete one.
             progress.cancel();
         }
         drop(senders);
@@ -67,7 +67,7 @@ pub fn write_profiles(
             let done = worker
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // Who was told to stop knows less than who failed.
+            // The error of a failed thread is more specific than that of a cancelled one.
             if matches!(result, Ok(()) | Err(HoldingsError::Cancelled)) && done.is_err() {
                 result = done;
             }
@@ -92,7 +92,7 @@ fn send_all(
         if at_end || batch.size() > BATCH_BYTES {
             let whole = Arc::new(std::mem::take(&mut batch));
             for sender in senders {
-                // A thread that has gone says why when it is joined.
+                // A thread that has ended reports why when it is joined.
                 if sender.send(Arc::clone(&whole)).is_err() {
                     return Err(HoldingsError::Cancelled);
                 }
@@ -139,14 +139,14 @@ fn count(
 /// Counts under the keys of one policy.
 struct PolicyCounter {
     policy: Policy,
-    /// The key that is being counted; empty if there is none.
+    /// The current key; empty if there is none.
     key: Vec<u8>,
     captures: u64,
-    /// Whether some keys have ports behind a space.
+    /// Whether some keys are followed by a space and a port.
     has_ports: bool,
     sorter: Sorter,
     out: File,
-    /// Where the profile begins in the file, if what comes in order is written there at once.
+    /// Where the profile begins in the file, if ordered keys are written there immediately.
     stream_start: Option<u64>,
 }
 
@@ -242,7 +242,7 @@ impl PolicyCounter {
     }
 }
 
-/// Makes the lines of a profile, in which the captures of a key have its ports beside them.
+/// Writes the lines of a profile, in which the captures of a key are listed by port.
 fn write_all(
     mut sorted: Sorted,
     form: ProfileForm,
@@ -274,7 +274,7 @@ fn write_all(
     writer.write(&key, &holding)
 }
 
-/// Adds what is held by a port, `:81`, or by none.
+/// Adds the holdings of a port, `:81`, or those without one.
 fn add(holding: &mut Holding, port: &[u8], entry: &Entry<'_>) -> Result<(), HoldingsError> {
     let captures = entry.frequency.mementos.value().unwrap_or(0);
     let more = Holding {
@@ -286,7 +286,7 @@ fn add(holding: &mut Holding, port: &[u8], entry: &Entry<'_>) -> Result<(), Hold
             key: entry.key.to_vec(),
         });
     }
-    // Ports of normal keys are numbers of 16 bits.
+    // Ports of normalized keys are numbers of 16 bits.
     let digits = std::str::from_utf8(port.get(1..).unwrap_or_default());
     if let Some(port) = digits.ok().and_then(|digits| digits.parse().ok()) {
         holding.add_port(port, captures);
@@ -323,7 +323,7 @@ impl<W: FnMut(&[u8]) -> Result<(), HoldingsError>> Writer<W> {
     }
 }
 
-/// Appends a key as JSON has texts. Normal keys are ASCII without control characters.
+/// Appends a key as a JSON string. Normalized keys are ASCII without control characters.
 fn write_text(key: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     for char in String::from_utf8_lossy(key).chars() {

@@ -1,23 +1,23 @@
-//! Whether a profile is one.
+//! Validates profiles.
 
 use super::line::{Fault, ProfileReader};
 use crate::mementomap::{HoldingsError, LineStats};
 use crate::uri::{Policy, RuleSet, Segments, Suffixes, normal_key};
 
-/// What the lines of a profile come to, and what is wrong with them.
+/// The summary of a profile, and its problems.
 #[derive(Debug, Clone, Default)]
 pub struct ProfileReport {
-    /// How many keys.
+    /// The number of keys.
     pub keys: u64,
-    /// How many URI-Ms; `None` if the sum has more than 18 digits.
+    /// The number of URI-Ms; `None` if the sum has more than 18 digits.
     pub frequency: Option<u64>,
-    /// Of how many profiles at most, under one key.
+    /// The largest spread of a key.
     pub spread: u64,
-    /// What became of the lines.
+    /// The line statistics.
     pub line_stats: LineStats,
 }
 
-/// Reads a profile to its end. Keys are those of a policy, of addresses by the rules.
+/// Reads a profile to its end. Its keys must be those of the policy for URLs under the rules.
 pub fn check_profile(
     reader: &mut ProfileReader,
     policy: Policy,
@@ -60,7 +60,7 @@ pub fn check_profile(
     Ok(report)
 }
 
-/// Whether an address could have this key under the policy. That a domain is a registered one is not asked: suffix lists
+/// Whether a URL could have this key under the policy. Does not check that a domain is a registered one: suffix lists
 /// change.
 fn is_key(
     policy: Policy,

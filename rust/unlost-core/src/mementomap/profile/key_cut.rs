@@ -1,36 +1,36 @@
-//! A key, cut once for all policies.
+//! Splits a key once for all policies.
 
 use crate::mementomap::frequency::write_number;
 use crate::uri::{Policy, Segments, Suffixes};
 
-/// Where a key can be cut. What depends on the host alone is kept for the next key of the same host.
+/// Where a key can be cut. The parts that depend only on the host are reused for the next key of the same host.
 #[derive(Debug, Default)]
 pub(super) struct KeyCut {
-    /// The host that was cut last, with its port.
+    /// The last host, with its port.
     host: Vec<u8>,
-    /// Where its labels end; one for an IP address.
+    /// The ends of its labels; one for an IP address.
     label_ends: Vec<usize>,
-    /// How much of it is the registered domain, without the port.
+    /// The length of the registered domain, without the port.
     domain_len: usize,
-    /// How many labels stand below that.
+    /// The number of labels below it.
     subdomains: usize,
-    /// ` :81` if the registered domain itself has a port, which its key has not.
+    /// ` :81` if the registered domain itself has a port, which its key does not show.
     port: Vec<u8>,
-    /// Where path segments end.
+    /// The ends of path segments.
     path_ends: Vec<usize>,
     /// `1/2/3/i`: labels, segments, parameters and initial.
     counts: Vec<u8>,
-    /// Where each of them ends.
+    /// The end of each of them.
     count_ends: [usize; 4],
-    /// Whether it is a normal key, all of whose segments hold something.
+    /// Whether it is a normalized key without empty segments.
     is_regular: bool,
 }
 
-/// A key in pieces that only have to be put behind each other.
+/// A key in pieces to be concatenated.
 pub(super) type KeyParts<'a> = [&'a [u8]; 4];
 
 impl KeyCut {
-    /// Looks where another key can be cut.
+    /// Finds where another key can be cut.
     pub(super) fn take(&mut self, key: &[u8], suffixes: &Suffixes) {
         let host_end = memchr::memchr(b')', key).unwrap_or(key.len());
         if self.host != key[..host_end] || self.label_ends.is_empty() {
@@ -113,8 +113,8 @@ impl KeyCut {
         self.count_ends[3] = self.counts.len();
     }
 
-    /// The key under a policy of the key that was taken last, which is given once more. Where it stands for a host
-    /// whose port it does not show, that follows behind a space. `None` if the key is not a normal one.
+    /// The key under a policy of the last key, which must be passed again. If it stands for a host whose port it does
+    /// not show, the port follows after a space. `None` if the key is not normalized.
     pub(super) fn key<'a>(&'a self, policy: Policy, key: &'a [u8]) -> Option<KeyParts<'a>> {
         if !self.is_regular {
             return None;

@@ -13,19 +13,19 @@ use crate::mementomap::{HoldingsError, Progress};
 /// More than all archives together hold.
 const MAX_COUNT: u64 = 999_999_999_999_999_999;
 
-/// What is held under a key.
+/// The holdings under a key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holding {
     /// URI-Ms.
     pub frequency: u64,
-    /// How many merged profiles contributed.
+    /// The number of merged profiles with this key.
     pub spread: u64,
-    /// Where a key stands for a host without showing its port: how many of the URI-Ms are of which port, in order.
+    /// For a key that stands for a host without its port: the number of URI-Ms per port, in order.
     pub ports: Vec<(u16, u64)>,
 }
 
 impl Holding {
-    /// Adds what another profile has under the key. Says no if a number has more than 18 digits then.
+    /// Adds the holdings of another profile under the key. Returns false if a number exceeds 18 digits.
     #[must_use]
     pub fn add(&mut self, other: &Self) -> bool {
         self.frequency += other.frequency;
@@ -36,7 +36,7 @@ impl Holding {
         self.frequency <= MAX_COUNT && self.spread <= MAX_COUNT
     }
 
-    /// Says that so many of the URI-Ms are of a port.
+    /// Assigns `count` of the URI-Ms to a port.
     pub(super) fn add_port(&mut self, port: u16, count: u64) {
         match self.ports.binary_search_by_key(&port, |known| known.0) {
             Ok(at) => self.ports[at].1 += count,
@@ -60,7 +60,7 @@ impl Holding {
         out.extend_from_slice(b"}\n");
     }
 
-    /// Reads the object behind a key. Otherwise, what is wrong with it.
+    /// Parses the object after a key, or returns what is wrong with it.
     fn read(&mut self, rest: &[u8]) -> Result<(), Fault> {
         self.ports.clear();
         if let Some((frequency, spread)) = plain_numbers(rest) {
@@ -75,7 +75,7 @@ impl Holding {
             number(&value).and_then(|(value, rest)| rest.is_empty().then_some(value))
         };
         self.frequency = count(b"frequency").ok_or(Fault::Frequency)?;
-        // A profile of one archive need not say so.
+        // Optional in a profile of one archive.
         self.spread = match member(rest, &[b"spread"]) {
             None => 1,
             Some(_) => count(b"spread").ok_or(Fault::Spread)?,
@@ -95,7 +95,7 @@ impl Holding {
             let rest = rest.strip_prefix(b"\"")?.trim_ascii_start();
             let (count, rest) = number(rest.strip_prefix(b":")?.trim_ascii_start())?;
             let port = u16::try_from(port).ok().filter(|_| rest.is_empty())?;
-            // Looked at before it is added: enough of them would come to more than a number holds.
+            // Checked before the addition: enough of them would overflow.
             counted = counted.checked_add(count)?;
             if counted > self.frequency {
                 return None;
@@ -119,7 +119,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// One word for counting.
+    /// The error code, used for counting.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::TooLong => "too-long",
@@ -149,21 +149,21 @@ impl Fault {
     }
 }
 
-/// Reads the lines of a profile, plain, gzip or zstd. Headers are passed over: whoever opens a profile has read them.
+/// Reads the lines of a profile, plain, gzip or zstd. Headers are skipped: they are read when the profile is opened.
 pub struct ProfileReader {
-    /// What the file is called in messages.
+    /// The name of the file in messages.
     name: String,
     lines: Lines,
     key: Vec<u8>,
     holding: Holding,
-    /// The line that was read last, from 1, and where it begins.
+    /// The number of the last line, from 1, and its offset.
     pub(super) number: u64,
     pub(super) offset: u64,
     progress: Option<Arc<Progress>>,
 }
 
 impl ProfileReader {
-    /// Lines of more bytes than the limit are an error.
+    /// Lines with more bytes than the limit are an error.
     pub fn new<R: Read + Send + 'static>(
         file: R,
         name: String,
@@ -180,7 +180,7 @@ impl ProfileReader {
         })
     }
 
-    /// The same, for somebody who watches.
+    /// The same with progress reports.
     pub fn with_progress<R: Read + Send + 'static>(
         file: R,
         name: String,
@@ -197,21 +197,21 @@ impl ProfileReader {
         })
     }
 
-    /// The key that was read last, and what is held under it.
+    /// The last key and its holdings.
     #[must_use]
     pub fn row(&self) -> (&[u8], &Holding) {
         (&self.key, &self.holding)
     }
 
-    /// Reads the next line; says whether there is one. Keys must come in the order of their bytes, each once: a line
-    /// that is passed over would be a page that is not found.
+    /// Reads the next line; returns whether there is one. Keys must be sorted and unique: a skipped line would be a
+    /// page that is not found.
     pub fn advance(&mut self) -> Result<bool, HoldingsError> {
         match self.next()? {
             None => Ok(false),
             Some(Ok(())) => Ok(true),
             Some(Err(fault)) => {
                 let error = self.unreadable(self.number, fault.message().to_owned());
-                // The last line of a file that is cut off is cut off too.
+                // The last line of a truncated file is truncated too.
                 let at_end = self.lines.next_line()?.is_none();
                 Err(self.damage().filter(|_| at_end).unwrap_or(error))
             }
@@ -236,7 +236,7 @@ impl ProfileReader {
         }
     }
 
-    /// Reads the next line, and says what is wrong with it. If only its place is, it was read nevertheless.
+    /// Reads the next line and returns what is wrong with it. A misplaced line was parsed nevertheless.
     pub(super) fn next(&mut self) -> Result<Option<Result<(), Fault>>, HoldingsError> {
         while let Some(line) = self.lines.next_line()? {
             (self.number, self.offset) = (line.number, line.offset);
@@ -254,12 +254,12 @@ impl ProfileReader {
             if line.text.is_empty() || is_header(line.text) {
                 continue;
             }
-            // Keys may hold braces themselves; only the object begins a column with one.
+            // Keys may contain braces; only the object begins a column with one.
             let Some(space) = memchr::memchr(b' ', line.text).filter(|space| *space > 0) else {
                 return Ok(Some(Err(Fault::Row)));
             };
             let (key, rest) = line.text.split_at(space);
-            // Maps take any white space for the end of a key: none of it may come into one from here.
+            // Maps end a key at any white space, so a key must not contain any.
             let is_key = key.iter().all(|&byte| byte > b' ');
             if !is_key || !rest.trim_ascii_start().starts_with(b"{") {
                 return Ok(Some(Err(Fault::Row)));

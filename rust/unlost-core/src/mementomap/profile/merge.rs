@@ -1,4 +1,4 @@
-//! Profiles of one policy, side by side, into one.
+//! Merges profiles of one policy.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -9,13 +9,13 @@ use crate::mementomap::merge_heads::{Keyed, SmallestFirst};
 use crate::mementomap::spill_buffer::SpillBuffer;
 use crate::mementomap::{HoldingsError, Progress};
 
-/// So many profiles are read at once: each takes an open file, a thread that reads ahead and its buffers.
+/// Profiles that are read at once: each takes an open file, a read-ahead thread and its buffers.
 const MAX_OPEN_PROFILES: usize = 64;
 
-/// How much of what was merged so far is kept in memory while others are waiting.
+/// Memory for the intermediate result while more profiles are pending.
 const SPILL_BYTES: usize = 16 << 20;
 
-/// Lines of ours are as long as those they come from, and a few digits.
+/// Lines of the intermediate result are as long as their inputs, plus a few digits.
 const SPILL_LINE_LIMIT: usize = usize::MAX / 4;
 
 impl Keyed for ProfileReader {
@@ -24,8 +24,8 @@ impl Keyed for ProfileReader {
     }
 }
 
-/// Writes the lines of profiles, those of one key as one: frequency and spread added. Profiles are opened as they are
-/// needed; so many at once at most.
+/// Merges the lines of profiles: frequency and spread of equal keys are added. Profiles are opened as needed, up to a
+/// maximum at once.
 pub fn merge_profiles(
     profiles: impl IntoIterator<Item = Result<ProfileReader, HoldingsError>>,
     out: &mut impl Write,

@@ -1,4 +1,4 @@
-//! URI-Key profiles: what an archive holds, counted under the keys of a policy.
+//! URI-Key profiles: the holdings of an archive, counted under the keys of a policy.
 //!
 //! ```text
 //! counted URI-Rs ─ cut ─ one counter per policy ─ profiles ─ merge ─ profile

@@ -1,4 +1,4 @@
-//! Which of many keys are in a profile, found while it is read once; memory grows with the keys, not with the profile.
+//! Finds which keys are in a profile in one pass; memory grows with the keys, not with the profile.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use foldhash::fast::RandomState;
 
 use crate::mementomap::key_lines::key_lines;
 
-/// Keys that are looked for.
+/// The searched keys.
 pub struct SeenKeys {
-    /// Where each different one is in `seen`.
+    /// The index of each distinct key in `seen`.
     slots: HashMap<Box<[u8]>, usize, RandomState>,
     seen: Vec<bool>,
-    /// For each that was given, where it is in `seen`.
+    /// The index in `seen` of each given key.
     slot_of_key: Vec<usize>,
 }
 
 impl SeenKeys {
-    /// Begins with keys of which none was seen.
+    /// Creates a search for these keys.
     pub fn new<'a>(keys: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut slots: HashMap<Box<[u8]>, usize, RandomState> = HashMap::default();
         let slot_of_key = keys.map(|key| {
@@ -31,7 +31,7 @@ impl SeenKeys {
         }
     }
 
-    /// Looks at some whole rows of a profile, each a key with a blank behind it. Returns how many rows they are.
+    /// Reads whole rows of a profile, each a key followed by a blank. Returns their number.
     pub fn see(&mut self, rows: &[u8]) -> usize {
         let mut number = 0;
         for row in key_lines(rows) {
@@ -44,7 +44,7 @@ impl SeenKeys {
         number
     }
 
-    /// For each key as they were given, whether it was seen.
+    /// For each given key in order, whether it was seen.
     pub fn seen(&self) -> impl Iterator<Item = bool> {
         self.slot_of_key.iter().map(|&slot| self.seen[slot])
     }

@@ -1,4 +1,4 @@
-//! From the keys of any policy to those of a map.
+//! Converts the keys of any policy to map keys.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use crate::mementomap::totals_inserter::TotalsInserter;
 use crate::mementomap::{Entry, Frequency, HoldingsError, Progress};
 use crate::uri::{Policy, Segments};
 
-/// Takes the keys of profiles and writes the lines of a map that holds every page that was counted in them.
+/// Reads profiles and writes a map that covers every page counted in them.
 pub fn profiles_to_map(
     profiles: impl IntoIterator<Item = Result<(ProfileReader, Policy), HoldingsError>>,
     memory: usize,
@@ -25,7 +25,7 @@ pub fn profiles_to_map(
             progress.check_cancelled()?;
             let (cut, holding) = reader.row();
             for (port, frequency) in shares(holding) {
-                // Nothing was counted: as a line of a map that would say so for all pages below.
+                // An empty profile: as a line of a map it would exclude all pages below.
                 if frequency > 0 {
                     key.clear();
                     write_map_key(policy, cut, port, &mut key);
@@ -41,7 +41,7 @@ pub fn profiles_to_map(
     Ok(out.finish()?)
 }
 
-/// What is held by ports that the key does not show, each by itself, and by everything else.
+/// The holdings by ports that the key does not show, and the rest.
 fn shares(holding: &Holding) -> impl Iterator<Item = (Option<u16>, u64)> {
     let of_ports: u64 = holding.ports.iter().map(|(_, count)| count).sum();
     let others = (None, holding.frequency.saturating_sub(of_ports));
@@ -52,12 +52,12 @@ fn shares(holding: &Holding) -> impl Iterator<Item = (Option<u16>, u64)> {
     std::iter::once(others).chain(ports)
 }
 
-/// Appends the key of a map under which all pages are found that a policy gives this key.
+/// Appends the map key that covers all pages with this key under a policy.
 fn write_map_key(policy: Policy, key: &[u8], port: Option<u16>, out: &mut Vec<u8>) {
     let segments = Segments::of(key);
     let (host, path) = match policy {
         Policy::Segments { host, path } => (host, path),
-        // A map's pages have no query.
+        // Pages of a map have no query.
         Policy::Whole => return write_page(&segments, out),
         _ => return write_domain(policy, &segments, port, out),
     };
@@ -65,7 +65,7 @@ fn write_map_key(policy: Policy, key: &[u8], port: Option<u16>, out: &mut Vec<u8
     let depth = segments.path_segments().count();
     let as_many =
         |limit: Option<u32>, count: usize| limit.is_some_and(|limit| count >= limit as usize);
-    // A port, or a path, stands only behind a whole host.
+    // A port, or a path, follows only a whole host.
     let may_be_cut = depth == 0 && !segments.is_ip() && segments.port().is_none();
     if may_be_cut && as_many(host, labels) {
         write_host(&segments, out);
@@ -100,7 +100,8 @@ fn write_page(segments: &Segments<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// `uk,co,bbc)/1/2` stands for hosts below `uk,co,bbc`; `uk,co,bbc)/0/2` for that host alone, as a name of one label does.
+/// `uk,co,bbc)/1/2` covers hosts below `uk,co,bbc`; `uk,co,bbc)/0/2` covers that host alone, as does a name of one
+/// label.
 fn write_domain(policy: Policy, segments: &Segments<'_>, port: Option<u16>, out: &mut Vec<u8>) {
     let is_host = match policy {
         Policy::Domain => segments.is_ip() || segments.host_labels().nth(1).is_none(),

@@ -1,8 +1,8 @@
-//! The depths of the tree of pages, of which rows come in any order: what sketches and samples tell of them.
+//! Statistics of the tree of pages by depth, from rows in any order, with sketches and samples.
 //!
-//! How many prefixes a depth has, pages that reach it and parents, sketches tell. How many pages the prefix in the middle
-//! has is told by a sample of prefixes, each with a sketch of its own. It hardly ever has those few in it that have most
-//! pages: these, and so how far prefixes lie apart, are told by a sample of pages, of which most lie below such prefixes.
+//! The numbers of prefixes, pages and parents of a depth come from sketches. The median of pages per prefix comes from
+//! a sample of prefixes, each with its own sketch. That sample rarely contains the few prefixes with most pages. These,
+//! and the deviation, come from a sample of pages, most of which are below such prefixes.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -16,11 +16,11 @@ pub(super) const LEVELS: usize = HOST_LEVELS + PATH_LEVELS;
 /// Registers of the sketch of one prefix: the standard error is 3 %, and small numbers are exact.
 const PREFIX_REGISTERS_LOG: u8 = 10;
 
-/// A prefix with fewer pages in the sample has nothing told of it: with so many the standard error is a fifth.
+/// The minimum pages in the sample for statements about a prefix: the standard error is then a fifth.
 const MIN_PAGES: u64 = 25;
 
-/// With fewer pairs of pages below one prefix deviations are those of the sample of prefixes: with so many that of the
-/// sum of squares is a tenth.
+/// The minimum pairs of pages below one prefix to estimate deviations from the sample of pages: the standard error of
+/// the sum of squares is then a tenth. With fewer, the sample of prefixes is used.
 const MIN_PAIRS: u64 = 100;
 
 /// One depth of the tree.
@@ -28,32 +28,32 @@ struct LevelSketch {
     prefixes: DistinctCounter,
     /// Pages that reach this depth.
     pages: DistinctCounter,
-    /// Nodes above with children.
+    /// Parent nodes.
     parents: DistinctCounter,
     /// Pages of some prefixes.
     sample: BottomSample<DistinctCounter>,
 }
 
-/// What is told of a depth. What is not known is `None`.
+/// The estimates of a depth. Unknown values are `None`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelEstimate {
     /// `H2`, `P3`.
     pub name: String,
-    /// Prefixes, pages that reach this depth, nodes above with children.
+    /// Prefixes, pages that reach this depth, parent nodes.
     pub prefixes: u64,
     /// See above.
     pub pages: u64,
     /// See above.
     pub parents: u64,
-    /// Pages of the prefix with most of them.
+    /// Pages of the largest prefix.
     pub max: Option<u64>,
-    /// Pages of the prefix in the middle.
+    /// The median of pages per prefix.
     pub median: f64,
-    /// How far pages of prefixes lie from their mean.
+    /// The standard deviation of pages per prefix.
     pub deviation: f64,
 }
 
-/// A page of the sample: the hashes of its prefixes by depth, and how many labels its host has.
+/// A sampled page: the hashes of its prefixes by depth, and the number of labels of its host.
 struct Page {
     prefix_hashes: Vec<(usize, u64)>,
     labels: usize,
@@ -68,7 +68,7 @@ pub struct Depths {
     prefix_hashes: Vec<(usize, u64)>,
 }
 
-/// Where a page lies: its prefixes from the first label on, and how many labels its host has.
+/// A page's position: its prefixes from the first label on, and the number of labels of its host.
 pub(super) struct PagePath<'a> {
     pub(super) page: u64,
     pub(super) host: u64,
@@ -77,7 +77,7 @@ pub(super) struct PagePath<'a> {
 }
 
 impl Depths {
-    /// With a sample of so many pages, and half as many hosts; of prefixes a 32nd of that for each depth.
+    /// With a sample of `pages` pages, half as many hosts, and a 32nd as many prefixes per depth.
     pub(super) fn new(pages: usize) -> Self {
         let level = || LevelSketch {
             prefixes: DistinctCounter::default(),
@@ -117,13 +117,13 @@ impl Depths {
         });
     }
 
-    /// The share of pages that is in the sample.
+    /// The sampled share of pages.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.pages.share()
     }
 
-    /// Hosts by labels, pages by labels of their host, pages by segments of their path; about, of so many.
+    /// Hosts by labels, pages by labels of their host, and pages by path segments; estimated from the totals.
     #[must_use]
     pub fn exact(&self, hosts: u64, pages: u64) -> [Vec<u64>; 3] {
         let mut counts = [
@@ -152,7 +152,7 @@ impl Depths {
         counts
     }
 
-    /// What is told of each depth, H1 to H10, then P0 to P11.
+    /// The estimates of each depth, H1 to H10, then P0 to P11.
     #[must_use]
     pub fn levels(&self) -> Vec<LevelEstimate> {
         let mut by_prefix: Vec<HashMap<u64, u64, FixedState>> = vec![HashMap::default(); LEVELS];
@@ -170,7 +170,7 @@ impl Depths {
 }
 
 impl LevelSketch {
-    /// `sampled`: how many pages of the sample each prefix has.
+    /// `sampled`: the number of sampled pages per prefix.
     #[allow(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -183,7 +183,7 @@ impl LevelSketch {
         share: f64,
     ) -> LevelEstimate {
         let is_whole = share >= 1.0;
-        // While all pages are in the sample, it says all that there is to say.
+        // While all pages are sampled, the sample is exact.
         let (prefixes, pages, mut sizes) = if is_whole {
             let sizes: Vec<u64> = sampled.values().copied().collect();
             (sizes.len() as u64, sizes.iter().sum(), sizes)
@@ -208,7 +208,7 @@ impl LevelSketch {
         let pairs: u64 = sampled.values().map(|many| many * (many - 1) / 2).sum();
         let mean = pages as f64 / prefixes.max(1) as f64;
         let squares = if is_whole || pairs >= MIN_PAIRS {
-            // Two pages of one prefix are both in the sample as often as its share squared.
+            // The probability that two pages of one prefix are both sampled is the share squared.
             let of_pairs = 2.0 * pairs as f64 / (share * share) + pages as f64;
             of_pairs / prefixes.max(1) as f64
         } else {

@@ -1,5 +1,5 @@
-//! The same of an index that many machines read, in any order, and exactly: each counts its rows, and makes runs of them;
-//! the runs of a host are brought together by somebody else, and so are the hosts of a domain.
+//! Exact statistics of an index that is read by many machines in any order. Each machine counts its rows and writes
+//! runs; the runs of a host, and then the hosts of a domain, are combined in further steps.
 //!
 //! ```text
 //! rows ─ counts of rows                                        added up
@@ -22,10 +22,10 @@ use crate::mementomap::in_order_sink::process_file;
 use crate::mementomap::row_filter::RowFilter;
 use crate::mementomap::{BuildOptions, HoldingsError, LineStats, Progress};
 
-/// How much is written at a time.
+/// Bytes per write.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// Counts rows where they are read, or brings runs together.
+/// Counts rows where they are read, or combines runs.
 pub struct RunCounter {
     row_filter: RowFilter,
     build_options: BuildOptions,
@@ -34,7 +34,7 @@ pub struct RunCounter {
 }
 
 impl RunCounter {
-    /// Begins. Keys keep their queries, and years make no difference to them.
+    /// Creates a counter. Keys retain their queries, and `by_year` has no effect.
     #[must_use]
     pub fn new(row_filter: RowFilter, build_options: BuildOptions) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl RunCounter {
         }
     }
 
-    /// Takes the rows of a file, whatever their order. Without a layout it is told by the first lines.
+    /// Takes the rows of a file in any order. Without a layout it is detected from the first lines.
     pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
@@ -60,7 +60,7 @@ impl RunCounter {
         process_file(file, layout, (&row_filter, &build_options), progress, take)
     }
 
-    /// Takes runs that somebody else made, as lines.
+    /// Takes runs of other machines, as lines.
     pub fn add_runs(&mut self, lines: &[u8]) -> Result<(), HoldingsError> {
         for (number, line) in (1..).zip(lines.split_inclusive(|&byte| byte == b'\n')) {
             if !self.runs.push_line(line)? {
@@ -70,7 +70,7 @@ impl RunCounter {
         Ok(())
     }
 
-    /// Writes its runs as lines in order; what is left is what was counted by row.
+    /// Writes its runs as sorted lines; returns the row statistics.
     pub fn write(self, out: &mut impl Write) -> Result<Statistics, HoldingsError> {
         let mut text = Vec::new();
         self.runs.for_each(|key, summary| {
@@ -84,7 +84,7 @@ impl RunCounter {
         })
     }
 
-    /// Counts what is told of the paths of hosts, all of whose runs must be there, and writes the hosts as lines in order.
+    /// Counts the paths of hosts, all of whose runs must be present, and writes the hosts as sorted lines.
     pub fn count_paths(self, out: &mut impl Write) -> Result<Statistics, HoldingsError> {
         let mut found = Statistics {
             rows: self.rows,
@@ -114,7 +114,7 @@ impl RunCounter {
     }
 }
 
-/// The host that goes on, its runs, and those of them that did not fit in memory.
+/// The current host, its runs, and those that did not fit in memory.
 #[derive(Default)]
 struct PendingHost {
     host: Vec<u8>,
@@ -139,7 +139,7 @@ impl PendingHost {
     }
 }
 
-/// Writes a text that has become large enough, and empties it.
+/// Writes and clears a text that has become large enough.
 fn flush_if_full(
     text: &mut Vec<u8>,
     limit: usize,
@@ -152,7 +152,7 @@ fn flush_if_full(
     Ok(())
 }
 
-/// Counts what is told of hosts, which come as lines in order, each once, all of a domain.
+/// Counts hosts from sorted, unique lines that contain whole domains.
 #[derive(Default)]
 pub struct HostCounter {
     tree: HostTree,
@@ -160,7 +160,7 @@ pub struct HostCounter {
 }
 
 impl HostCounter {
-    /// Takes lines as [`RunCounter::exact`] writes them.
+    /// Takes lines of [`RunCounter::count_paths`].
     pub fn add_hosts(&mut self, lines: &[u8]) -> Result<(), HoldingsError> {
         for (number, line) in (1..).zip(lines.split_inclusive(|&byte| byte == b'\n')) {
             let Some((host, [captures, uris, pages])) = read_numbers(line) else {
@@ -180,7 +180,7 @@ impl HostCounter {
         Ok(())
     }
 
-    /// Everything that was counted.
+    /// All counts.
     #[must_use]
     pub fn finish(mut self) -> Statistics {
         self.tree.finish(&mut self.out);

@@ -1,7 +1,7 @@
-//! The same of indexes in any order: what needs every URI-R's rows together is estimated.
+//! Estimated statistics of unsorted indexes, for everything that needs all rows of a URI-R together.
 //!
-//! Rows are counted as ever. Different things are counted by sketches. What is told of URI-Rs is told of a sample: those
-//! whose hashes are lowest, all of whose rows are seen, wherever they stand. So it is with pages and prefixes.
+//! Rows are counted exactly. Distinct things are counted by sketches. Statistics of URI-Rs come from a sample: those
+//! with the lowest hashes, all of whose rows are seen in any order. The same holds for pages and prefixes.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -22,24 +22,24 @@ use crate::mementomap::row_filter::RowFilter;
 use crate::mementomap::{BuildOptions, HoldingsError, LineStats, Progress};
 use crate::uri::Segments;
 
-/// So many URI-Rs are in the sample at least, once there are so many.
+/// The minimum number of sampled URI-Rs, once there are that many.
 const SAMPLED: usize = 1 << 16;
 
-/// How many of the most archived URI-Rs and hosts are told.
+/// The number of most archived URI-Rs and hosts that are reported.
 const MAX_REPORTED: usize = 100;
 
-/// How many keys are remembered to find the most frequent ones.
+/// The number of keys that are tracked to find the most frequent ones.
 const TRACKED_KEYS: usize = 1 << 16;
 
-/// More top-level domains than these are not told apart.
+/// More top-level domains than these are not distinguished.
 const MAX_DOMAINS: usize = 50_000;
 
-/// A URI-R of the sample.
+/// A sampled URI-R.
 #[derive(Debug, Clone, Copy)]
 pub struct Sampled {
     /// Its captures.
     pub captures: u64,
-    /// Their years, a bit each.
+    /// Their years, one bit each.
     pub years: u64,
     /// The month of the first.
     pub first: u16,
@@ -50,17 +50,17 @@ pub struct Sampled {
 /// A URI-R with many captures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BusyUri {
-    /// Its key, the beginning of it if it is very long.
+    /// Its key, truncated if it is very long.
     pub key: String,
-    /// Captures of it, at least.
+    /// A lower bound of its captures.
     pub captures: u64,
-    /// How many other URI-Rs of its host are in the sample, and their captures.
+    /// The number of other sampled URI-Rs of its host, and their captures.
     pub others: u64,
     /// See above.
     pub others_captures: u64,
 }
 
-/// What was counted, and what was estimated.
+/// Counts and estimates.
 pub struct Estimates {
     /// By row.
     pub rows: RowCounts,
@@ -89,7 +89,7 @@ pub struct Estimates {
 }
 
 impl Estimates {
-    /// With so many URI-Rs in the sample at least.
+    /// With at least `sampled` URI-Rs in the sample.
     fn new(sampled: usize) -> Self {
         Self {
             rows: RowCounts::default(),
@@ -107,7 +107,7 @@ impl Estimates {
         }
     }
 
-    /// The most archived URI-Rs, and what the sample has of their hosts.
+    /// The most archived URI-Rs, with the sample of their hosts.
     #[must_use]
     pub fn busy_uris(&self) -> Vec<BusyUri> {
         let top = self.top_uris.first(MAX_REPORTED);
@@ -135,7 +135,7 @@ impl Estimates {
             .collect()
     }
 
-    /// The most archived hosts, with at least and at most how many captures.
+    /// The most archived hosts, with lower and upper bounds of their captures.
     #[must_use]
     pub fn busy_hosts(&self) -> Vec<(String, u64, u64)> {
         self.top_hosts.first(MAX_REPORTED)
@@ -174,7 +174,7 @@ impl Estimates {
         self.add_to_tree(&segments, page, name, depth(path), page_hash);
     }
 
-    /// Counts all prefixes of a page. Children of a node make it a parent.
+    /// Counts all prefixes of a page. A node with children is a parent.
     fn add_to_tree(
         &mut self,
         segments: &Segments<'_>,
@@ -186,7 +186,7 @@ impl Estimates {
         let stems = segments.host_stems().map(|stem| stem - 1);
         let labels = segments.host_stems().count() + 1;
         let hosts = stems.chain([host.len()]).take(HOST_LEVELS).enumerate();
-        // Behind the slash of the root, a segment ends at each further one.
+        // After the slash of the root, a segment ends at each further one.
         let root = host.len() + 1;
         let slashes = memchr::memchr_iter(b'/', &page[root..])
             .skip(1)
@@ -219,7 +219,7 @@ impl Estimates {
     }
 }
 
-/// Estimates what is told of indexes.
+/// Estimates statistics of indexes.
 pub struct Estimator {
     row_filter: RowFilter,
     build_options: BuildOptions,
@@ -227,8 +227,8 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// Begins. Keys keep their queries, and years make no difference to them. `sampled`: how many URI-Rs are in the sample
-    /// at least, if not as many as usual.
+    /// Creates an estimator. Keys retain their queries, and `by_year` has no effect. `sampled`: the minimum number of
+    /// sampled URI-Rs, if not the default.
     #[must_use]
     pub fn new(row_filter: RowFilter, build_options: BuildOptions, sampled: Option<usize>) -> Self {
         let row_filter = by_uri(row_filter);
@@ -239,7 +239,7 @@ impl Estimator {
         }
     }
 
-    /// Takes the rows of a file, whatever their order. Without a layout it is told by the first lines.
+    /// Takes the rows of a file in any order. Without a layout it is detected from the first lines.
     pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
@@ -254,7 +254,7 @@ impl Estimator {
         process_file(file, layout, (&row_filter, &build_options), progress, take)
     }
 
-    /// Takes rows that were read elsewhere.
+    /// Takes rows that were parsed elsewhere.
     pub fn add_rows<'a>(
         &mut self,
         rows: impl Iterator<Item = Row<'a>>,
@@ -265,7 +265,7 @@ impl Estimator {
         Ok(line_stats)
     }
 
-    /// Everything that was counted and estimated.
+    /// All counts and estimates.
     #[must_use]
     pub fn finish(self) -> Estimates {
         self.out

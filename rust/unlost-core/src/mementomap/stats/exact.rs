@@ -1,4 +1,4 @@
-//! Drives it: blocks are scanned by many threads, and what they come to is put together in their order.
+//! Exact statistics: many threads scan blocks, and the results are combined in order.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::mementomap::in_order_sink::process_file;
 use crate::mementomap::row_filter::RowFilter;
 use crate::mementomap::{BuildOptions, HoldingsError, LineStats, Progress};
 
-/// A host of a block that begins and ends in it.
+/// A host that begins and ends in its block.
 #[derive(Debug, Clone, Copy)]
 struct InnerHost {
     /// Its first run.
@@ -22,7 +22,7 @@ struct InnerHost {
     totals: HostTotals,
 }
 
-/// What a block came to.
+/// The result of a block.
 #[derive(Default)]
 struct BlockStatistics {
     found: RunOutput,
@@ -85,21 +85,21 @@ impl BlockOutput for BlockStatistics {
     }
 }
 
-/// Gathers what is told of indexes.
+/// Collects exact statistics of indexes.
 pub struct StatisticsCollector {
     row_filter: RowFilter,
     build_options: BuildOptions,
     out: Statistics,
     hosts: HostTree,
     tree: PathTree,
-    /// The host that goes on, its runs, and those of them that did not fit in memory.
+    /// The current host, its runs, and those that did not fit in memory.
     host: Vec<u8>,
     pending: Runs,
     large: LargeHost,
 }
 
 impl StatisticsCollector {
-    /// Begins. Keys keep their queries, and years make no difference to them.
+    /// Creates a collector. Keys retain their queries, and `by_year` has no effect.
     #[must_use]
     pub fn new(row_filter: RowFilter, build_options: BuildOptions) -> Self {
         Self {
@@ -114,8 +114,8 @@ impl StatisticsCollector {
         }
     }
 
-    /// Takes the rows of a file. Without a layout it is told by the first lines. Hosts must come in their order, over all
-    /// files, each in one piece: [`HoldingsError::Scattered`] if one does not.
+    /// Takes the rows of a file. Without a layout it is detected from the first lines. Hosts must be sorted over all
+    /// files, and contiguous: otherwise [`HoldingsError::Scattered`].
     pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
@@ -127,7 +127,7 @@ impl StatisticsCollector {
         process_file(file, layout, (&row_filter, &build_options), progress, take)
     }
 
-    /// Takes rows that were read elsewhere. The order matters as it does in files.
+    /// Takes rows that were parsed elsewhere. Their order matters as in files.
     pub fn add_rows<'a>(
         &mut self,
         rows: impl Iterator<Item = Row<'a>>,
@@ -139,14 +139,14 @@ impl StatisticsCollector {
         Ok(line_stats)
     }
 
-    /// Everything that was counted.
+    /// All statistics.
     pub fn finish(mut self) -> Result<Statistics, HoldingsError> {
         self.end_host()?;
         self.hosts.finish(&mut self.out);
         Ok(self.out)
     }
 
-    /// Takes what a block came to.
+    /// Takes the result of a block.
     fn take(&mut self, block: &mut BlockStatistics) -> Result<(), HoldingsError> {
         self.out.rows.append(&block.found.rows);
         self.out.paths.append(&mut block.paths);
@@ -166,7 +166,7 @@ impl StatisticsCollector {
         Ok(())
     }
 
-    /// Takes runs of one host, of which more may come.
+    /// Takes runs of the current host, of which more may come.
     fn append_runs(&mut self, runs: &Runs, part: Range<usize>) -> Result<(), HoldingsError> {
         let host = runs.host(part.start);
         if self.host != host {

@@ -1,14 +1,14 @@
-//! How often which number occurred.
+//! Histograms of numbers.
 
 use std::collections::BTreeMap;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// Numbers below this have a place of their own: nearly all are small.
+/// Numbers below this are counted in an array: nearly all are small.
 const SMALL: usize = 64;
 
-/// Counts of numbers. With a sum of n there are at most √(2n) different ones, so it stays small.
+/// Counts of numbers. A sum of n has at most √(2n) distinct summands, so it stays small.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram {
     small: Vec<u64>,
@@ -16,7 +16,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts a number, so many times.
+    /// Counts a number `times` times.
     pub fn add(&mut self, number: u64, times: u64) {
         match usize::try_from(number) {
             Ok(at) if at < SMALL => {
@@ -45,7 +45,7 @@ impl Histogram {
         self.large.clear();
     }
 
-    /// All numbers, smallest first, with how often each occurred.
+    /// All numbers in ascending order, with their counts.
     #[must_use]
     pub fn counts(&self) -> Vec<(u64, u64)> {
         let large: BTreeMap<u64, u64> = self.large.iter().map(|(&a, &b)| (a, b)).collect();

@@ -1,4 +1,4 @@
-//! The tree of hosts, from one line a host in its order.
+//! The tree of hosts, from one entry per host in order.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -8,10 +8,10 @@ use super::statistics::{Domain, HOST_LEVELS, Statistics};
 use super::top::{BusyHost, truncated_key};
 use crate::uri::Segments;
 
-/// So many hosts that are IP addresses are remembered: they come in no order that would tell one that comes again.
+/// The number of hosts that are IP addresses to remember: their order does not reveal repeated ones.
 const MAX_IPS: usize = 1_000_000;
 
-/// The way from the top to the last host.
+/// The path from the root to the last host.
 #[derive(Debug, Default)]
 pub(super) struct HostTree {
     /// The last host that is a name, with its `)`.
@@ -24,7 +24,7 @@ pub(super) struct HostTree {
 }
 
 impl HostTree {
-    /// Takes the next host; says whether it has its place behind all that came before.
+    /// Takes the next host; returns whether it sorts after all earlier ones.
     pub(super) fn push(&mut self, host: &[u8], totals: HostTotals, out: &mut Statistics) -> bool {
         let key = host;
         let host = key.strip_suffix(b")").unwrap_or(key);
@@ -68,7 +68,7 @@ impl HostTree {
         true
     }
 
-    /// Ends the nodes below a level; a top-level domain becomes a line of its own.
+    /// Closes the nodes below a level; a top-level domain becomes a row of its own.
     fn close(&mut self, shared: usize, out: &mut Statistics) {
         for level in (shared + 1..=self.labels).rev() {
             let count = std::mem::take(&mut self.below[level]);
@@ -89,14 +89,14 @@ impl HostTree {
         self.labels = self.labels.min(shared);
     }
 
-    /// All hosts have come.
+    /// Called after the last host.
     pub(super) fn finish(&mut self, out: &mut Statistics) {
         self.close(0, out);
         self.last.clear();
     }
 }
 
-/// An address is one label, which is its own top-level domain: in the list of these, all are one line.
+/// An IP address is one label, which is its own top-level domain: in the list of those, all are one row.
 fn push_ip(totals: HostTotals, out: &mut Statistics) {
     out.ip.captures += totals.captures;
     out.ip.uris += totals.uris;

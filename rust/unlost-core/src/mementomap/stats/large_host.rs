@@ -1,4 +1,4 @@
-//! A host whose URI-Rs do not fit in memory: in sorted parts in temporary files, which are read side by side in the end.
+//! A host whose URI-Rs do not fit in memory: sorted parts in temporary files, which are merged at the end.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -13,10 +13,10 @@ use crate::mementomap::merge_heads::{Keyed, SmallestFirst};
 use crate::mementomap::spill_buffer::SpillBuffer;
 use crate::mementomap::tree_key::{restore_key, write_tree_key};
 
-/// Ends the path in a key of a part, so that a page stands before what lies below it. No normal key has it.
+/// Ends the path in the key of a part, so that a page sorts before its subtree. No normalized key contains it.
 const PATH_END: u8 = 0;
 
-/// What a run has beside its key: captures, years, first month.
+/// The size of a run without its key: captures, years, first month.
 const NUMBERS: usize = 8 + 8 + 2;
 
 /// The parts of one host.
@@ -26,7 +26,7 @@ pub(super) struct LargeHost {
 }
 
 impl LargeHost {
-    /// Writes runs of the host to a file and forgets them. The host's name, with the `)`, has so many bytes.
+    /// Writes runs of the host to a file and drops them. The host's name, with the `)`, has `host_len` bytes.
     pub(super) fn spill(&mut self, runs: &mut Runs, host_len: usize) -> Result<(), HoldingsError> {
         let mut keys = Vec::with_capacity(runs.size());
         let mut places = Vec::with_capacity(runs.len());
@@ -53,7 +53,7 @@ impl LargeHost {
         Ok(())
     }
 
-    /// Counts a host all of whose runs have come: those here, and the last ones, which are forgotten then.
+    /// Counts a host after its last runs, which are then dropped.
     pub(super) fn end_host(
         &mut self,
         host: &[u8],
@@ -110,7 +110,7 @@ impl LargeHost {
     }
 }
 
-/// Appends what stands for a path and its query: bytes in the order of the tree.
+/// Appends a path with its query in tree order.
 fn write_part_key(tail: &[u8], out: &mut Vec<u8>) {
     let path_len = memchr::memchr(b'?', tail).unwrap_or(tail.len());
     let start = out.len();
@@ -134,7 +134,7 @@ impl Keyed for Head {
 }
 
 impl Head {
-    /// Goes on to the next run; says whether there is one.
+    /// Moves to the next run; returns whether there is one.
     fn advance(&mut self) -> Result<bool, HoldingsError> {
         if self.rest.fill_buf()?.is_empty() {
             return Ok(false);
@@ -156,7 +156,7 @@ impl Head {
     }
 }
 
-/// What is counted of a large host, URI-R by URI-R.
+/// Counts a large host, URI-R by URI-R.
 struct UriCounter<'a> {
     host: &'a [u8],
     totals: HostTotals,
@@ -190,7 +190,7 @@ impl UriCounter<'_> {
         });
     }
 
-    /// Only now it is known how much the host has.
+    /// The totals of the host are known only now.
     fn finish(mut self, out: &mut PathCounts) -> HostTotals {
         self.walk.finish(out);
         for page in self.top.first() {

@@ -1,13 +1,13 @@
-//! What an archive's holdings are like: everything that is told of an index in one pass.
+//! Statistics of an archive's holdings, from one pass over its index.
 //!
 //! ```text
 //! blocks ─ rows ─┬─ counts of rows (types, statuses, dates)          added up
 //!                └─ runs of one URI-R ─ hosts ─┬─ inner hosts: trees of paths, in many threads
-//!                                              └─ hosts at the edges of blocks, joined by who collects, in files if large
-//!                                                        └─ one line a host ─ tree of hosts
+//!                                              └─ hosts at the edges of blocks, joined by the collector, in files if large
+//!                                                        └─ one line per host ─ tree of hosts
 //! ```
 //!
-//! What is counted by URI-R, page or host is exact if every host's rows stand together, which sorting sees to.
+//! Counts by URI-R, page or host are exact if the rows of every host are contiguous, as in a sorted index.
 
 mod depths;
 mod distributed;

@@ -1,4 +1,4 @@
-//! The pages of one host as a tree: how many lie below which prefix, and how many children nodes have.
+//! The pages of one host as a tree: pages per prefix, and children per node.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::statistics::{PATH_LEVELS, PathCounts};
 use super::top::{BusyPage, truncated_key};
 use crate::mementomap::tree_key::{common_len, tree_byte};
 
-/// What a host came to.
+/// The totals of a host.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct HostTotals {
     pub(super) captures: u64,
@@ -16,10 +16,10 @@ pub(super) struct HostTotals {
     pub(super) pages: u64,
 }
 
-/// Memory that hosts share one after the other.
+/// Memory that is reused for each host.
 #[derive(Debug, Default)]
 pub(super) struct PathTree {
-    /// Where in the runs pages are that are not in the order of the tree yet.
+    /// The ranges of pages in the runs, before they are in tree order.
     pages: Vec<(usize, usize)>,
 }
 
@@ -74,14 +74,14 @@ impl PathTree {
     }
 }
 
-/// The order in which what lies below a folder stands behind it.
+/// An order in which the subtree of a folder follows it.
 fn tree_order(a: &[u8], b: &[u8]) -> Ordering {
     let common = common_len(a, b);
     let next = |path: &[u8]| path.get(common).copied().map(tree_byte);
     next(a).cmp(&next(b))
 }
 
-/// How many segments a path has. Normal ones have no empty segments.
+/// The number of segments of a path. Normalized paths have no empty segments.
 pub(super) fn depth(path: &[u8]) -> usize {
     match path {
         b"" | b"/" => 0,
@@ -89,7 +89,7 @@ pub(super) fn depth(path: &[u8]) -> usize {
     }
 }
 
-/// How many segments two different paths have in common.
+/// The number of common segments of two different paths.
 fn common_depth(a: &[u8], b: &[u8]) -> usize {
     let common = common_len(a, b);
     if common == 0 {
@@ -97,11 +97,11 @@ fn common_depth(a: &[u8], b: &[u8]) -> usize {
     }
     let whole = memchr::memchr_iter(b'/', &a[1..common]).count();
     let ends = |path: &[u8]| path.get(common).is_none_or(|&byte| byte == b'/');
-    // A slash at the end of what is common has ended its segment already.
+    // A slash at the end of the common prefix has ended its segment already.
     whole + usize::from(common > 1 && a[common - 1] != b'/' && ends(a) && ends(b))
 }
 
-/// Walks pages in the order of the tree, each once.
+/// Walks unique pages in tree order.
 fn walk<'a>(pages: impl Iterator<Item = &'a [u8]>, out: &mut PathCounts) {
     let mut walk = Walk::default();
     let mut last: &[u8] = b"";
@@ -112,17 +112,17 @@ fn walk<'a>(pages: impl Iterator<Item = &'a [u8]>, out: &mut PathCounts) {
     walk.finish(out);
 }
 
-/// The way from the root of a host to its last page.
+/// The path from the root of a host to its last page.
 #[derive(Default)]
 pub(super) struct Walk {
     below: [u64; PATH_LEVELS],
     children: [u64; PATH_LEVELS],
-    /// How deep the last page lies, if there was one.
+    /// The depth of the last page, if there was one.
     last: Option<usize>,
 }
 
 impl Walk {
-    /// Goes on from the last page to the next.
+    /// Moves from the last page to the next.
     pub(super) fn step(&mut self, last: &[u8], path: &[u8], out: &mut PathCounts) {
         let level = depth(path).min(PATH_LEVELS - 1);
         out.page_depths[level] += 1;
@@ -141,7 +141,7 @@ impl Walk {
         self.last = Some(level);
     }
 
-    /// All pages have come.
+    /// Called after the last page.
     pub(super) fn finish(&mut self, out: &mut PathCounts) {
         if let Some(at) = self.last {
             close(at, 0, &mut self.below, &mut self.children, out);
@@ -153,7 +153,7 @@ impl Walk {
     }
 }
 
-/// Ends the nodes from one level up to another, which goes on.
+/// Closes the nodes between two levels; the upper one stays open.
 fn close(
     from: usize,
     shared: usize,

@@ -1,4 +1,4 @@
-//! How rows are read for statistics, whether they are then counted or estimated.
+//! Row input of statistics, exact or estimated.
 
 use crate::formats::{Layout, Row};
 use crate::mementomap::block_output::BlockOutput;
@@ -6,7 +6,7 @@ use crate::mementomap::row_filter::RowFilter;
 use crate::mementomap::scan::Scanner;
 use crate::mementomap::{BuildOptions, HoldingsError, LineStats};
 
-/// The same rows, by URI-R: keys keep their queries, and years make no difference to them.
+/// The same filter, by URI-R: keys retain their queries, and `by_year` is off.
 pub(super) fn by_uri(row_filter: RowFilter) -> RowFilter {
     RowFilter {
         queries: true,
@@ -15,7 +15,7 @@ pub(super) fn by_uri(row_filter: RowFilter) -> RowFilter {
     }
 }
 
-/// What rows come to that were read elsewhere, as if they were one block.
+/// The result of rows that were parsed elsewhere, as if they were one block.
 pub(super) fn process_rows<'a, H: BlockOutput>(
     rows: impl Iterator<Item = Row<'a>>,
     row_filter: &RowFilter,

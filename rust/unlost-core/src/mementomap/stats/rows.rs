@@ -1,4 +1,4 @@
-//! What is counted row by row: types, statuses, dates, sizes, and some rows to look at.
+//! Statistics by row: types, statuses, dates, sizes, and a sample of rows.
 
 use std::hash::BuildHasher;
 
@@ -8,31 +8,31 @@ use hashbrown::HashMap;
 use super::runs::NO_MONTH;
 use crate::formats::Row;
 
-/// The first year that has a place of its own: the web has no older pages, and those of the first paper begin in 1992.
+/// The first year that is counted separately: the web has no older pages, and the first paper's data begins in 1992.
 pub const FIRST_YEAR: u64 = 1990;
 
-/// How many years have one: as many as a word has bits.
+/// The number of such years: the bits of a word.
 pub const YEARS: usize = 64;
 
-/// How many months that is.
+/// The number of months in them.
 pub const MONTHS: usize = YEARS * 12;
 
-/// Classes of statuses: none or odd, then 1xx to 5xx.
+/// Classes of statuses: none or invalid, then 1xx to 5xx.
 pub(super) const CLASSES: usize = 6;
 
-/// More kinds than these are counted together: somebody makes them up.
+/// More kinds than these are counted together: they are made up.
 const MAX_KINDS: usize = 20_000;
 
-/// How much is kept of a type or status that is too long to be one.
+/// The maximum length of a stored media type or status.
 const KIND_BYTES: usize = 100;
 
-/// How many rows are kept to look at.
+/// The number of sampled rows.
 const SAMPLES: usize = 10;
 
-/// How much of an address is kept: longer ones are no examples.
+/// The maximum length of a sampled URL: longer ones are no useful examples.
 const SAMPLE_BYTES: usize = 2000;
 
-/// A media type and status as they stand, and how many rows have them.
+/// A media type and status verbatim, and their number of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KindCount {
     /// The media type.
@@ -43,20 +43,20 @@ pub struct KindCount {
     pub count: u64,
 }
 
-/// Kinds that came last are found here, by what is looked at fast: nearly all rows are of few kinds.
+/// The size of the cache of recent kinds: nearly all rows are of few kinds.
 const RECENT: usize = 64;
 
-/// A row that was drawn by lot: its lot, date and address.
+/// A sampled row: its priority, date and URL.
 type Sample = (u64, u64, Vec<u8>);
 
-/// Counts of rows, which add up.
+/// Counts of rows, which can be added up.
 #[derive(Debug, Clone)]
 pub struct RowCounts {
-    /// Bytes of text, and rows that were counted.
+    /// Bytes of text, and counted rows.
     pub text_bytes: u64,
     /// See above.
     pub captures: u64,
-    /// Bytes that records take, and of how many records that is known.
+    /// Bytes of records, and the number of records of known size.
     pub record_bytes: u64,
     /// See above.
     pub sized: u64,
@@ -64,15 +64,15 @@ pub struct RowCounts {
     pub first: u64,
     /// See above.
     pub last: u64,
-    /// Rows whose date is no date, or of no year that the web had.
+    /// Rows with an invalid date, or a year before the web.
     pub invalid_dates: u64,
     /// Rows by month.
     pub months: Vec<u64>,
-    /// Rows by year and class of status: none or odd, 1xx to 5xx.
+    /// Rows by year and status class: none or invalid, 1xx to 5xx.
     pub classes: Vec<[u64; CLASSES]>,
-    /// Rows that are no web pages, by scheme.
+    /// Rows that are not web pages, by scheme.
     pub schemes: HashMap<String, u64, FixedState>,
-    /// Rows of kinds that there are too many of.
+    /// Rows of kinds beyond the maximum.
     pub further_kinds: u64,
     kind_indexes: HashMap<Vec<u8>, usize, FixedState>,
     kinds: Vec<KindCount>,
@@ -135,7 +135,7 @@ impl RowCounts {
         month
     }
 
-    /// Where a kind is counted, if it is.
+    /// The index of a kind, if it is counted separately.
     fn kind_index(&mut self, mime: &[u8], status: &[u8]) -> Option<usize> {
         let (mime, status) = (cut(mime, KIND_BYTES), cut(status, KIND_BYTES));
         let recent = recent_place(mime, status);
@@ -166,7 +166,8 @@ impl RowCounts {
         Some(at)
     }
 
-    /// Keeps the rows with the lowest lots, which are hashes: so the same are kept whoever reads them in whatever order.
+    /// Samples the rows with the lowest priorities, which are hashes: the sample does not depend on the order of rows
+    /// or on the reader.
     fn add_sample(&mut self, date: u64, url: &[u8]) {
         if url.len() > SAMPLE_BYTES {
             return;
@@ -185,7 +186,7 @@ impl RowCounts {
         }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds other counts.
     pub(super) fn append(&mut self, other: &Self) {
         self.text_bytes += other.text_bytes;
         self.captures += other.captures;
@@ -232,7 +233,7 @@ impl RowCounts {
         }
     }
 
-    /// Forgets everything but the memory that it took.
+    /// Clears all counts and retains the memory.
     pub(super) fn clear(&mut self) {
         let mut months = std::mem::take(&mut self.months);
         let mut classes = std::mem::take(&mut self.classes);
@@ -240,7 +241,7 @@ impl RowCounts {
         classes.fill([0; CLASSES]);
         let mut kind_indexes = std::mem::take(&mut self.kind_indexes);
         let mut kinds = std::mem::take(&mut self.kinds);
-        // Kinds come again and again: their places stay, unless there are too many.
+        // Kinds recur: their indexes stay, unless there are too many.
         if kinds.len() > MAX_KINDS / 4 {
             kind_indexes.clear();
             kinds.clear();
@@ -264,7 +265,7 @@ impl RowCounts {
         self.kinds.iter().filter(|kind| kind.count > 0)
     }
 
-    /// Dates and addresses of some rows with status 200 and HTML, drawn by lot.
+    /// Dates and URLs of sampled rows with status 200 and HTML.
     pub fn samples(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.samples
             .iter()
@@ -272,14 +273,14 @@ impl RowCounts {
     }
 }
 
-/// Where a kind may be found fast.
+/// The cache slot of a kind.
 fn recent_place(mime: &[u8], status: &[u8]) -> usize {
     let last = |text: &[u8]| text.last().map_or(0, |&byte| usize::from(byte));
     let first = |text: &[u8]| text.first().map_or(0, |&byte| usize::from(byte));
     (mime.len() + 3 * last(mime) + 5 * first(status) + 7 * last(status)) % RECENT
 }
 
-/// What decides whether a row is kept to look at, the same wherever it is drawn: those with the lowest are.
+/// The sampling priority of a row, independent of the reader: the rows with the lowest are sampled.
 #[must_use]
 pub fn sample_priority(date: u64, url: &[u8]) -> u64 {
     const LOTS: FixedState = FixedState::with_seed(1);
@@ -316,7 +317,7 @@ fn read_number(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A date as a number of 14 digits, and its month. Dates that were cut stand for their beginning.
+/// A date as a number of 14 digits, and its month. Truncated dates are completed to their earliest time.
 fn read_date(date: &[u8]) -> (u64, u16) {
     const NONE: (u64, u16) = (0, NO_MONTH);
     if date.len() != 14 {
@@ -330,10 +331,10 @@ fn read_date(date: &[u8]) -> (u64, u16) {
     month_of(year, month).map_or(NONE, |at| (number, at))
 }
 
-/// Eight digits as a number, all at once: pairs of digits become numbers below 100, these become numbers below 10,000.
+/// Eight digits as a number, in parallel: pairs of digits become numbers below 100, those become numbers below 10,000.
 fn eight_digits(text: &[u8]) -> Option<u64> {
     let word = u64::from_le_bytes(text.try_into().ok()?) ^ 0x3030_3030_3030_3030;
-    // What is no digit is above 9 now: adding 118 to it reaches the highest bit of its byte.
+    // A byte that is not a digit is above 9 now: adding 118 sets its highest bit.
     let above = word | word.wrapping_add(0x7676_7676_7676_7676);
     if above & 0x8080_8080_8080_8080 != 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Runs in any order, brought into that of their keys, each key once, whatever their number.
+//! Sorts any number of runs by key, and merges runs of the same key.
 
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -10,7 +10,7 @@ use crate::mementomap::HoldingsError;
 use crate::mementomap::merge_heads::{Keyed, SmallestFirst};
 use crate::mementomap::spill_buffer::SpillBuffer;
 
-/// What is known of the captures of one URI-R: their number, their years, a bit each, and the month of the first.
+/// The captures of one URI-R: their number, their years as bits, and the month of the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CaptureSummary {
     pub(super) captures: u64,
@@ -26,7 +26,7 @@ impl CaptureSummary {
     }
 }
 
-/// Sorts runs, in so much memory and beyond it in files.
+/// Sorts runs in memory, and beyond it in files.
 pub(super) struct RunSorter {
     memory: usize,
     pending: Runs,
@@ -63,7 +63,7 @@ impl RunSorter {
         Ok(())
     }
 
-    /// Takes a line as [`write_run`] makes it; says whether it is one.
+    /// Takes a line of [`write_run`]; returns whether it is valid.
     pub(super) fn push_line(&mut self, line: &[u8]) -> Result<bool, HoldingsError> {
         let Some((key, summary)) = read_run(line) else {
             return Ok(false);
@@ -72,7 +72,7 @@ impl RunSorter {
         Ok(true)
     }
 
-    /// Puts what is pending in order, in memory up to a limit.
+    /// Sorts the pending runs, in memory up to a limit.
     fn sort(&mut self, in_memory: usize) -> Result<(), HoldingsError> {
         let count = self.pending.merge_sorted(0..self.pending.len());
         let mut text = SpillBuffer::new(in_memory);
@@ -91,7 +91,7 @@ impl RunSorter {
         Ok(())
     }
 
-    /// Gives every key once, in order.
+    /// Calls `emit` with every key once, in order.
     pub(super) fn for_each(
         mut self,
         mut emit: impl FnMut(&[u8], CaptureSummary) -> Result<(), HoldingsError>,
@@ -154,13 +154,13 @@ impl Head {
         }
     }
 
-    /// Goes on to the next line; says whether there is one.
+    /// Moves to the next line; returns whether there is one.
     fn advance(&mut self) -> Result<bool, HoldingsError> {
         self.line.clear();
         if self.rest.read_until(b'\n', &mut self.line)? == 0 {
             return Ok(false);
         }
-        // They are what we wrote ourselves.
+        // They are our own output.
         if let Some((key, summary)) = read_run(&self.line) {
             (self.key_len, self.summary) = (key.len(), summary);
         }
@@ -183,7 +183,7 @@ pub(super) fn write_run(key: &[u8], summary: CaptureSummary, out: &mut Vec<u8>) 
     );
 }
 
-/// Reads it back. `None` for what nobody writes, also for a month that there is not.
+/// Parses it. `None` for an invalid line, also for an invalid month.
 fn read_run(line: &[u8]) -> Option<(&[u8], CaptureSummary)> {
     let (key, [captures, years, first]) = read_numbers(line)?;
     let first = u16::try_from(first).ok()?;
@@ -206,7 +206,7 @@ pub(super) fn write_numbers(key: &[u8], numbers: [u64; 3], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Reads a key, which may be anything, and the three numbers behind it.
+/// Parses a key, which may be anything, and the three numbers after it.
 pub(super) fn read_numbers(line: &[u8]) -> Option<(&[u8], [u64; 3])> {
     let mut rest = line.strip_suffix(b"\n").unwrap_or(line);
     let mut numbers = [0; 3];

@@ -1,4 +1,4 @@
-//! Rows of one URI-R that followed each other, as one.
+//! Consecutive rows of one URI-R, combined to a run.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::formats::Row;
 use crate::mementomap::HoldingsError;
 use crate::mementomap::block_output::BlockOutput;
 
-/// No date that could be read.
+/// No valid date.
 pub(super) const NO_MONTH: u16 = u16::MAX;
 
 /// Captures of one URI-R.
@@ -15,16 +15,16 @@ pub(super) const NO_MONTH: u16 = u16::MAX;
 pub(super) struct Run {
     start: usize,
     len: usize,
-    /// How many.
+    /// Their number.
     pub(super) captures: u64,
-    /// The years they are of, a bit each.
+    /// Their years, one bit each.
     pub(super) years: u64,
     /// The month of the first, or [`NO_MONTH`].
     pub(super) first: u16,
 }
 
 impl Run {
-    /// So many captures, without the key that they are of.
+    /// A run without its key.
     pub(super) fn of(captures: u64, years: u64, first: u16) -> Self {
         Self {
             captures,
@@ -34,7 +34,7 @@ impl Run {
         }
     }
 
-    /// Takes more captures of the same URI-R.
+    /// Adds more captures of the same URI-R.
     pub(super) fn add(&mut self, more: &Self) {
         self.captures += more.captures;
         self.years |= more.years;
@@ -42,7 +42,7 @@ impl Run {
     }
 }
 
-/// Runs with their keys in one piece of memory.
+/// Runs with their keys in one allocation.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     bytes: Vec<u8>,
@@ -90,12 +90,12 @@ impl Runs {
         host_of(self.key(&self.runs[at]))
     }
 
-    /// How much memory they take.
+    /// Memory use in bytes.
     pub(super) fn size(&self) -> usize {
         self.bytes.len() + self.runs.len() * size_of::<Run>()
     }
 
-    /// Where the runs of the host end whose first run is this.
+    /// The end of the runs of the host that begins at `start`.
     pub(super) fn host_end(&self, start: usize) -> usize {
         let host = self.host(start);
         let rest = self.runs[start..].iter();
@@ -105,8 +105,8 @@ impl Runs {
                 .count()
     }
 
-    /// Puts some runs into the order of their keys, each key once: the first of them are these, of which it says how many
-    /// there are. The order of the others is anything.
+    /// Sorts a range of runs and merges equal keys: moves them to the front of the range and returns their number. The
+    /// order of the rest is undefined.
     pub(super) fn merge_sorted(&mut self, part: Range<usize>) -> usize {
         let bytes = &self.bytes;
         let runs = &mut self.runs[part];
@@ -129,16 +129,16 @@ impl Runs {
     }
 }
 
-/// The host of a key, with the `)`: all of it if there is none.
+/// The host of a key, with the `)`: the whole key if there is none.
 pub(super) fn host_of(key: &[u8]) -> &[u8] {
     &key[..memchr::memchr(b')', key).map_or(key.len(), |end| end + 1)]
 }
 
-/// Rows of a block, counted, and as runs.
+/// The rows of a block, counted, and as runs.
 pub(super) struct RunOutput {
     pub(super) rows: RowCounts,
     pub(super) runs: Runs,
-    /// Of the run that goes on.
+    /// Of the current run.
     years: u64,
     first_month: u16,
 }

@@ -1,20 +1,20 @@
-//! A sample of different things, whatever the order in which they come and however often: those with the lowest hashes.
+//! A sample of distinct things, independent of their order and frequency: those with the lowest hashes.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// What is known of the things whose hashes are lowest. Everything that comes of a thing in the sample is seen: whether it
-/// is in the sample does not change but by its leaving it for good.
+/// The data of the things with the lowest hashes. A thing in the sample has all its observations: it can only leave the
+/// sample, never return.
 #[derive(Debug, Clone)]
 pub struct BottomSample<T> {
     items: HashMap<u64, T, FixedState>,
-    /// Only things whose hash is lower are in the sample.
+    /// Only things with lower hashes are in the sample.
     below: u64,
     min_size: usize,
 }
 
 impl<T> BottomSample<T> {
-    /// A sample of so many things at least, once there are so many, and of fewer than twice as many.
+    /// A sample of at least `min_size` things, once there are that many, and of less than twice as many.
     #[must_use]
     pub fn new(min_size: usize) -> Self {
         Self {
@@ -24,7 +24,7 @@ impl<T> BottomSample<T> {
         }
     }
 
-    /// What is known of the thing with this hash, which `make` begins, if it is in the sample.
+    /// The data of the thing with this hash, created by `make`, if it is in the sample.
     pub fn add(&mut self, hash: u64, make: impl FnOnce() -> T) -> Option<&mut T> {
         if hash >= self.below {
             return None;
@@ -44,7 +44,7 @@ impl<T> BottomSample<T> {
         self.items.retain(|hash, _| *hash < below);
     }
 
-    /// The share of all things that is in the sample.
+    /// The sampled share of all things.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn share(&self) -> f64 {
@@ -56,7 +56,7 @@ impl<T> BottomSample<T> {
         self.items.values()
     }
 
-    /// The same with their hashes.
+    /// The things with their hashes.
     pub fn pairs(&self) -> impl Iterator<Item = (u64, &T)> {
         self.items.iter().map(|(hash, thing)| (*hash, thing))
     }
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     #[allow(clippy::cast_precision_loss)]
     fn lowest_hashes_keep_all_their_observations() {
-        // Everything comes three times, the second time the other way round.
+        // Everything comes three times, the second time in reverse.
         let things: Vec<u64> = (0..1000_u64).map(|n| xxh64(&n.to_le_bytes())).collect();
         let mut sample = BottomSample::new(10);
         for &hash in things.iter().chain(things.iter().rev()).chain(&things) {

@@ -1,4 +1,4 @@
-//! Sketches of the Apache `DataSketches` library: different things counted, and frequent ones found, in bounded memory.
+//! Sketches of the Apache `DataSketches` library: count distinct things and find frequent ones in bounded memory.
 
 use std::cmp::Reverse;
 
@@ -8,10 +8,10 @@ use datasketches::hll::{HllSketch, HllType};
 
 use crate::mementomap::filter::xxh64;
 
-/// Of 2^14 registers, a byte each: the standard error is 0.8 %.
+/// 2^14 registers of a byte each: the standard error is 0.8 %.
 const REGISTERS_LOG: u8 = 14;
 
-/// How many different things there are, about.
+/// Estimates the number of distinct things.
 #[derive(Clone)]
 pub struct DistinctCounter(HllSketch);
 
@@ -22,22 +22,22 @@ impl Default for DistinctCounter {
 }
 
 impl DistinctCounter {
-    /// One that takes less memory and is less exact: of 2 to this power registers.
+    /// A smaller and less exact one, with 2^`registers_log` registers.
     pub(super) fn small(registers_log: u8) -> Self {
         Self(HllSketch::new(registers_log, HllType::Hll8))
     }
 
-    /// Takes the hash of a thing.
+    /// Adds a thing by its hash.
     pub fn add(&mut self, hash: u64) {
         self.0.update(hash);
     }
 
-    /// Takes a thing by its name.
+    /// Adds a thing by its name.
     pub fn add_text(&mut self, name: &[u8]) {
         self.add(xxh64(name));
     }
 
-    /// How many there are about, and between which numbers that is in 95 of 100 cases.
+    /// The estimate, with the bounds of its 95 % confidence interval.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn estimate(&self) -> (u64, u64, u64) {
@@ -53,11 +53,11 @@ impl DistinctCounter {
     }
 }
 
-/// Which texts occur most often.
+/// Finds the most frequent texts.
 pub struct FrequentItems(FrequentItemsSketch<String>);
 
 impl FrequentItems {
-    /// Remembers up to three quarters of so many, a power of two; what is left out of all can hide at most 3.5 / `size`.
+    /// Tracks up to three quarters of `size` texts, a power of two; the error is at most 3.5 / `size` of all.
     #[must_use]
     pub fn new(size: usize) -> Self {
         Self(FrequentItemsSketch::new(
@@ -65,18 +65,18 @@ impl FrequentItems {
         ))
     }
 
-    /// Takes a text, so many times.
+    /// Adds a text `times` times.
     pub fn add(&mut self, text: String, times: u64) {
         self.0.update_with_count(text, times);
     }
 
-    /// By how much a number can be too high, and how many times a text may have occurred that is not among them.
+    /// The maximum error of a count, and the maximum count of a text that is not tracked.
     #[must_use]
     pub fn error(&self) -> u64 {
         self.0.maximum_error()
     }
 
-    /// The most frequent ones that are remembered, with at least how often and at most how often they occurred.
+    /// The most frequent tracked texts, with lower and upper bounds of their counts.
     #[must_use]
     pub fn first(&self, most: usize) -> Vec<(String, u64, u64)> {
         let mut rows: Vec<_> = self

@@ -1,4 +1,4 @@
-//! Everything that was counted, before anybody makes tables of it.
+//! All counts of statistics, before they are arranged in tables.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -7,10 +7,10 @@ use super::histogram::Histogram;
 use super::rows::{MONTHS, RowCounts, YEARS};
 use super::top::{BusyHost, BusyPage, TopItems};
 
-/// Depths of hosts that have a level each, H1 to H10: deeper ones count at the last.
+/// Host depths with a level of their own, H1 to H10: deeper ones count at the last.
 pub(super) const HOST_LEVELS: usize = 10;
 
-/// Depths of paths, P0 to P11.
+/// Path depths, P0 to P11.
 pub(super) const PATH_LEVELS: usize = 12;
 
 /// More top-level domains than these are counted together: there are fewer than 2,000.
@@ -33,7 +33,7 @@ pub struct Domain {
     pub children: u64,
 }
 
-/// One depth of the tree: of each prefix, how many pages it has, and of each node above with children, how many these are.
+/// One depth of the tree: the pages of each prefix, and the children of each parent.
 #[derive(Debug, Clone)]
 pub struct Level<'a> {
     /// `H2`, `P3`.
@@ -44,7 +44,7 @@ pub struct Level<'a> {
     pub children: &'a Histogram,
 }
 
-/// What is counted within hosts, which adds up.
+/// Counts within hosts, which can be added up.
 #[derive(Debug, Clone)]
 pub(super) struct PathCounts {
     /// URI-Rs by captures.
@@ -58,7 +58,7 @@ pub(super) struct PathCounts {
     /// Pages by depth.
     pub(super) page_depths: [u64; PATH_LEVELS],
     pub(super) prefixes: Vec<Histogram>,
-    /// One more than there are levels: nothing comes into the last.
+    /// One more than the levels: the last stays empty.
     pub(super) children: Vec<Histogram>,
     pub(super) top: TopItems<BusyPage>,
 }
@@ -112,7 +112,7 @@ impl PathCounts {
     }
 }
 
-/// What was counted in indexes.
+/// The statistics of indexes.
 #[derive(Debug, Clone)]
 pub struct Statistics {
     /// By row.
@@ -125,9 +125,9 @@ pub struct Statistics {
     pub hosts: u64,
     /// Hosts that are IP addresses, all together.
     pub ip: Domain,
-    /// Hosts by how many labels they have; none has 0, and the last place is for more than there are levels.
+    /// Hosts by number of labels; index 0 is empty, and the last is for more than there are levels.
     pub hosts_by_depth: Vec<u64>,
-    /// Pages by that.
+    /// Pages by number of labels of their host.
     pub pages_by_host_depth: Vec<u64>,
     pub(super) paths: PathCounts,
     pub(super) domains: HashMap<Vec<u8>, Domain, FixedState>,
@@ -180,7 +180,8 @@ impl Statistics {
         domains
     }
 
-    /// All depths, H1 to H10 and P0 to P11. At H1 only IP addresses: the list of top-level domains tells of the others.
+    /// All depths, H1 to H10 and P0 to P11. H1 contains only IP addresses: the others are in the list of top-level
+    /// domains.
     #[must_use]
     pub fn levels(&self) -> Vec<Level<'_>> {
         let hosts = (1..=HOST_LEVELS).map(|level| Level {
@@ -196,7 +197,7 @@ impl Statistics {
         hosts.chain(paths).collect()
     }
 
-    /// URI-Rs by how many captures they have.
+    /// URI-Rs by number of captures.
     #[must_use]
     pub fn captures(&self) -> &Histogram {
         &self.paths.captures

@@ -2,20 +2,20 @@
 
 use std::cmp::Reverse;
 
-/// So many of each are kept: enough for a table, and few enough to be merged for each block.
+/// The number of stored items: enough for a table, and few enough to be merged for each block.
 pub(super) const TOP_COUNT: usize = 100;
 
-/// How much of a key is kept: whoever makes keys of a megabyte must not fill memory with them.
+/// The maximum length of a stored key: keys of a megabyte must not fill memory.
 const KEY_BYTES: usize = 500;
 
 /// A URI-R with many captures.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BusyPage {
-    /// Its key, the beginning of it if it is very long.
+    /// Its key, truncated if it is very long.
     pub key: Vec<u8>,
     /// Captures of it.
     pub captures: u64,
-    /// Captures of its host, and of how many URI-Rs.
+    /// Captures of its host, and the number of their URI-Rs.
     pub host_captures: u64,
     /// See above.
     pub host_uris: u64,
@@ -28,15 +28,15 @@ pub struct BusyHost {
     pub host: Vec<u8>,
     /// Captures of it.
     pub captures: u64,
-    /// Of how many URI-Rs.
+    /// The number of their URI-Rs.
     pub uris: u64,
 }
 
-/// What has most captures, of whatever came.
+/// The items with most captures.
 #[derive(Debug, Clone)]
 pub(super) struct TopItems<T> {
     items: Vec<(u64, T)>,
-    /// Nothing with fewer captures is among the first any more.
+    /// Items with fewer captures are no longer among the first.
     min_captures: u64,
 }
 
@@ -50,7 +50,7 @@ impl<T> Default for TopItems<T> {
 }
 
 impl<T: Ord> TopItems<T> {
-    /// Takes what has so many captures, if it may be among the first. It is made only then.
+    /// Adds an item if it may be among the first. `make` is called only then.
     pub(super) fn add(&mut self, captures: u64, make: impl FnOnce() -> T) {
         if captures >= self.min_captures.max(1) {
             self.items.push((captures, make()));
@@ -60,7 +60,7 @@ impl<T: Ord> TopItems<T> {
         }
     }
 
-    /// Sorts by captures, then by name, so that what is kept does not depend on who came first.
+    /// Sorts by captures, then by name, so that the result does not depend on the input order.
     fn cut(&mut self) {
         self.items
             .sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
@@ -82,7 +82,7 @@ impl<T: Ord> TopItems<T> {
         self.min_captures = 0;
     }
 
-    /// The first of them in their order.
+    /// The first items in order.
     pub(super) fn first(&self) -> Vec<T>
     where
         T: Clone,
@@ -93,12 +93,12 @@ impl<T: Ord> TopItems<T> {
     }
 }
 
-/// What is kept of a key.
+/// The stored part of a key.
 pub(super) fn truncated_key(key: &[u8]) -> Vec<u8> {
     truncate_key(key).to_vec()
 }
 
-/// The same, where it stands.
+/// The same, borrowed.
 pub(super) fn truncate_key(key: &[u8]) -> &[u8] {
     &key[..key.len().min(KEY_BYTES)]
 }

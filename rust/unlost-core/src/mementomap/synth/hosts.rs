@@ -1,4 +1,4 @@
-//! The hosts of a synthetic index, in byte order: top-level domains, domains, hosts within them.
+//! The hosts of a synthetic index, in byte order: top-level domains, domains, and the hosts below them.
 
 use std::io::{self, Write};
 
@@ -8,11 +8,11 @@ use super::rows::Rows;
 use super::site::{Extent, Site};
 use super::tables::{HOST_BRANCHING, KEYS_PER_DOMAIN, LINES_PER_KEY_PERCENT, ROOTS};
 
-/// The root that has the host of a wanted size.
+/// The root that contains the host of a requested size.
 const LARGEST_UNDER: &str = "com";
 
-/// Which part of the lines one domain or host may have, beside a number that keeps small indexes from being cut everywhere:
-/// Table 8 of the second paper has a tenth for the largest domain and 0.2 % for the largest host.
+/// The maximum share of the lines in one domain or host, plus a constant that leaves small indexes unrestricted: Table
+/// 8 of the second paper has a tenth for the largest domain and 0.2 % for the largest host.
 const DOMAIN_PART: u64 = 10;
 const HOST_PART: u64 = 100;
 const ALWAYS_ALLOWED: u64 = 20_000;
@@ -35,7 +35,7 @@ impl<W: Write> Hosts<W> {
         }
     }
 
-    /// Writes all lines, with one host of so many keys if that is wanted; not more keys than lines.
+    /// Writes all lines, with one host of `largest` keys if requested; not more keys than lines.
     pub(super) fn write(mut self, largest: Option<u64>) -> io::Result<()> {
         let largest = largest.map(|keys| self.largest_extent(keys));
         let shared = self.lines - largest.map_or(0, |extent| extent.lines);
@@ -56,7 +56,7 @@ impl<W: Write> Hosts<W> {
         self.rows.finish()
     }
 
-    /// As many lines as the papers' shares give, unless that leaves less than a quarter for the other hosts.
+    /// The number of lines by the papers' shares, unless that leaves less than a quarter for the other hosts.
     fn largest_extent(&self, keys: u64) -> Extent {
         let natural = (keys.saturating_mul(LINES_PER_KEY_PERCENT) / 100).max(keys + 1);
         let lines = natural.min(self.lines / 4 * 3).max(keys);
@@ -69,7 +69,7 @@ impl<W: Write> Hosts<W> {
         }
     }
 
-    /// Writes so many lines under a root.
+    /// Writes `lines` lines under a root.
     fn root(&mut self, lines: u64, mut largest: Option<Extent>) -> io::Result<()> {
         let mut labels = Labels::words(lines);
         let mut left = lines;
@@ -102,7 +102,7 @@ impl<W: Write> Hosts<W> {
         }
     }
 
-    /// Writes a host and those below it, at most so many lines; returns how many. Depth 0 is a domain.
+    /// Writes a host and those below it, at most `lines` lines; returns the number. Depth 0 is a domain.
     fn node(&mut self, depth: usize, lines: u64) -> io::Result<u64> {
         let parent = HOST_BRANCHING
             .get(depth)
@@ -135,7 +135,7 @@ impl<W: Write> Hosts<W> {
         Ok(lines - left)
     }
 
-    /// Writes the pages of the host whose labels are at hand; returns how many lines.
+    /// Writes the pages of the current host; returns the number of lines.
     fn site(&mut self, depth: usize, extent: Extent) -> io::Result<u64> {
         let labels: Vec<&[u8]> = self.key.split(|&byte| byte == b',').rev().collect();
         let mut authority = String::from_utf8_lossy(&labels.join(&b'.')).into_owned();

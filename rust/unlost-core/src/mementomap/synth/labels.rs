@@ -1,21 +1,21 @@
-//! Names in byte order: made-up words and numbers, each behind the one before.
+//! Sorted names: made-up words and numbers, each after the previous one.
 
 use super::random::Random;
 
-/// In byte order, as the vowels are, so that syllables are in the order of their numbers.
+/// In byte order, like the vowels, so that syllables sort like their numbers.
 const CONSONANTS: [u8; 20] = *b"bcdfghjklmnpqrstvwxz";
 const VOWELS: [u8; 5] = *b"aeiou";
 const SYLLABLES: u64 = 100;
 
-/// How often more places than names there are, so that neither names are dense nor words long.
+/// The ratio of possible names to names, so that names are not dense and words not long.
 const SPARSENESS: u64 = 20;
 
-/// The names of siblings. All begin with equally many syllables or digits, which differ: whatever follows these, the
-/// names stay in order, and none is the beginning of another.
+/// The names of siblings. All begin with the same number of distinct syllables or digits: names stay sorted with any
+/// suffix, and none is a prefix of another.
 pub(super) struct Labels {
     is_number: bool,
     width: u32,
-    /// The first place that is not taken yet.
+    /// The first unused position.
     next: u64,
     end: u64,
 }
@@ -53,8 +53,8 @@ impl Labels {
         }
     }
 
-    /// Appends the next name. This and those to come are expected to be so many, and will not be more than `at_most`,
-    /// for which there is always room.
+    /// Appends the next name. `expected` names are expected from here on, and at most `at_most`, for which there is
+    /// always room.
     pub(super) fn push(
         &mut self,
         expected: u64,
@@ -74,7 +74,7 @@ impl Labels {
     }
 }
 
-/// A number as so many syllables, in the order of the numbers.
+/// A number as `count` syllables, which sort like the numbers.
 #[allow(clippy::cast_possible_truncation)] // below 100
 pub(super) fn push_syllables(number: u64, count: u32, out: &mut Vec<u8>) {
     let start = out.len();
@@ -99,7 +99,7 @@ mod tests {
                 let mut last = Vec::new();
                 for i in 0..count {
                     let mut name = Vec::new();
-                    // Fewer expected than come: names get dense, and there is room nevertheless.
+                    // Fewer expected than actual names: they become dense, but always fit.
                     labels.push((count - i) / 3, count - i, &mut random, &mut name);
                     assert!(last < name && !name.starts_with(&last) || i == 0);
                     last = name;

@@ -1,4 +1,4 @@
-//! An index around a list of real addresses: captures are made up, pages are not.
+//! A synthetic index of real URLs: captures are made up, pages are not.
 
 use std::io::{self, Read, Write};
 
@@ -8,34 +8,35 @@ use super::tables::{CAPTURES_PERCENT, TYPES};
 use crate::formats::{Damage, Lines, Source};
 use crate::uri::{RuleSet, UriError, surt_of_uri};
 
-/// Longer lines cannot be addresses. The same as `unlost.formats.lines.MAX_LINE_BYTES`.
+/// Longer lines cannot be URLs. The same as `unlost.formats.lines.MAX_LINE_BYTES`.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
-/// As `unlost.formats.urllist` says it.
+/// The messages of `unlost.formats.urllist`.
 const NO_COLUMN: &str = "expected more columns, or something in this one";
 const BAD_URI: &str = "expected an address, found control characters";
 
-/// What is between a distribution's mean and its scale, see [`ParetoTail`].
+/// The difference between a distribution's mean and its scale, see [`ParetoTail`].
 const MEAN_LESS_SCALE: f64 = 0.55;
 
 /// Lines of a list that are not in the index, by kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RejectedLines {
-    /// A word for counting: `too-long`, `no-column`, `bad-uri`, or what [`UriError::kind`] and [`Damage::kind`] say.
+    /// The error code, used for counting: `too-long`, `no-column`, `bad-uri`, or that of [`UriError::kind`] and
+    /// [`Damage::kind`].
     pub kind: &'static str,
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// The number of the first such line, from 1.
     pub number: u64,
-    /// Where it begins in the text, in bytes.
+    /// Its offset in the text, in bytes.
     pub offset: u64,
     /// What was wrong with it.
     pub message: String,
 }
 
-/// The addresses of a list, with their keys, in memory.
+/// The URLs of a list with their keys, in memory.
 pub struct UrlList {
-    /// Keys, each with its address behind it, as JSON has it.
+    /// Keys, each followed by its URL in JSON form.
     text: Vec<u8>,
     pages: Vec<Entry>,
     rejected: Vec<RejectedLines>,
@@ -49,8 +50,8 @@ struct Entry {
 }
 
 impl UrlList {
-    /// Reads a list: one address a line, or those of a column, from 1, between tabs; plain, gzip or zstd. Blank lines
-    /// and those that begin with `#` are passed over.
+    /// Reads a list: one URL per line, or those of a TSV column, from 1; plain, gzip or zstd. Blank lines and those
+    /// that begin with `#` are skipped.
     pub fn read<R: Read + Send + 'static>(file: R, column: Option<usize>) -> io::Result<Self> {
         let mut list = Self {
             text: Vec::new(),
@@ -107,13 +108,13 @@ impl UrlList {
         Ok(list)
     }
 
-    /// Whether no line was an address.
+    /// Whether no line was a URL.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 
-    /// What is not in the index.
+    /// The rejected lines.
     #[must_use]
     pub fn rejected(&self) -> &[RejectedLines] {
         &self.rejected
@@ -146,8 +147,8 @@ impl UrlList {
         }
     }
 
-    /// Writes so many lines. With fewer lines than the pages would have at the usual number of captures, a sample of the
-    /// pages has the usual number; with more, all pages have more.
+    /// Writes `lines` lines. With fewer lines than the pages would have at the usual number of captures, a sample of
+    /// the pages has the usual number; with more, all pages have more.
     pub(super) fn write<W: Write>(
         &self,
         lines: u64,
@@ -185,7 +186,7 @@ impl Entry {
     }
 }
 
-/// How many of the lines that are left go to the next of the pages that are left: at least one for each.
+/// The number of the remaining lines for the next of the remaining pages: at least one each.
 #[allow(clippy::cast_precision_loss)] // a mean
 fn captures(lines: u64, pages: u64, random: &mut Random) -> u64 {
     if pages == 1 {
@@ -198,7 +199,7 @@ fn captures(lines: u64, pages: u64, random: &mut Random) -> u64 {
         .min(lines - (pages - 1))
 }
 
-/// What a page's ending says, as far as we know endings.
+/// The media type by a page's file extension, if known.
 fn mime(url: &[u8]) -> &'static str {
     let path = url.split(|&byte| byte == b'?').next().unwrap_or_default();
     let known = TYPES
@@ -207,8 +208,8 @@ fn mime(url: &[u8]) -> &'static str {
     known.map_or(TYPES[0].1, |(_, mime, _)| mime)
 }
 
-/// Appends an address as the inside of a JSON string, in ASCII as pywb writes it. Bytes that are not UTF-8 become escapes, which have
-/// the same key.
+/// Appends a URL as the content of a JSON string, in ASCII as pywb writes it. Bytes that are not UTF-8 become escapes,
+/// which have the same key.
 fn push_json(uri: &[u8], out: &mut Vec<u8>) {
     let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     if uri.iter().all(is_plain) {

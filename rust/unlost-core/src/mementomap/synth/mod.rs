@@ -1,15 +1,15 @@
-//! Synthetic indexes: sorted CDXJ with the shapes that the papers found, for benches and tests.
+//! Synthetic indexes: sorted CDXJ with the distributions reported by the papers, for benchmarks and tests.
 //!
-//! The same settings make the same bytes with one version on every machine: the numbers come from a generator of our own,
-//! and of floating point only what IEEE 754 fixes to the last bit is used (+, -, ×, ÷, √, comparisons).
+//! The same settings and version produce the same bytes on every machine: random numbers come from an own generator,
+//! and floating point uses only operations that IEEE 754 fixes to the last bit (+, -, ×, ÷, √, comparisons).
 //!
 //! ```text
 //! hosts (which, in order) ─ site (its pages, in order) ─┬─ rows (captures of a page) ─ output (order, compression)
-//! list (real addresses, sorted) ────────────────────────┘
+//! list (real URLs, sorted) ────────────────────────┘
 //! ```
 //!
-//! Memory does not grow with the index: hosts and pages are made in byte order, each from where the walk through the
-//! tree is. Only a list of addresses is held, and the captures of one page.
+//! Memory does not grow with the index: hosts and pages are generated in byte order during one walk through the tree.
+//! Only a URL list and the captures of one page are in memory.
 
 mod hosts;
 mod labels;
@@ -30,14 +30,14 @@ use output::Output;
 use random::Random;
 use rows::Rows;
 
-/// What to make.
+/// What to generate.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How many lines, exactly.
+    /// The exact number of lines.
     pub lines: u64,
-    /// Another seed, another index of the same shape.
+    /// Another seed gives another index with the same distributions.
     pub seed: u64,
-    /// One host is to have so many keys without query. Not more than lines; ignored with a list.
+    /// The number of keys without query of one host. Not more than lines; ignored with a list.
     pub largest_host: Option<u64>,
     /// Whether lines come in random order.
     pub is_shuffled: bool,

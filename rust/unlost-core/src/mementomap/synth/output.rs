@@ -1,4 +1,4 @@
-//! Where lines go: in order or shuffled, plain or compressed.
+//! Output of lines: in order or shuffled, plain or compressed.
 
 use std::io::{self, Write};
 
@@ -11,17 +11,17 @@ use super::random::Random;
 /// How the file is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// As it is.
+    /// Plain.
     Plain,
-    /// As gzip, of one member.
+    /// Gzip, one member.
     Gzip,
-    /// As zstd, of one frame.
+    /// Zstd, one frame.
     Zstd,
 }
 
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// How many lines wait to be written when they are shuffled: about 84 MB.
+/// The number of lines in the shuffle pool: about 84 MB.
 const POOL_LINES: usize = 1 << 18;
 
 enum Packer<W: Write> {
@@ -32,17 +32,17 @@ enum Packer<W: Write> {
 
 pub(super) struct Output<W: Write> {
     packer: Packer<W>,
-    /// Whole lines and the beginning of the one that is being written.
+    /// Whole lines and the beginning of the current one.
     buffer: Vec<u8>,
     shuffle: Option<Shuffle>,
 }
 
-/// Each new line takes the place of one that waits, which is written: lines move by a quarter of a million on average,
-/// some much further, and memory is bounded.
+/// Each new line replaces one in the pool, which is written: lines move by a quarter of a million on average, some much
+/// further, and memory is bounded.
 struct Shuffle {
     random: Random,
     pool: Vec<Vec<u8>>,
-    /// Lines whose place was taken.
+    /// Replaced lines.
     ready: Vec<u8>,
 }
 
@@ -65,7 +65,7 @@ impl<W: Write> Output<W> {
         })
     }
 
-    /// What a line is appended to, before `end_line`.
+    /// The buffer that a line is appended to, before `end_line`.
     pub(super) fn line(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -111,7 +111,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Writes what waits, and the end of what is compressed.
+    /// Writes the pool, and the end of the compressed stream.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         if let Some(Shuffle {

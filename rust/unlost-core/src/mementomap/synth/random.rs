@@ -1,7 +1,7 @@
-//! Numbers that look random and are the same on every machine.
+//! Pseudo-random numbers that are the same on every machine.
 
-/// How fast a heavy tail thins out. Only exponents that square roots can make: `sqrt`, unlike `powf`, is the same to
-/// the last bit on every machine (IEEE 754).
+/// How fast a heavy tail falls. Only exponents that square roots can express: `sqrt`, unlike `powf`, is the same to the
+/// last bit on every machine (IEEE 754).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Law {
     /// P(more than x) falls with x^-2.
@@ -18,12 +18,12 @@ pub(super) struct ParetoTail {
     pub(super) scale: f64,
 }
 
-/// No value is larger: a draw is never a sizeable part of an index by itself.
+/// The maximum value: a draw is never a sizeable part of an index by itself.
 const MAX_DRAW: f64 = 1e5;
 
 const TWO_TO_MINUS_53: f64 = 1.0 / 9_007_199_254_740_992.0;
 
-/// xoshiro256**, its state filled by `SplitMix64`, both as their authors published them.
+/// xoshiro256**, seeded by `SplitMix64`, both as published by their authors.
 pub(super) struct Random([u64; 4]);
 
 /// The next number of `SplitMix64`.
@@ -61,7 +61,7 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
-    /// True so often.
+    /// True with this probability.
     pub(super) fn chance(&mut self, share: f64) -> bool {
         self.unit() <= share
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn generators_match_published_vectors() {
-        // Of Vigna's splitmix64.c for the seed 1234567, as Rosetta Code and other implementations list them.
+        // From Vigna's splitmix64.c for the seed 1234567, as listed by Rosetta Code and other implementations.
         let mut state = 1_234_567;
         assert_eq!(
             [(); 5].map(|()| split_mix(&mut state)),
@@ -102,7 +102,7 @@ mod tests {
                 16_408_922_859_458_223_821,
             ]
         );
-        // Of xoshiro256starstar.c for the state 1, 2, 3, 4, as in the tests of the crate rand_xoshiro.
+        // From xoshiro256starstar.c for the state 1, 2, 3, 4, as in the tests of the crate rand_xoshiro.
         let mut random = Random([1, 2, 3, 4]);
         assert_eq!(
             [(); 6].map(|()| random.bits()),

@@ -1,4 +1,4 @@
-//! The rows of a page: its captures as pywb writes them, from the oldest on.
+//! The rows of a page: its captures in the format of pywb, oldest first.
 
 use std::io::{self, Write};
 
@@ -6,31 +6,31 @@ use super::output::Output;
 use super::random::Random;
 use super::tables::{FIRST_YEAR, STATUSES, YEARS};
 
-/// A page whose captures are to be written.
+/// A page whose captures are written.
 pub(super) struct Page<'a> {
     pub(super) key: &'a [u8],
-    /// Its spellings, as they stand in JSON; captures have one or the other.
+    /// Its spellings in JSON form; captures have one or the other.
     pub(super) urls: &'a [&'a [u8]],
     pub(super) mime: &'a str,
 }
 
-/// Leap days are left out: nobody counts captures by day.
+/// Leap days are ignored: captures are not counted by day.
 const YEAR_SECONDS: u32 = 365 * DAY_SECONDS;
 const DAY_SECONDS: u32 = 86_400;
 const MONTHS: [u8; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/// One in so many captures is the same as the one before. Ours: the papers do not count them.
+/// One in this many captures is the same as the previous one. Our assumption: the papers do not count them.
 const UNCHANGED: u64 = 4;
 
 const BASE32: [u8; 32] = *b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 pub(super) struct Rows<W: Write> {
     out: Output<W>,
-    /// Of 2^32, which part of the captures is from a year or from one before.
+    /// The cumulative share of captures up to each year, of 2^32.
     until_year: [u64; YEARS.len()],
     /// Month and day of each day of a year, as digits.
     days: Vec<[u8; 4]>,
-    /// When the page was captured, in seconds since the first year.
+    /// The capture times of the page, in seconds since the first year.
     moments: Vec<u32>,
     digest: [u8; 32],
 }
@@ -40,7 +40,7 @@ impl<W: Write> Rows<W> {
         let all: u64 = YEARS.iter().map(|year| year.captures >> 8).sum();
         let mut so_far = 0;
         let until_year = YEARS.map(|year| {
-            // A 256th, so that 32 bits more fit.
+            // A 256th, so that 32 more bits fit.
             so_far += year.captures >> 8;
             (so_far << 32) / all
         });
@@ -66,7 +66,7 @@ impl<W: Write> Rows<W> {
         self.out.finish()
     }
 
-    /// Writes so many rows, at different moments.
+    /// Writes `count` rows with different times.
     pub(super) fn write(
         &mut self,
         page: &Page<'_>,
@@ -130,7 +130,7 @@ impl<W: Write> Rows<W> {
         time[2..4].copy_from_slice(&two_digits(second / 60 % 60));
         time[4..].copy_from_slice(&two_digits(second % 60));
 
-        // Lengths of 10^2 to 10^6 bytes alike.
+        // Lengths from 10^2 to 10^6 bytes, log-uniform.
         let length = ((bits >> 16 & 0xffff) + 200) << (bits >> 32 & 3);
         let offset = bits >> 34;
         let line = self.out.line();
@@ -163,10 +163,10 @@ impl<W: Write> Rows<W> {
     }
 }
 
-/// Status and MIME type of a capture; errors and redirects are HTML, whatever the page is.
+/// Status and media type of a capture; errors and redirects are HTML, whatever the page is.
 #[allow(clippy::cast_possible_truncation)] // a year's number
 fn kind(year: u32, bits: u64, mime: &str) -> (&'static [u8], &str) {
-    // Captures that had to be put behind the last year have its shares.
+    // Captures that had to be moved after the last year have its shares.
     let classes = YEARS[(year as usize).min(YEARS.len() - 1)].classes;
     let mut share = (bits * 10_000) >> 16;
     for (class, part) in classes.into_iter().enumerate() {

@@ -1,7 +1,7 @@
-//! The pages of one host, in byte order, without holding them.
+//! Generates the pages of one host in byte order, without storing them.
 //!
-//! Byte order is not the order of the tree: `/a`, `/a-b`, `/a.html`, `/a/b`, `/a?q` is what it makes of a page, two
-//! siblings, a child and a query. Pages are made in exactly that order, so that nothing has to be sorted.
+//! Byte order is not tree order: `/a`, `/a-b`, `/a.html`, `/a/b`, `/a?q` are a page, two siblings, a child and a query.
+//! Pages are generated in exactly that order, so that nothing has to be sorted.
 
 use std::io::{self, Write};
 
@@ -10,41 +10,41 @@ use super::random::Random;
 use super::rows::{Page, Rows};
 use super::tables::{CAPTURES, HTML_ENDINGS, KEYS_PER_SEGMENT, PATHS, QUERIED, QUERIES, TYPES};
 
-/// How often pages are spelt in another way than their key is. Ours, as are the other small shares here.
+/// How often the URL of a page differs from its key. Our assumption, like the other small shares here.
 const CAPITALS: f64 = 1.0 / 16.0;
 const NUMBERS: f64 = 1.0 / 16.0;
 const TWINS: f64 = 1.0 / 16.0;
 
-/// Names of a query's first parameter; that of the second sorts behind all of them.
+/// Names of a query's first parameter; that of the second sorts after all of them.
 const PARAMETERS: [&[u8]; 8] = [b"a", b"article", b"cat", b"id", b"id", b"p", b"page", b"q"];
 const SECOND: &[u8] = b"&view=";
 
 const HTML: usize = 0;
 
-/// How much of a host is wanted.
+/// The requested size of a host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub(super) lines: u64,
-    /// So many keys without query, and not fewer; otherwise as many as come.
+    /// The exact number of keys without query; otherwise not restricted.
     pub(super) keys: Option<u64>,
-    /// Which part of the pages has more than one capture, and queries, as often as the papers say.
+    /// The share of pages with several captures, and with queries, relative to the papers.
     pub(super) density: f64,
 }
 
 pub(super) struct Site<'a, W: Write> {
     pub(super) random: &'a mut Random,
     pub(super) rows: &'a mut Rows<W>,
-    /// The host's part of the key, up to its `)`, and behind it whatever page is at hand.
+    /// The host's part of the key, up to its `)`, and the current page.
     key: &'a mut Vec<u8>,
     host_length: usize,
     remaining: Extent,
-    /// The page's address with http, and with https if the host has that too.
+    /// The page's URL with http, and with https if the host has that too.
     urls: [Vec<u8>; 2],
     schemes: [usize; 2],
     is_secure: bool,
 }
 
-/// How an address differs from its key.
+/// How a URL differs from its key.
 #[derive(Clone, Copy)]
 struct Spelling {
     ends_in_slash: bool,
@@ -52,7 +52,7 @@ struct Spelling {
 }
 
 impl<'a, W: Write> Site<'a, W> {
-    /// The key ends in `)`; the authority is the host as addresses have it.
+    /// The key ends in `)`; the authority is the host as in URLs.
     pub(super) fn new(
         key: &'a mut Vec<u8>,
         authority: &str,
@@ -73,7 +73,7 @@ impl<'a, W: Write> Site<'a, W> {
         }
     }
 
-    /// Writes all pages; returns how many lines that were.
+    /// Writes all pages; returns the number of lines.
     pub(super) fn write(mut self) -> io::Result<u64> {
         let lines = self.remaining.lines;
         self.key.push(b'/');
@@ -83,7 +83,7 @@ impl<'a, W: Write> Site<'a, W> {
         let has_numbers = self.random.chance(NUMBERS);
         if is_page {
             self.page(HTML, is_parent, false)?;
-            // Words sort behind `?`, numbers before.
+            // Words sort after `?`, numbers before.
             if !has_numbers {
                 self.queries(false)?;
             }
@@ -103,9 +103,9 @@ impl<'a, W: Write> Site<'a, W> {
         self.remaining.lines == 0 || self.remaining.keys == Some(0)
     }
 
-    /// Writes what is below a node, whose name the key ends with.
+    /// Writes the subtree of a node, whose name the key ends with.
     fn children(&mut self, depth: usize, count: u64, are_numbers: bool) -> io::Result<()> {
-        // A host of a wanted size has as many children as it takes.
+        // A host of a requested size has as many children as it takes.
         let mut remaining = match self.remaining.keys {
             Some(keys) if depth == 0 => keys,
             _ => count,
@@ -156,8 +156,8 @@ impl<'a, W: Write> Site<'a, W> {
         }
     }
 
-    /// Writes a node with everything below it, and siblings whose names begin with its own, of which at most `siblings`
-    /// are wanted, this one included; returns how many there were.
+    /// Writes a node with its subtree, and siblings whose names begin with its own, at most `siblings` including this
+    /// one; returns their number.
     fn node(&mut self, depth: usize, siblings: u64) -> io::Result<u64> {
         let parent = PATHS
             .get(depth)
@@ -197,7 +197,7 @@ impl<'a, W: Write> Site<'a, W> {
         Ok(written)
     }
 
-    /// What a page without children is.
+    /// The kind of a page without children.
     fn kind(&mut self) -> usize {
         let mut share = self.random.below(100);
         TYPES
@@ -237,7 +237,7 @@ impl<'a, W: Write> Site<'a, W> {
         Ok(())
     }
 
-    /// Writes the captures of the page whose key is at hand.
+    /// Writes the captures of the current page.
     fn page(&mut self, kind: usize, is_folder: bool, is_query: bool) -> io::Result<()> {
         if self.is_full() {
             return Ok(());
@@ -251,7 +251,7 @@ impl<'a, W: Write> Site<'a, W> {
             } else {
                 1
             };
-        // Every key that is still to come needs a line.
+        // Every remaining key needs a line.
         let available = self.remaining.lines - self.remaining.keys.unwrap_or(0);
         let count = requested.min(available);
         if count == 0 {
@@ -281,7 +281,7 @@ impl<'a, W: Write> Site<'a, W> {
     }
 }
 
-/// Appends a path and query that have the given ones as their key.
+/// Appends a path and query that normalize to the given ones.
 fn spell(tail: &[u8], spelling: Spelling, out: &mut Vec<u8>) {
     let mark = memchr::memchr(b'?', tail).unwrap_or(tail.len());
     let (path, query) = tail.split_at(mark);

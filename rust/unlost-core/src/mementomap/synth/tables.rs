@@ -1,11 +1,11 @@
-//! The figures that synthetic indexes are fitted to. "Table" is one of the second paper (on maps, over Arquivo.pt)
-//! unless it says otherwise.
+//! The figures that synthetic indexes are fitted to. "Table" refers to the second paper (on maps, over Arquivo.pt)
+//! unless stated otherwise.
 
 use super::random::{Law, ParetoTail};
 
-/// Where domains hang, in byte order, and how many of a million captures each has.
+/// The parents of domains in byte order, with their captures per million.
 ///
-/// The first ten by size are Table 1's; the other 3 % of the captures are spread over what else archives hold, by our
+/// The first ten by size are those of Table 1; the other 3 % of the captures are distributed over other domains by our
 /// own guess. Some have two labels, so that public suffixes of two labels occur.
 pub(super) const ROOTS: [(&str, u64); 27] = [
     ("ao,co", 2_955),
@@ -40,12 +40,12 @@ pub(super) const ROOTS: [(&str, u64); 27] = [
 /// How a tree branches below a node of some depth.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Branching {
-    /// Which part of the nodes has children: Table 8's parents of the next depth by its count of this one.
+    /// The share of nodes with children: Table 8's parents of the next depth by its count of this one.
     pub(super) parents: f64,
-    /// Which part of the parents is in the index itself: a node that is no parent must be, so it is what Table 7's
+    /// The share of parents that are in the index themselves: a node without children must be, so it is what Table 7's
     /// exact items leave.
     pub(super) own: f64,
-    /// How many children a parent has: the mean is the next depth's mean children in Table 8.
+    /// The number of children of a parent: the mean is the next depth's mean children in Table 8.
     pub(super) children: ParetoTail,
 }
 
@@ -85,7 +85,7 @@ pub(super) const PATHS: [Branching; 11] = [
     branching(0.0326, 0.008, Law::Square, 1.129),
 ];
 
-/// Keys of a domain, Table 8: the mean of H2. Only the spread of names over the alphabet depends on it.
+/// Keys of a domain, Table 8: the mean of H2. Only affects the spread of names over the alphabet.
 pub(super) const KEYS_PER_DOMAIN: u64 = 551;
 
 /// Keys at or below a first path segment, Table 8: the mean of P1.
@@ -101,21 +101,21 @@ pub(super) const CAPTURES: ParetoTail = ParetoTail {
 /// Hundred times the mean.
 pub(super) const CAPTURES_PERCENT: u64 = 277;
 
-/// The part of the keys that also has pages with a query, and how many. Table 1 of the first paper has 0.70583 keys
-/// without query (`HxPx`) a page (URIR); if each of them is a page too, 29.4 % of the pages have a query: 0.4168 a key.
-/// Half of the keys are of HTML, and no others have queries.
+/// The share of keys that also have pages with a query, and their number. Table 1 of the first paper has 0.70583 keys
+/// without query (`HxPx`) per page (URIR); if each of them is a page too, 29.4 % of the pages have a query: 0.4168 per
+/// key. Half of the keys are HTML, and no others have queries.
 pub(super) const QUERIED: f64 = 0.154;
 pub(super) const QUERIES: ParetoTail = ParetoTail {
     law: Law::Square,
     scale: 4.675,
 };
 
-/// Captures, so many of a hundred, for each page without a query: 1 / 0.70583 * 2.77.
+/// Captures per hundred pages without a query: 1 / 0.70583 * 2.77.
 pub(super) const LINES_PER_KEY_PERCENT: u64 = 392;
 
-/// A year's captures (URI-Ms), and how many of 10,000 of them have a status of 2xx, 3xx, 4xx, 5xx; Table 6, brought
-/// to 10,000 where the paper's add up to more. What is missing to 10,000 are revisits, as it explains for 2017 and 2018. 1992 to 1995, which have less than a
-/// thousand captures of five billion, are left out.
+/// A year's captures (URI-Ms), and how many of 10,000 of them have a status of 2xx, 3xx, 4xx, 5xx; Table 6, scaled to
+/// 10,000 where the paper's figures exceed it. The remainder are revisits, as it explains for 2017 and 2018. 1992 to
+/// 1995, which have less than a thousand captures of five billion, are left out.
 pub(super) struct Year {
     pub(super) captures: u64,
     pub(super) classes: [u64; 4],
@@ -152,7 +152,7 @@ pub(super) const YEARS: [Year; 23] = [
     year(847_470, [2_207, 563, 138, 0]),
 ];
 
-/// The statuses of each class: the first in 7 of 8 cases. Ours: the paper has classes only.
+/// The statuses of each class: the first in 7 of 8 cases. Our assumption: the paper has classes only.
 pub(super) const STATUSES: [[&[u8]; 2]; 4] = [
     [b"200", b"200"],
     [b"302", b"301"],
@@ -160,10 +160,10 @@ pub(super) const STATUSES: [[&[u8]; 2]; 4] = [
     [b"500", b"503"],
 ];
 
-/// What pages without children or queries are, by the ending of their name, and how many of a hundred.
+/// Pages without children or queries, by file extension, and their share per hundred.
 ///
-/// Section 5.4: 54 % of the captures are HTML of status 200, Table 6: 79 % have a status of 2xx; so 68 % of the pages are
-/// HTML, and since all with queries or children are, 52 % of the rest. Which the others are is our own guess.
+/// Section 5.4: 54 % of the captures are HTML of status 200, Table 6: 79 % have a status of 2xx; so 68 % of the pages
+/// are HTML, and since all with queries or children are, 52 % of the rest. Which the others are is our own guess.
 pub(super) const TYPES: [(&str, &str, u64); 8] = [
     (".html", "text/html", 52),
     (".jpg", "image/jpeg", 19),
@@ -175,7 +175,7 @@ pub(super) const TYPES: [(&str, &str, u64); 8] = [
     (".xml", "application/xml", 3),
 ];
 
-/// Endings of HTML; most pages have none.
+/// Extensions of HTML; most pages have none.
 pub(super) const HTML_ENDINGS: [&str; 8] = ["", "", "", ".html", ".html", ".htm", ".php", ".aspx"];
 
 #[cfg(test)]
