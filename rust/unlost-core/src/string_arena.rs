@@ -1,6 +1,6 @@
-//! Many texts in one piece of memory: nobody needs memory for each, and who goes through them reads it in one direction.
+//! Many texts in one allocation, read sequentially.
 
-/// Texts, one behind the other.
+/// Concatenated texts.
 #[derive(Debug, Default)]
 pub struct StringArena {
     bytes: Vec<u8>,
@@ -8,7 +8,7 @@ pub struct StringArena {
 }
 
 impl StringArena {
-    /// Room for so many texts of so many bytes each.
+    /// With capacity for `count` texts of `each` bytes.
     #[must_use]
     pub fn with_room(count: usize, each: usize) -> Self {
         Self {
@@ -23,19 +23,19 @@ impl StringArena {
         self.ends.push(self.bytes.len());
     }
 
-    /// How many there are.
+    /// The number of texts.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Each of them, in their order.
+    /// The texts in order.
     #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         let mut start = 0;

@@ -1,8 +1,8 @@
-//! Which attributes say anything about links: most do not, and need not be kept.
+//! Which attributes matter for links: most do not, and need not be stored.
 
 use super::link_attributes::LINK_ATTRIBUTES;
 
-/// Those that say something about the links of their element, or are in the way of a new name for one that does.
+/// Attributes that affect the links of their element, or block a new name for one that does.
 const OTHERS: [&str; 15] = [
     "rel",
     "as",
@@ -37,13 +37,13 @@ const LENGTHS: [u32; 32] = {
     lengths
 };
 
-/// Whether an attribute is one whose value scripts read or run, in any case: `data-*`, and event handlers.
+/// Whether scripts read or run the value of an attribute, case-insensitive: `data-*`, and event handlers.
 #[inline]
 pub fn is_read_by_scripts(name: &[u8]) -> bool {
     is_data(name) || is_handler(name)
 }
 
-/// Whether an attribute is one that a page keeps data in for its scripts.
+/// Whether an attribute is a `data-*` attribute.
 pub fn is_data(name: &[u8]) -> bool {
     name.len() > 5 && name[..5].eq_ignore_ascii_case(b"data-")
 }
@@ -53,7 +53,7 @@ pub fn is_handler(name: &[u8]) -> bool {
     name.len() > 2 && name[..2].eq_ignore_ascii_case(b"on")
 }
 
-/// Whether an attribute may be one of them, in any case: its first letter and its length tell of most that it is not.
+/// Whether an attribute may matter, case-insensitive: the first letter and the length exclude most.
 #[inline]
 pub fn may_matter(name: &[u8]) -> bool {
     let first = name.first().map_or(0, |letter| usize::from(letter & 31));

@@ -1,11 +1,11 @@
-//! Bodies that are no text, whatever they were told to be.
+//! Detects bodies that are not text, whatever their declared type.
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
 use super::kind::Kind;
 
-/// How files begin that servers send as text when they know no better. After the MIME Sniffing standard and the formats'
-/// own descriptions.
+/// Signatures of files that servers send as text by default. From the MIME Sniffing standard and the descriptions of
+/// the formats.
 const SIGNATURES: [&[u8]; 19] = [
     b"%PDF-",
     b"%!PS-Adobe-",
@@ -28,15 +28,15 @@ const SIGNATURES: [&[u8]; 19] = [
     b"wOF",
 ];
 
-/// Bytes at the beginning that are looked at, as the standard has it.
+/// The number of leading bytes that are inspected, from the standard.
 const HEAD_BYTES: usize = 1445;
 
-/// Of bytes that are no text, one in nine is such a character; some old texts have one or two, as at the end of files of
-/// DOS.
+/// In binary data one byte in nine is a control character; some old texts have one or two, such as at the end of DOS
+/// files.
 const CONTROLS_ALLOWED: usize = 2;
 const BYTES_PER_CONTROL: usize = 50;
 
-/// Whether a body has no text in it. Markup may have all kinds of characters in it, and is read all the same.
+/// Whether a body contains no text. Markup may contain any characters and is parsed nevertheless.
 pub fn is_binary(body: &[u8], label: Option<&str>, kind: Kind) -> bool {
     if SIGNATURES.iter().any(|start| is_signed(body, start)) {
         return true;
@@ -55,15 +55,15 @@ pub fn is_binary(body: &[u8], label: Option<&str>, kind: Kind) -> bool {
 }
 
 fn is_signed(body: &[u8], start: &[u8]) -> bool {
-    // A word may begin with letters that a format begins with; a file of that format goes on with other bytes.
+    // A word may begin with the letters of a signature; a file of that format continues with other bytes.
     body.starts_with(start)
         && (!start.iter().all(u8::is_ascii_alphanumeric)
             || start.starts_with(b"GIF")
             || memchr::memchr(0, &body[..body.len().min(HEAD_BYTES)]).is_some())
 }
 
-/// Characters that are neither printed nor white space; but for escapes, which Japanese text is written with, and steps
-/// back, which manuals are printed with.
+/// Characters that are neither printable nor white space. Excludes escapes, which occur in Japanese text, and
+/// backspaces, which occur in manual pages.
 fn is_control(byte: u8) -> bool {
     matches!(byte, 0..=7 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f)
 }

@@ -1,17 +1,17 @@
-//! Eight bytes at once: what is looked for in a tag is near, and going to it byte by byte takes longer than all else.
+//! Searches eight bytes at once: matches in tags are near, and a bytewise search would dominate the run time.
 
 use super::spans::is_blank;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// So many times sixteen bytes are looked at here; what is farther away is found faster by others.
+/// The number of sixteen-byte steps searched here; distant matches are found faster by `memchr`.
 const NEAR: usize = 2;
 
 /// What a byte ends.
 const TAG_NAME: u8 = 1;
 const ATTRIBUTE_NAME: u8 = 2;
-/// What parts words, too.
+/// Also separates words.
 const BLANK: u8 = 4;
 
 const ENDS: [u8; 256] = {
@@ -39,7 +39,7 @@ fn eight(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(eight.try_into().ok()?))
 }
 
-/// The highest bit of each byte that is less than `limit`, which is at most 128. Only the first of them is sure.
+/// The highest bit of each byte below `limit`, which is at most 128. Only the first is reliable.
 #[inline]
 fn below(eight: u64, limit: u64) -> u64 {
     eight.wrapping_sub(ONES * limit) & !eight & HIGHS
@@ -50,19 +50,19 @@ fn first(marks: u64) -> usize {
     marks.trailing_zeros() as usize / 8
 }
 
-/// The highest bit of each byte that is this one. Only the first of them is sure.
+/// The highest bit of each byte that is `byte`. Only the first is reliable.
 #[inline]
 fn same(eight: u64, byte: u8) -> u64 {
     below(eight ^ (ONES * u64::from(byte)), 1)
 }
 
-/// Where a byte is next, from `at` on.
+/// The offset of the next such byte, from `at` on.
 #[inline]
 pub fn find(bytes: &[u8], at: usize, needle: u8) -> Option<usize> {
     memchr::memchr(needle, bytes.get(at..)?).map(|length| at + length)
 }
 
-/// The same where bytes are few.
+/// The same for frequent bytes.
 #[inline]
 pub fn find_near(bytes: &[u8], mut at: usize, needle: u8) -> Option<usize> {
     while let Some(eight) = eight(bytes, at) {
@@ -78,7 +78,7 @@ pub fn find_near(bytes: &[u8], mut at: usize, needle: u8) -> Option<usize> {
         .map(|length| at + length)
 }
 
-/// Whether there is one of two bytes.
+/// Whether a text contains one of two bytes.
 #[inline]
 pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
     let Some(last) = bytes.len().checked_sub(8) else {
@@ -94,12 +94,12 @@ pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
         found |= same(eight, one) | same(eight, other);
         at += 8;
     }
-    // The last eight may be some of those before them, which does no harm.
+    // The last eight bytes may overlap the previous ones, which does no harm.
     let eight = eight(bytes, last).unwrap_or_default();
     found | same(eight, one) | same(eight, other) != 0
 }
 
-/// Where the first byte is that is no blank. `None` if the page ends before.
+/// The offset of the first byte that is not a blank. `None` if the page ends before.
 #[inline]
 pub fn blanks_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     while is_blank_byte(*bytes.get(at)?) {
@@ -108,7 +108,7 @@ pub fn blanks_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     Some(at)
 }
 
-/// Whether a byte is a blank, told by one look.
+/// Whether a byte is a blank, with one table look-up.
 #[inline]
 pub fn is_blank_byte(byte: u8) -> bool {
     ENDS[usize::from(byte)] & BLANK != 0
@@ -129,13 +129,13 @@ mod tests {
     use super::*;
     use crate::test_rng::test_rng;
 
-    /// Whatever the bytes are and wherever it begins, what is found is what going byte by byte finds.
+    /// For any bytes and offset, the result equals that of a bytewise search.
     #[test]
     fn first_match_equals_bytewise_search() {
         let mut rng = test_rng(3);
         for _ in 0..20_000 {
             let length = rng(60);
-            // Letters, bytes around those that end names, and some that are no ASCII.
+            // Letters, bytes next to those that end names, and some non-ASCII ones.
             let bytes: Vec<u8> = (0..length)
                 .map(|_| match rng(16) {
                     0 => b" \t\n\x0c\r/>=<?0-:"[rng(13)],

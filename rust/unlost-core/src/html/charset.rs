@@ -1,4 +1,4 @@
-//! What a body is written in.
+//! Detects the encoding of a body.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use memchr::memmem;
 use super::kind::Kind;
 use super::spans::is_blank;
 
-/// Bytes at the beginning in which a page may say what it is written in, as in browsers.
+/// The number of leading bytes in which a page may declare its encoding, as in browsers.
 const HEAD_BYTES: usize = 1024;
 
-/// What a body is written in, and the length of its mark: what that says, else `label`, else the document itself; else UTF-8
-/// if it can be that, else windows-1252.
+/// The encoding of a body, and the length of its byte-order mark: from the mark, else `label`, else the document
+/// itself; else UTF-8 if it is valid, else windows-1252.
 pub fn encoding(body: &[u8], label: Option<&str>, kind: Kind) -> (&'static Encoding, usize) {
     Encoding::for_bom(body).unwrap_or_else(|| (declared_or_guessed(body, label, kind), 0))
 }
 
-/// The text of a body without its mark.
+/// The text of a body without its byte-order mark.
 pub fn text<'b>(body: &'b [u8], encoding: &'static Encoding) -> Cow<'b, str> {
-    // The decoder does the same, but a letter at a time where there are more than those of ASCII.
+    // The decoder does the same, but letter by letter for non-ASCII text.
     if encoding == UTF_8
         && let Ok(text) = simdutf8::basic::from_utf8(body)
     {
@@ -42,7 +42,7 @@ fn encoding_for_label(label: impl AsRef<[u8]>) -> Option<&'static Encoding> {
 fn guess(body: &[u8]) -> &'static Encoding {
     match simdutf8::compat::from_utf8(body) {
         Err(error) if error.error_len().is_some() => WINDOWS_1252,
-        // A letter that the end cuts in two is no mistake.
+        // A letter that the end cuts in two is not an error.
         _ => UTF_8,
     }
 }
@@ -64,7 +64,7 @@ fn declared(head: &[u8], kind: Kind) -> Option<&'static Encoding> {
         ),
         Kind::Robots | Kind::UrlList | Kind::Text => None,
     };
-    // Who could read this far does not read UTF-16.
+    // A declaration that is readable as ASCII is not UTF-16.
     found.map(|encoding| match encoding {
         _ if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
         _ if encoding == X_USER_DEFINED => WINDOWS_1252,
@@ -85,7 +85,7 @@ fn by_meta(head: &[u8]) -> Option<&'static Encoding> {
     loop {
         rest = &rest[memchr::memchr(b'<', rest)?..];
         if rest.starts_with(b"<!--") {
-            // `<!-->` is a comment, too: its end may begin in its beginning.
+            // `<!-->` is a comment, too: its end may overlap its beginning.
             rest = &rest[2..];
             rest = &rest[memmem::find(rest, b"-->")?..];
         } else if rest.len() > 5 && rest[..5].eq_ignore_ascii_case(b"<meta") {
@@ -100,7 +100,7 @@ fn by_meta(head: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// What stands after a word and `=`, without quotes.
+/// The unquoted text after a word and `=`.
 fn after<'h>(text: &'h [u8], word: &[u8]) -> Option<&'h [u8]> {
     let mut rest = text;
     loop {

@@ -1,4 +1,4 @@
-//! A body that was told to be something, and what it is.
+//! A body with a declared type, and its detected kind.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use super::kind::{self, Kind};
 use super::source::Source;
 use super::{MAX_BODY_BYTES, charset, gunzip};
 
-/// What is written in a document.
+/// The text of a document.
 pub enum DecodedText<'b> {
     Decoded(Cow<'b, str>),
-    /// A page with a byte for each letter, whose parts are read where they stand.
+    /// A page with one byte per letter, whose parts are decoded on demand.
     SingleByte(&'b [u8], &'static Encoding),
 }
 
@@ -23,7 +23,7 @@ impl DecodedText<'_> {
         }
     }
 
-    /// The text; empty if only its parts are read.
+    /// The text; empty if only its parts are decoded.
     pub fn text(&self) -> &str {
         match self {
             Self::Decoded(text) => text,
@@ -31,7 +31,7 @@ impl DecodedText<'_> {
         }
     }
 
-    /// The text, if its places are not those of the bytes.
+    /// The text, if its offsets are not those of the bytes.
     pub fn decoded_text(&self) -> Option<&str> {
         match self {
             Self::Decoded(Cow::Owned(text)) => Some(text),
@@ -40,25 +40,24 @@ impl DecodedText<'_> {
     }
 }
 
-/// A body as far as it is read, unpacked.
+/// The readable part of a body, decompressed.
 pub struct Document<'b> {
     pub body: Cow<'b, [u8]>,
-    /// `None` if it is of a kind that nothing is read from.
+    /// `None` if nothing is read from this kind.
     pub kind: Option<Kind>,
-    /// What it was said to be written in, outside of it.
+    /// The declared encoding, outside of the document.
     pub label: Option<&'b str>,
-    /// Whether there is more of it than is read.
+    /// Whether it is longer than what is read.
     pub cut: bool,
 }
 
 impl<'b> Document<'b> {
-    /// `mime` is its type as it was told, parameters and all; `base` the address that it was found at; `charset` what it
-    /// was said to be written in.
+    /// `mime` is its declared type with parameters; `base` its URL; `charset` its declared encoding.
     pub fn of(body: &'b [u8], mime: Option<&'b str>, base: &str, charset: Option<&'b str>) -> Self {
         let mut cut = body.len() > MAX_BODY_BYTES;
         let body = &body[..body.len().min(MAX_BODY_BYTES)];
         let (body, packed) = gunzip::unpacked(body, &mut cut);
-        // What is packed was told to be that, and not what is in it.
+        // The declared type is that of the compressed data, not of its content.
         let kind = Kind::of(&body, if packed { None } else { mime }, base);
         let label = charset.or_else(|| kind::parameter(mime?, "charset"));
         Self {
@@ -69,13 +68,13 @@ impl<'b> Document<'b> {
         }
     }
 
-    /// What is written in it, if it is a document of this kind, and in which encoding.
+    /// The text of a document of this kind, and its encoding.
     pub fn decoded(&self, kind: Kind) -> (Cow<'_, str>, &'static Encoding) {
         let (encoding, mark) = charset::encoding(&self.body, self.label, kind);
         (charset::text(&self.body[mark..], encoding), encoding)
     }
 
-    /// The same, not decoded if it is a page that can be read as it stands.
+    /// The same, but a page that can be read in place is not decoded.
     pub fn read(&self, kind: Kind) -> (DecodedText<'_>, &'static Encoding) {
         let (encoding, mark) = charset::encoding(&self.body, self.label, kind);
         let body = &self.body[mark..];

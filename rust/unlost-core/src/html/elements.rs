@@ -1,4 +1,4 @@
-//! What an element refers to, by its attributes.
+//! Collects what an element refers to, from its attributes.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,13 +8,13 @@ use super::parse_context::{self, EscapeLayer, ParseContext};
 use super::spans::{css, refresh, srcset};
 use super::{LinkKind, attribute_names, scripts, walker};
 
-/// What an attribute's value stands in.
+/// The quotes of an attribute's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quote {
     Double,
     Single,
     None,
-    /// There is no value.
+    /// No value.
     Missing,
 }
 
@@ -28,54 +28,54 @@ impl Quote {
     }
 }
 
-/// An attribute as it is written.
+/// An attribute as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute<'t> {
     pub name: &'t [u8],
     pub value: Cow<'t, str>,
-    /// Where the name begins.
+    /// The offset of the name.
     pub name_at: usize,
-    /// Where the value begins, without its quote.
+    /// The offset of the value, without its quote.
     pub at: usize,
     pub quote: Quote,
 }
 
-/// A start tag as it is written. `inner` is one in a page that is itself inside a page: `<noscript>`, `srcdoc`.
+/// A start tag as written. `inner` marks a page embedded in a page: `<noscript>`, `srcdoc`.
 pub struct Element<'e, 't> {
     pub name: &'t [u8],
     pub attributes: &'e [Attribute<'t>],
     pub inner: bool,
-    /// The text that it stands in.
+    /// The text that contains it.
     pub context: &'e ParseContext<'e>,
 }
 
-/// How an address stands in a text.
+/// The syntax around a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// By itself.
+    /// Nothing else.
     Alone,
-    /// Between blanks and commas, with sizes after it.
+    /// A candidate between blanks and commas, followed by sizes.
     Candidate,
-    /// Between blanks and commas.
+    /// An item between blanks and commas.
     Listed,
-    /// In a refresh; `true` if `url=` is before it.
+    /// A refresh; `true` after `url=`.
     Refresh(bool),
-    /// In CSS: the token that it is, quotes, brackets and all.
+    /// A CSS token with its quotes or brackets.
     Css,
-    /// In a script: all of a string between such quotes.
+    /// A script string with such quotes.
     Script(Quote),
 }
 
-/// A part of a text that is an address.
+/// A part of a text that is a URL.
 pub struct UrlOccurrence<'p> {
     pub context: &'p ParseContext<'p>,
     pub span: Range<usize>,
     pub form: Form,
 }
 
-/// Takes what is found.
+/// Receives what is found.
 pub trait LinkSink {
-    /// An address as it is meant, what it is for, and what it is relative to beside the page's base.
+    /// A URL after unescaping, its kind, and its own base besides the page's.
     fn add(
         &mut self,
         occurrence: UrlOccurrence<'_>,
@@ -84,18 +84,18 @@ pub trait LinkSink {
         within: Option<&str>,
     );
 
-    /// The address that others are relative to.
+    /// The base URL.
     fn add_base(&mut self, element: &Element<'_, '_>, written: &str);
 
-    /// An address that is no link, but relative to the base like one.
+    /// A URL that is not a link, but relative to the base.
     fn add_other(&mut self, _spot: UrlOccurrence<'_>, _written: &str) {}
 
-    /// Whether what scripts read and run is told, too.
+    /// Whether to report scripts and what they read.
     fn collects_scripts(&self) -> bool {
         false
     }
 
-    /// The value of a `data-*` attribute that is no link by itself.
+    /// The value of a `data-*` attribute that is not a link by itself.
     fn add_data(&mut self, _value: &ParseContext<'_>) {}
 
     /// An event handler.
@@ -104,25 +104,25 @@ pub trait LinkSink {
     /// A script between tags.
     fn add_script(&mut self, _code: &ParseContext<'_>) {}
 
-    /// An element is about to tell what it refers to.
+    /// Called before the content of an element is reported.
     fn begin(&mut self, _element: &Element<'_, '_>) {}
 
-    /// It has told.
+    /// Called after the content of an element was reported.
     fn end(&mut self, _element: &Element<'_, '_>) {}
 }
 
-// Seen attributes are kept in the bits of a number.
+// Seen attributes are stored as the bits of a number.
 const _: () = assert!(LINK_ATTRIBUTES.len() <= 64);
 
 impl<'t> Element<'_, 't> {
-    /// The value of an attribute without entities; empty if there is none.
+    /// The unescaped value of an attribute; empty if there is none.
     pub fn value(&self, name: &str) -> Cow<'_, str> {
         self.attribute(name).map_or(Cow::Borrowed(""), |attribute| {
             parse_context::unescape_attribute(&attribute.value)
         })
     }
 
-    /// The first attribute of a name.
+    /// The first attribute with a name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute<'t>> {
         debug_assert!(
             attribute_names::may_matter(name.as_bytes()),
@@ -133,7 +133,7 @@ impl<'t> Element<'_, 't> {
             .find(|attribute| attribute.name.eq_ignore_ascii_case(name.as_bytes()))
     }
 
-    /// Tells what the element refers to.
+    /// Reports what the element refers to.
     pub fn collect(&self, out: &mut impl LinkSink) {
         out.begin(self);
         let mut seen = 0_u64;
@@ -142,7 +142,7 @@ impl<'t> Element<'_, 't> {
             let mut is_link = false;
             for (turn, index) in link_attributes::by_attribute(attribute.name).enumerate() {
                 if turn == 0 {
-                    // Of two attributes of one name, the first counts.
+                    // Of two attributes with one name, the first counts.
                     if seen & (1 << index) != 0 {
                         break;
                     }
@@ -172,7 +172,7 @@ impl<'t> Element<'_, 't> {
         out.end(self);
     }
 
-    /// Gives the value of an attribute, where it stands.
+    /// Passes the value of an attribute with its context.
     #[inline]
     fn read(&self, attribute: &Attribute<'t>, take: impl FnOnce(&ParseContext<'_>)) {
         let text = parse_context::unescape_attribute(&attribute.value);
@@ -264,7 +264,7 @@ impl<'t> Element<'_, 't> {
     }
 }
 
-/// All of a text as an address.
+/// A whole text as a URL.
 pub fn whole_value<'p>(context: &'p ParseContext<'p>) -> UrlOccurrence<'p> {
     UrlOccurrence {
         context,
@@ -273,7 +273,7 @@ pub fn whole_value<'p>(context: &'p ParseContext<'p>) -> UrlOccurrence<'p> {
     }
 }
 
-/// Tells a text that is an address.
+/// Reports a text that is a URL.
 pub fn add_whole(
     context: &ParseContext<'_>,
     purpose: LinkKind,
@@ -304,9 +304,9 @@ fn add_part(
     );
 }
 
-/// Tells what CSS refers to.
+/// Reports what CSS refers to.
 pub fn add_style(context: &ParseContext<'_>, out: &mut impl LinkSink) {
-    // Most declarations need nothing, and seeing that is much cheaper than reading them.
+    // Most declarations refer to nothing, and checking that is much cheaper than parsing them.
     if memchr::memchr2(b'(', b'@', context.text.as_bytes()).is_some() {
         css::urls(context.text, |url| {
             let occurrence = UrlOccurrence {

@@ -1,18 +1,18 @@
-//! Plain addresses joined to a base: what most pages have, and reading it as an address would change nothing in.
+//! Fast path to resolve plain URLs, which most pages contain and which the parser would not change.
 //!
-//! Whatever could be spelled otherwise is not plain: another scheme, a port, letters that are escaped, names of hosts that are
-//! numbers, dots in the middle. It is left to the parser, which takes ten times as long.
+//! A URL is not plain if it could be normalized: another scheme, a port, letters that are escaped, numeric host names,
+//! dot segments. Such URLs are left to the parser, which takes ten times as long.
 
 use url::Url;
 
 use super::byte_scan;
 
-/// What a byte may stand in as it is.
+/// Where a byte may occur unescaped.
 const PATH: u8 = 1;
 const QUERY: u8 = 2;
 const HOST: u8 = 4;
 
-/// What begins a name in a path, and what a name begins with that may mean a folder; a bit apart.
+/// The start of a path segment, and what a segment that may be a dot segment begins with; each is a separate bit.
 const SLASH: u8 = 8;
 const DOT: u8 = 16;
 const COLON: u8 = 32;
@@ -58,7 +58,7 @@ fn is_all(bytes: &[u8], class: u8) -> bool {
         != 0
 }
 
-/// A base, and where its parts end.
+/// A base URL with the offsets of its parts.
 pub struct FastUrlJoiner<'u> {
     /// The base without query and fragment.
     text: &'u str,
@@ -68,7 +68,7 @@ pub struct FastUrlJoiner<'u> {
 }
 
 impl<'u> FastUrlJoiner<'u> {
-    /// `base` is one of http or https.
+    /// `base` must be an http or https URL.
     pub fn of(base: &'u Url) -> Self {
         let text = &base[..url::Position::AfterPath];
         let path_at = base[..url::Position::BeforePath].len();
@@ -80,8 +80,7 @@ impl<'u> FastUrlJoiner<'u> {
         }
     }
 
-    /// Writes the address that is meant behind what is in `out`, if it is a plain one. `written` has neither blanks around it
-    /// nor a fragment, and is not empty.
+    /// Appends the resolved URL to `out` if it is plain. `written` must be trimmed, without a fragment, and not empty.
     pub fn join(&self, written: &str, out: &mut String) -> bool {
         let mut is_relative = false;
         let (start, rest) = match written.as_bytes() {
@@ -120,9 +119,9 @@ impl<'u> FastUrlJoiner<'u> {
         true
     }
 
-    /// Where the host ends in an address that has one, and `start` bytes of the base before it. `None` if it is not plain.
+    /// The end of the host in a URL that has one, after `start` bytes of the base. `None` if it is not plain.
     fn host_end(&self, rest: &str, start: usize) -> Option<usize> {
-        // Most are the one of the page itself.
+        // Most have the host of the page itself.
         let own = &self.text.as_bytes()[start..self.path_at];
         let bytes = rest.as_bytes();
         if bytes.starts_with(own) && matches!(bytes.get(own.len()), Some(b'/')) {
@@ -138,7 +137,7 @@ impl<'u> FastUrlJoiner<'u> {
         is_host(&host[..length]).then_some(host_at + length)
     }
 
-    /// How much of the base an address keeps that is relative to its folder, and what comes behind it. `None` if that is not
+    /// The length of the base that a URL relative to its folder shares, and the rest of the URL. `None` if it is not
     /// plain.
     fn above<'w>(&self, written: &'w str) -> Option<(usize, &'w str)> {
         let (mut end, mut rest) = (self.folder_end, written);
@@ -147,7 +146,7 @@ impl<'u> FastUrlJoiner<'u> {
         }
         while let Some(above) = rest.strip_prefix("../") {
             let folders = &self.text[self.path_at..end - 1];
-            // Nothing is above the first; and of what is empty, parsers may take away more.
+            // The root has no parent; and parsers may remove more of empty segments.
             if folders.ends_with('/') {
                 return None;
             }
@@ -162,7 +161,7 @@ impl<'u> FastUrlJoiner<'u> {
     }
 }
 
-/// Whether a host is spelled as parsers do, and no number: they are spelled otherwise.
+/// Whether a host is in the parser's canonical form and not a number, which would be normalized.
 fn is_host(host: &[u8]) -> bool {
     let mut labels = host.split(|&byte| byte == b'.');
     is_all(host, HOST)
@@ -174,10 +173,10 @@ fn is_host(host: &[u8]) -> bool {
             .is_some_and(|last| last[0].is_ascii_lowercase())
 }
 
-/// How long the path is, before a query or the end. `None` if it has something to escape, as the query may have, or folders
-/// that mean others; or, if it is relative, a colon: what is before that may be a scheme.
+/// The length of the path, before a query or the end. `None` if it contains something to escape, or dot segments, or,
+/// if it is relative, a colon: the text before that may be a scheme.
 fn path_length(bytes: &[u8], is_relative: bool) -> Option<usize> {
-    // Where a name begins with a dot, which most paths have nowhere, is looked for while each byte is seen once.
+    // Segments that begin with a dot, which most paths do not contain, are detected while each byte is read once.
     let (mut before, mut dots, mut seen, mut all) = (SLASH, 0, 0, PATH);
     let length = byte_scan::find_near(bytes, 0, b'?').unwrap_or(bytes.len());
     let (path, query) = bytes.split_at(length);
@@ -199,7 +198,7 @@ fn path_length(bytes: &[u8], is_relative: bool) -> Option<usize> {
     is_plain.then_some(length)
 }
 
-/// Whether a name may be that of the folder itself or of the one above.
+/// Whether a segment may be a dot segment.
 fn is_dotted(name: &[u8]) -> bool {
     matches!(name, [b'.', ..] | [b'%', b'2', b'e' | b'E', ..])
 }
@@ -276,7 +275,7 @@ mod tests {
         "a--b.example",
     ];
 
-    /// Whatever is plain is joined as the parser does; and what pages mostly have is plain.
+    /// Plain URLs are resolved like the parser does; and URLs of real pages are plain.
     #[test]
     fn plain_urls_match_the_parser() {
         let mut rng = test_rng(3);

@@ -1,4 +1,4 @@
-//! Lists of pages in XML: sitemaps, RSS of every version, Atom.
+//! Feeds and sitemaps: XML sitemaps, RSS of every version, Atom.
 
 use super::elements::Attribute;
 use super::parse_context::ParseContext;
@@ -6,17 +6,17 @@ use super::references::References;
 use super::xml::{self, Event, Events};
 use super::{LinkKind, link_attributes, walker, xhtml};
 
-/// What the text of an element is.
+/// The content of an element's text.
 #[derive(Clone, Copy)]
 enum Leaf {
     Url(LinkKind),
-    /// An address, if it looks like one.
+    /// A URL, if it looks like one.
     Name,
-    /// HTML, with its tags written as text.
+    /// HTML as escaped text.
     Markup,
 }
 
-/// Adds what a list refers to.
+/// Adds what a feed or sitemap refers to.
 pub fn read(text: &str, out: &mut References) {
     let mut events = Events::new(text);
     let mut list = List::default();
@@ -48,7 +48,7 @@ pub fn holds_markup(name: &str) -> bool {
     matches!(name, "content" | "description" | "encoded" | "summary")
 }
 
-/// Where in a list the reader is.
+/// The parser state.
 #[derive(Default)]
 struct List {
     of_sitemaps: bool,
@@ -134,7 +134,7 @@ fn is_absolute(text: &str) -> bool {
     text.starts_with("http://") || text.starts_with("https://")
 }
 
-/// Adds the link of an entry or of a whole feed in Atom, which RSS has borrowed.
+/// Adds the link of an entry or of a whole feed in Atom, which RSS has adopted.
 fn add_link(href: &str, attributes: &[Attribute<'_>], out: &mut References) {
     let mime = value(attributes, "type").unwrap_or_default();
     let purpose = match value(attributes, "rel").unwrap_or("alternate") {
@@ -142,14 +142,14 @@ fn add_link(href: &str, attributes: &[Attribute<'_>], out: &mut References) {
         "self" | "first" | "last" | "next" | "previous" | "prev-archive" | "next-archive"
         | "current" => LinkKind::List,
         "replies" if link_attributes::is_feed(mime) => LinkKind::List,
-        // Where programs write to a site, or listen to it.
+        // Endpoints for publishing and notification.
         "edit" | "edit-media" | "hub" | "service" => return,
         _ => LinkKind::Page,
     };
     out.add(&xml::unescape(href), purpose);
 }
 
-/// Adds what goes with an entry: sound, film and pictures, or a page that is its content.
+/// Adds the enclosures of an entry: sound, video and images, or a page that is its content.
 fn add_parts(attributes: &[Attribute<'_>], out: &mut References) {
     if let Some(url) = value(attributes, "url") {
         out.add(&xml::unescape(url), LinkKind::Requisite);

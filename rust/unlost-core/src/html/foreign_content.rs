@@ -1,4 +1,4 @@
-//! Whose elements are open where a tag stands, which says what the content of the next is.
+//! Tracks whether a tag is in HTML, SVG or MathML, which determines how its content is parsed.
 
 use super::elements::Attribute;
 
@@ -7,7 +7,7 @@ use super::elements::Attribute;
 pub enum Content {
     /// Text and tags.
     Markup,
-    /// Text up to the end tag: names of elements have at most eight letters there.
+    /// Text up to the end tag: such elements have names of at most eight letters.
     Text([u8; 8]),
     Script,
     /// Text up to the end of the page.
@@ -24,7 +24,7 @@ fn packed(name: &[u8]) -> [u8; 8] {
     out
 }
 
-/// Whose elements those are that are open: of HTML, of drawings, of formulas.
+/// The namespaces of open elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Namespace {
     Html,
@@ -32,19 +32,19 @@ enum Namespace {
     Math,
 }
 
-/// The spaces inside each other; none is HTML.
+/// The nested namespaces; empty for HTML.
 #[derive(Default)]
 pub struct ForeignContentStack(Vec<Namespace>);
 
 impl ForeignContentStack {
-    /// Longer names of elements say nothing: `annotation-xml` is the longest that does.
+    /// The longest name that matters is `annotation-xml`.
     pub const MAX_NAME_LEN: usize = 14;
 
     fn current(&self) -> Namespace {
         self.0.last().copied().unwrap_or(Namespace::Html)
     }
 
-    /// Whether nothing but HTML is open, so that no end tag changes anything.
+    /// Whether only HTML is open, so that no end tag changes anything.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
@@ -53,7 +53,7 @@ impl ForeignContentStack {
         self.current() != Namespace::Html
     }
 
-    /// Goes into what a tag begins, and says what its content is.
+    /// Enters what a tag begins, and returns how its content is parsed.
     pub fn start(&mut self, name: &[u8], attributes: &[Attribute<'_>], empty: bool) -> Content {
         let space = match name {
             b"svg" => Some(Namespace::Svg),
@@ -97,7 +97,7 @@ impl ForeignContentStack {
         }
     }
 
-    /// Whether HTML is inside an element of a drawing or a formula.
+    /// Whether an SVG or MathML element contains HTML.
     fn is_integration_point(&self, name: &[u8], attributes: &[Attribute<'_>]) -> bool {
         match self.current() {
             Namespace::Svg => is_page_in_drawing(name),
@@ -112,7 +112,7 @@ impl ForeignContentStack {
     }
 }
 
-/// Names that begin something else in HTML: a drawing, a formula, text that is no markup.
+/// Elements of HTML with other content: SVG, MathML, raw text.
 const NAMES: [&str; 12] = [
     "svg",
     "math",
@@ -140,7 +140,7 @@ const LENGTHS: [u16; 32] = {
     lengths
 };
 
-/// Whether an element of HTML may be one of those, in any case: most are not, which the first letter and the length tell.
+/// Whether an element of HTML may be one of those, case-insensitive: the first letter and the length exclude most.
 pub fn may_matter(name: &[u8]) -> bool {
     let first = name.first().map_or(0, |letter| usize::from(letter & 31));
     name.len() < 16 && LENGTHS[first] >> name.len() & 1 == 1
@@ -154,7 +154,7 @@ fn is_text_in_formula(name: &[u8]) -> bool {
     matches!(name, b"mi" | b"mo" | b"mn" | b"ms" | b"mtext")
 }
 
-/// What an element of HTML has in it.
+/// How the content of an element of HTML is parsed.
 fn content(name: &[u8]) -> Content {
     match name {
         b"script" => Content::Script,
@@ -165,7 +165,7 @@ fn content(name: &[u8]) -> Content {
     }
 }
 
-/// Whether an element is so much one of HTML that drawings and formulas end where it begins.
+/// Whether an HTML element ends SVG and MathML where it begins.
 fn breaks_out(name: &[u8], attributes: &[Attribute<'_>]) -> bool {
     match name {
         b"b" | b"big" | b"blockquote" | b"body" | b"br" | b"center" | b"code" | b"dd" | b"div"

@@ -1,4 +1,4 @@
-//! Bodies that are gzipped files, as sitemaps often are.
+//! Decompresses gzipped bodies, such as sitemaps.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -7,14 +7,14 @@ use flate2::read::MultiGzDecoder;
 
 use super::MAX_UNPACKED_BYTES;
 
-/// The body without gzip, as much of it as may be, and whether it was packed. `cut` is set if there is more.
+/// The body without gzip, up to the maximum, and whether it was compressed. Sets `cut` if there is more.
 pub fn unpacked<'b>(body: &'b [u8], cut: &mut bool) -> (Cow<'b, [u8]>, bool) {
     if !body.starts_with(b"\x1f\x8b\x08") {
         return (Cow::Borrowed(body), false);
     }
     let mut out = Vec::new();
     let mut reader = MultiGzDecoder::new(body).take(MAX_UNPACKED_BYTES as u64 + 1);
-    // Of a damaged file, what could be read counts.
+    // Of a damaged file, the readable part is used.
     *cut |= reader.read_to_end(&mut out).is_err();
     if out.len() > MAX_UNPACKED_BYTES {
         out.truncate(MAX_UNPACKED_BYTES);

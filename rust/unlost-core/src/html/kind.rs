@@ -1,4 +1,4 @@
-//! What kind of document a body is, by its type, its address and its first bytes.
+//! Detects the kind of a document from its type, its URL and its first bytes.
 
 use std::borrow::Cow;
 
@@ -15,16 +15,16 @@ pub enum Kind {
     Feed,
     Robots,
     UrlList,
-    /// XML of any other kind. It has text, but no links that anybody could know of.
+    /// XML of any other kind. It has text, but no known links.
     Xml,
-    /// What stands for itself: plain text, scripts, data that is written as text. It has no links, either.
+    /// Plain text, scripts, data formats that are text. It has no links, either.
     Text,
 }
 
-/// Bytes at the beginning by which a document is told.
+/// The number of leading bytes used for detection.
 const HEAD_BYTES: usize = 4096;
 
-/// The tags by which the MIME Sniffing standard tells HTML.
+/// The tags from which the MIME Sniffing standard detects HTML.
 const HTML_TAGS: [&[u8]; 17] = [
     b"!doctype html",
     b"html",
@@ -42,7 +42,7 @@ const HTML_TAGS: [&[u8]; 17] = [
     b"body",
     b"br",
     b"p",
-    // Not in the standard, which has no need of it: frames were pages of their own.
+    // Not in the standard, which does not need it: framesets were pages of their own.
     b"frameset",
 ];
 
@@ -54,7 +54,7 @@ impl Kind {
     /// The kind of a body; `None` if it is none of these.
     pub fn of(body: &[u8], mime: Option<&str>, base: &str) -> Option<Self> {
         let essence = mime.map(essence).unwrap_or_default();
-        // Reading the address takes longer than all else here, and mostly tells nothing.
+        // Parsing the URL takes longer than everything else here, and mostly adds nothing.
         let is_told = matches!(
             essence.as_str(),
             "text/html" | "application/xhtml+xml" | "image/svg+xml" | "text/css"
@@ -72,31 +72,31 @@ impl Kind {
             "" | "text/plain" | "application/octet-stream" => by_name(&path).or(Some(Self::Text)),
             other => by_type(other),
         };
-        // UTF-16 is told by its bytes, too: every other one is zero.
+        // UTF-16 is detected by its bytes, too: every other one is zero.
         let mut head = Cow::Borrowed(&body[..body.len().min(HEAD_BYTES)]);
         if memchr::memchr(0, &head).is_some() {
             head.to_mut().retain(|&byte| byte != 0);
         }
         match (declared, sniff(&head)) {
-            // Feeds and drawings are sent as HTML, but no page is a feed by mistake.
+            // Feeds and SVG are often sent as HTML, but no page looks like a feed by mistake.
             (_, Some(Self::Feed)) => Some(Self::Feed),
             (Some(declared @ (Self::Html | Self::Xhtml)), _) => Some(declared),
-            // Beginning as XML does says little beside a type that says more.
+            // An XML declaration says little compared with a specific type.
             (Some(declared), Some(Self::Xml)) if declared != Self::Text => Some(declared),
-            // What a server says instead of a file is a page, whatever type the file has.
+            // An error page sent instead of a file is a page, whatever type the file has.
             (_, Some(sniffed)) => Some(sniffed),
             (declared, None) => declared,
         }
     }
 }
 
-/// A type without its parameters, in lower case.
+/// A media type without its parameters, in lower case.
 fn essence(mime: &str) -> String {
     let end = mime.find(';').unwrap_or(mime.len());
     mime[..end].trim().to_ascii_lowercase()
 }
 
-/// A parameter of a type, without quotes.
+/// A parameter of a media type, without quotes.
 pub fn parameter<'m>(mime: &'m str, name: &str) -> Option<&'m str> {
     mime.split(';').skip(1).find_map(|each| {
         let (found, value) = each.split_once('=')?;
@@ -105,13 +105,13 @@ pub fn parameter<'m>(mime: &'m str, name: &str) -> Option<&'m str> {
     })
 }
 
-/// The path of an address in lower case, without `.gz` at its end.
+/// The path of a URL in lower case, without a final `.gz`.
 fn path(base: &str) -> String {
     let path = url::Url::parse(base).map_or_else(|_| String::new(), |url| url.path().to_owned());
     path.trim_end_matches(".gz").to_ascii_lowercase()
 }
 
-/// Whether an address may be that of `/robots.txt`. Blanks inside addresses are not part of them.
+/// Whether a URL may be that of `/robots.txt`. Blanks within URLs are ignored.
 fn may_be_robots(base: &str) -> bool {
     let name = b"robots.txt";
     !base.bytes().all(|byte| byte.is_ascii_graphic())
@@ -128,11 +128,11 @@ fn by_name(path: &str) -> Option<Kind> {
     }
 }
 
-/// The kind of a type that has no links.
+/// The kind for a type that has no links.
 fn by_type(essence: &str) -> Option<Kind> {
     let (family, name) = essence.split_once('/').unwrap_or(("", essence));
     match (family, name) {
-        // What indexes write of captures without a type.
+        // What indexes write for captures without a type.
         (_, "unk" | "unknown") => Some(Kind::Text),
         (_, "xml") => Some(Kind::Xml),
         _ if name.ends_with("+xml") => Some(Kind::Xml),
@@ -150,10 +150,10 @@ fn has_suffix(path: &str, suffix: &str) -> bool {
     path.rsplit('.').next() == Some(suffix)
 }
 
-/// What the first bytes show: comments, declarations and document types are passed over.
+/// The kind shown by the first bytes: comments, declarations and document types are skipped.
 fn sniff(head: &[u8]) -> Option<Kind> {
     let mut rest = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    // The mark at the beginning of UTF-16.
+    // The byte-order mark of UTF-16.
     rest = rest
         .strip_prefix(b"\xff\xfe")
         .or(rest.strip_prefix(b"\xfe\xff"))
@@ -172,7 +172,7 @@ fn sniff(head: &[u8]) -> Option<Kind> {
         } else if is_tag(rest, b"!doctype html") {
             return Some(Kind::Html);
         } else if rest.starts_with(b"<!") {
-            // A document type may declare things, in brackets.
+            // A document type may contain declarations in brackets.
             let end = memchr::memchr2(b'[', b'>', rest);
             let declares = end.is_some_and(|at| rest[at] == b'[');
             rest = skip(if declares { b"]" } else { b">" });

@@ -1,45 +1,45 @@
-//! Which attributes of which elements carry links, and what for: the one place that knows.
+//! The single table of which attributes of which elements carry links, and of what kind.
 
 use super::LinkKind;
 
-/// What the value of an attribute is.
+/// The content of an attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
-    /// An address.
+    /// A URL.
     Url(LinkKind),
-    /// Addresses of images with their sizes: `srcset`.
+    /// Image URLs with their sizes: `srcset`.
     Candidates,
     /// A CSS declaration list.
     Style,
-    /// The address that others are relative to.
+    /// The base URL.
     Base,
-    /// An address that is for what `rel` says.
+    /// A URL whose kind depends on `rel`.
     ByRelation,
-    /// What `http-equiv`, `property` or `name` say.
+    /// Content that depends on `http-equiv`, `property` or `name`.
     ByMeta,
-    /// An address, if the element is a button with an image.
+    /// A URL, if the element is an image button.
     ImageButton,
-    /// An address, if the parameter is one that plug-ins take for it.
+    /// A URL, if plug-ins use the parameter as one.
     Parameter,
-    /// An address below the element's `codebase`.
+    /// A URL relative to the element's `codebase`.
     Code,
-    /// Such addresses, with commas or blanks between them.
+    /// Such URLs, separated by commas or blanks.
     CodeList,
-    /// A page of its own.
+    /// An embedded page.
     Markup,
-    /// An address that is no link, but relative to the base like one: what forms ask for, where quotations are from.
+    /// A URL that is not a link, but relative to the base: form targets, sources of quotations.
     Other,
-    /// The image that a script loads later: an address, or CSS with `url()`; nothing if it looks like neither.
+    /// An image that a script loads later: a URL, or CSS with `url()`; ignored if it looks like neither.
     Lazy,
 }
 
-/// An attribute with the elements on which it holds something.
+/// An attribute with the elements on which it counts.
 pub struct LinkAttribute {
     /// Its name, in lower case.
     pub attribute: &'static str,
-    /// Names of elements, in lower case; none for all.
+    /// Names of elements, in lower case; empty for all.
     pub elements: &'static [&'static str],
-    /// What its value is.
+    /// The content of its value.
     pub value_kind: ValueKind,
 }
 
@@ -59,7 +59,7 @@ const PAGE: ValueKind = ValueKind::Url(LinkKind::Page);
 const REQUISITE: ValueKind = ValueKind::Url(LinkKind::Requisite);
 const SVG_HREF_ELEMENTS: &[&str] = &["image", "use", "feimage", "script"];
 
-/// The first that fits counts. Forms are not followed: what they would ask for nobody has filled in.
+/// The first match counts. Forms are not followed: their requests depend on user input.
 pub const LINK_ATTRIBUTES: &[LinkAttribute] = &[
     link_attribute("href", &["a", "area"], PAGE),
     link_attribute("href", &["link"], ValueKind::ByRelation),
@@ -119,8 +119,7 @@ pub const LINK_ATTRIBUTES: &[LinkAttribute] = &[
 /// The length of the longest name: `data-background-image`.
 const MAX_NAME_LEN: usize = 21;
 
-/// For each letter and length, between which places the carriers are whose names begin with it and are so long: most
-/// attributes are none of them.
+/// By first letter and length, the range of attributes in the table: most attributes are not in it.
 const INDEX_RANGES: [[(u8, u8); MAX_NAME_LEN + 1]; 32] = {
     let mut places = [[(0, 0); MAX_NAME_LEN + 1]; 32];
     let mut place = 0;
@@ -138,10 +137,10 @@ const INDEX_RANGES: [[(u8, u8); MAX_NAME_LEN + 1]; 32] = {
     places
 };
 
-/// Elements that a carrier names at most.
+/// The maximum number of elements of a table row.
 const MAX_ELEMENTS: usize = 9;
 
-/// The names of each carrier and its elements as numbers, which are compared faster.
+/// The names of each row as numbers, which are compared faster.
 const KEYS: [(u128, [u128; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()] = {
     let mut keys = [(0, [0; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()];
     let mut place = 0;
@@ -157,11 +156,11 @@ const KEYS: [(u128, [u128; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()] = {
     keys
 };
 
-/// A name in lower case and its length as a number; 0 for one of more than 15 letters, which no element here has.
+/// A name in lower case and its length as a number; 0 for more than 15 letters, which no element of the table has.
 #[must_use]
 pub const fn key(name: &[u8]) -> u128 {
     let length = name.len();
-    // Parts that overlap, since reading one byte after the other takes longer than all else.
+    // Overlapping reads, since reading byte by byte would take longer than everything else.
     let packed = match length {
         0 => 0,
         1..=3 => {
@@ -188,7 +187,7 @@ const fn eight(name: &[u8], at: usize) -> u128 {
     four(name, at) | four(name, at + 4) << 32
 }
 
-/// Eight letters, those of `A` to `Z` as small ones.
+/// Eight letters in lower case.
 const fn lowered(eight: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let low = eight & (ONES * 0x7f);
@@ -197,14 +196,14 @@ const fn lowered(eight: u64) -> u64 {
     eight | ((from_a ^ above_z) & !eight & (ONES * 0x80)) >> 2
 }
 
-/// The carriers with an attribute's name, in any case: their places in [`LINK_ATTRIBUTES`].
+/// The indexes in [`LINK_ATTRIBUTES`] of an attribute name, case-insensitive.
 pub fn by_attribute(attribute: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let first = attribute.first().copied().unwrap_or_default();
     let places = &INDEX_RANGES[usize::from(first & 31)];
     let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
     let name_key = if start < end { key(attribute) } else { 0 };
     (usize::from(start)..usize::from(end)).filter(move |&place| {
-        // A long name has no key of its own.
+        // Long names have no key.
         KEYS[place].0 == name_key
             && (name_key != 0
                 || LINK_ATTRIBUTES[place]
@@ -214,14 +213,14 @@ pub fn by_attribute(attribute: &[u8]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// Whether a carrier is one on an element with this [key].
+/// Whether a table row applies to an element with this [key].
 #[must_use]
 pub fn applies_to(link_attribute: usize, element: u128) -> bool {
     let elements = LINK_ATTRIBUTES[link_attribute].elements.len();
     elements == 0 || KEYS[link_attribute].1[..elements].contains(&element)
 }
 
-/// What a `<link>` is for, by its `rel`, `as` and `type`; `None` if it leads nowhere.
+/// The kind of a `<link>` by its `rel`, `as` and `type`; `None` if it is not a link.
 #[must_use]
 pub fn kind_by_rel(rel: &str, destination: &str, mime: &str) -> Option<LinkKind> {
     let mut found = None;
@@ -249,7 +248,7 @@ pub fn kind_by_rel(rel: &str, destination: &str, mime: &str) -> Option<LinkKind>
 }
 
 fn preload_kind(relation: &str, destination: &str) -> LinkKind {
-    // What may be next and does not say what it is, is a page.
+    // A preload without a type is taken for a page.
     let is_page = destination.eq_ignore_ascii_case("document")
         || (destination.is_empty() && relation == "prefetch");
     if is_page {
@@ -259,7 +258,7 @@ fn preload_kind(relation: &str, destination: &str) -> LinkKind {
     }
 }
 
-/// Whether a type is one of feeds, with or without parameters.
+/// Whether a media type is that of a feed, with or without parameters.
 #[must_use]
 pub fn is_feed(mime: &str) -> bool {
     let essence = mime.split(';').next().unwrap_or_default().trim();
@@ -274,7 +273,7 @@ pub fn is_feed(mime: &str) -> bool {
     .any(|feed| feed.eq_ignore_ascii_case(essence))
 }
 
-/// Whether a `<meta>` of this `property` or `name` has the address of a picture, a film or a sound.
+/// Whether a `<meta>` of this `property` or `name` contains the URL of an image, video or sound.
 #[must_use]
 pub fn is_picture(property: &str) -> bool {
     let property = property.trim().to_ascii_lowercase();
@@ -295,7 +294,7 @@ pub fn is_picture(property: &str) -> bool {
     )
 }
 
-/// Whether plug-ins take the `<param>` of this name for the address of what they show.
+/// Whether plug-ins load the URL in a `<param>` of this name.
 #[must_use]
 pub fn is_parameter(name: &str) -> bool {
     ["movie", "src", "filename", "url"]
@@ -307,7 +306,7 @@ pub fn is_parameter(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Two names have one key if they differ in nothing but case.
+    /// Two names have the same key if they differ only in case.
     #[test]
     fn keys_identify_names_up_to_case() {
         let alphabet = b"aAzZ@[`{-0\0\xc1\xe1";
@@ -330,7 +329,7 @@ mod tests {
         assert_eq!(key(b"more-than-anybody-has"), 0);
     }
 
-    /// Every carrier is found by its name in any case, also a long one, and by no other name of that length.
+    /// Every attribute is found by its name in any case, also a long one, and by no other name of that length.
     #[test]
     fn attributes_are_found_by_name() {
         for (place, link_attribute) in LINK_ATTRIBUTES.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Lists of addresses in plain text.
+//! Plain-text URL lists.
 
 use super::LinkKind;
 use super::references::References;
 
-/// Adds the sitemaps that a `robots.txt` names, wherever in it.
+/// Adds the sitemaps that a `robots.txt` names, anywhere in it.
 pub fn robots(text: &str, out: &mut References) {
     for line in lines(text) {
         if let Some((name, value)) = line.split_once(':')
@@ -15,10 +15,10 @@ pub fn robots(text: &str, out: &mut References) {
     }
 }
 
-/// Adds the addresses of a sitemap that is a plain list, one a line.
+/// Adds the URLs of a plain-text sitemap, one per line.
 pub fn urls(text: &str, out: &mut References) {
     for line in lines(text) {
-        // A line of prose is relative to the page, but no address.
+        // A line of prose is a valid relative reference, but not a URL.
         if line.starts_with("http://") || line.starts_with("https://") {
             out.add(line, LinkKind::Page);
         }

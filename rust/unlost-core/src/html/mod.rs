@@ -1,7 +1,8 @@
-//! What is in a page: the links that lead on from it, its text, and how much that resembles another.
+//! Reads HTML and related documents: links, text, and the resemblance of texts.
 //!
-//! Of links, three things are kept apart, since links are found and rewritten: which attributes carry links and what for
-//! ([`carriers`]), where in a value the addresses are ([`spans`]), and what is done with them ([`find`], [`rewriting`]).
+//! Links are both found and rewritten, so three concerns are separate: which attributes carry links and of what kind
+//! ([`link_attributes`]), where in a value the URLs are ([`spans`]), and what is done with them ([`find`],
+//! [`rewriting`]).
 
 mod attribute_names;
 mod binary;
@@ -40,31 +41,31 @@ use parse_context::ParseContext;
 use references::References;
 use resolved_links::Bases;
 
-/// So many bytes of a body are read: pages of more are made by machines, for machines.
+/// The maximum length of a body: larger pages are made by machines, for machines.
 pub const MAX_BODY_BYTES: usize = 32 << 20;
 
-/// So many bytes are unpacked of a gzipped one: the sitemap protocol allows 50 MB.
+/// The maximum decompressed length of a gzipped body: the sitemap protocol allows 50 MB.
 pub const MAX_UNPACKED_BYTES: usize = 64 << 20;
 
-/// Links of one body: twice what a sitemap may have.
+/// The maximum links of a body: twice what a sitemap may have.
 pub const MAX_LINKS: usize = 100_000;
 
-/// Longer addresses are left out: servers refuse them.
+/// Longer URLs are dropped: servers reject them.
 pub const MAX_URL_BYTES: usize = 8_000;
 
-/// What a link is for.
+/// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LinkKind {
-    /// Leads to another page.
+    /// Another page.
     Page,
-    /// Is needed to show the page.
+    /// A page requisite: needed to render the page.
     Requisite,
-    /// Leads to a list of pages.
+    /// A list of pages.
     List,
 }
 
 impl LinkKind {
-    /// The word for it, as in `unlost.pages.link.LinkKind`.
+    /// Its name, as in `unlost.pages.link.Use`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -77,8 +78,8 @@ impl LinkKind {
 
 /// Finds the links of a body.
 ///
-/// `mime` is its type as it was told, parameters and all; `base` the address that it was found at; `charset` what it was
-/// said to be written in. Whatever these or the body are, there is an answer, in time that grows with the body's length.
+/// `mime` is its declared type with parameters; `base` its URL; `charset` its declared encoding. Any input gives a
+/// result, in time linear in the length of the body.
 #[must_use]
 pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) -> ExtractedLinks {
     let document = Document::of(body, mime, base, charset);

@@ -1,4 +1,4 @@
-//! Where a text stands that is looked into: a page, the value of an attribute in it, a page in such a value.
+//! The context of a parsed text: a page, the value of an attribute in it, a page in such a value.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -7,21 +7,21 @@ use std::ops::Range;
 use super::elements::Quote;
 use super::{byte_scan, xml};
 
-/// Where something stands in the text as it is meant, and as it is written.
+/// Corresponding offsets in the unescaped text and in the source.
 type OffsetPair = (usize, usize);
 
-/// How characters are escaped where a text stands.
+/// How characters are escaped around a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EscapeLayer {
-    /// In the value of an attribute.
+    /// An attribute value.
     Value(Quote),
-    /// In that of an instruction in XML, which knows fewer entities.
+    /// A pseudo-attribute of an XML processing instruction, with fewer entities.
     XmlValue(Quote),
-    /// Between tags of XML.
+    /// XML text.
     XmlText,
 }
 
-/// Layers of escapes around a text: a value in a page that is itself in a value has two. There are never more.
+/// The maximum layers of escapes: a value in a page that is itself in a value has two.
 const MAX_LAYERS: usize = 2;
 
 /// The innermost first.
@@ -34,30 +34,30 @@ fn push_layer(layers: EscapeLayers, layer: EscapeLayer) -> Option<EscapeLayers> 
     }
 }
 
-/// How a text is written where it stands.
+/// The form of a text in its source.
 #[derive(Clone, Copy)]
 enum SourceForm<'p> {
-    /// As it is.
+    /// Verbatim.
     Plain,
-    /// With escapes: how, and what it looks like.
+    /// Escaped: how, and the source.
     Escaped(EscapeLayer, &'p str),
-    /// With a byte for each letter, in so many bytes.
+    /// One byte per letter, with the number of bytes.
     SingleByte(usize),
 }
 
-/// A text, and the way to it from the whole document.
+/// A text, and the path to it from the whole document.
 pub struct ParseContext<'p> {
-    /// The text as it is meant, without escapes; empty if only its parts are read.
+    /// The unescaped text; empty if only its parts are read.
     pub text: &'p str,
     outer: Option<&'p ParseContext<'p>>,
-    /// Where it begins in the outer text.
+    /// Its offset in the outer text.
     start: usize,
-    /// Where it begins in the whole document, if all of it is written there as it is.
+    /// Its offset in the whole document, if it is verbatim there.
     shift: Option<usize>,
     source_form: SourceForm<'p>,
-    /// How what is written here is escaped, the innermost first; `None` if it is more often than anybody looks into.
+    /// How replacements are escaped, the innermost first; `None` beyond the maximum.
     pub layers: Option<EscapeLayers>,
-    /// Where what is spelled otherwise begins, in `text` and as it is written.
+    /// Offsets of escapes in `text` and in the source.
     offset_map: OnceCell<Vec<OffsetPair>>,
 }
 
@@ -78,7 +78,7 @@ impl<'p> ParseContext<'p> {
     fn within(&'p self, start: usize, text: &'p str, source_form: SourceForm<'p>) -> Self {
         let is_same = match source_form {
             SourceForm::Plain => true,
-            // What has no escapes is the same text, not only an equal one.
+            // A text without escapes is the same slice, not only an equal one.
             SourceForm::Escaped(_, written) => std::ptr::eq(written, text),
             SourceForm::SingleByte(_) => false,
         };
@@ -104,7 +104,7 @@ impl<'p> ParseContext<'p> {
         self.within(start, "", SourceForm::Plain)
     }
 
-    /// A part as it was read: where its bytes are no text, it is written with one for each letter.
+    /// A decoded part: if it is not UTF-8, its source has one byte per letter.
     #[expect(clippy::ptr_arg, reason = "whether it had to be made is what it tells")]
     pub fn read(&'p self, start: usize, text: &'p Cow<'_, str>) -> Self {
         let source_form = match text {
@@ -114,12 +114,12 @@ impl<'p> ParseContext<'p> {
         self.within(start, text, source_form)
     }
 
-    /// The same text, in which something is escaped, as it is meant.
+    /// The same text, which contains escapes, in unescaped form.
     pub fn escaped(&'p self, layer: EscapeLayer, unescaped: &'p str) -> Self {
         self.within(0, unescaped, SourceForm::Escaped(layer, self.text))
     }
 
-    /// A part that is `written` with escapes.
+    /// A part whose source is `written`, with escapes.
     pub fn escaped_part(
         &'p self,
         start: usize,
@@ -130,12 +130,12 @@ impl<'p> ParseContext<'p> {
         self.within(start, unescaped, SourceForm::Escaped(layer, written))
     }
 
-    /// Where the text begins in the whole document, if it is written there as it is.
+    /// The offset of the text in the whole document, if it is verbatim there.
     pub fn shift(&self) -> Option<usize> {
         self.shift
     }
 
-    /// Where in the whole document a part of the text is written.
+    /// The range in the whole document of a part of the text.
     pub fn document_range(&self, span: Range<usize>) -> Range<usize> {
         if let Some(shift) = self.shift {
             return shift + span.start..shift + span.end;
@@ -147,8 +147,8 @@ impl<'p> ParseContext<'p> {
         outer.document_range(self.start + start..self.start + end)
     }
 
-    /// How many entities end where a place is written, without a semicolon. What is written behind such a one must begin
-    /// with it: `&quot` before `x` is none.
+    /// The number of entities without a semicolon that end at an offset. A replacement there must begin with one:
+    /// `&quot` before `x` is not an entity.
     pub fn unterminated_entities(&self, at: usize) -> usize {
         let Some(outer) = self.outer.filter(|_| self.shift.is_none()) else {
             return 0;
@@ -163,7 +163,7 @@ impl<'p> ParseContext<'p> {
         usize::from(own) + outer.unterminated_entities(self.start + end)
     }
 
-    /// Where a place in the text is in what is written.
+    /// The offset in the source of an offset in the text.
     fn written_at(&self, at: usize) -> usize {
         let length = match self.source_form {
             SourceForm::Plain => return at,
@@ -171,7 +171,7 @@ impl<'p> ParseContext<'p> {
             SourceForm::Escaped(_, written) => written.len(),
             SourceForm::SingleByte(length) => length,
         };
-        // Most addresses are all of a text, whatever is spelled otherwise in between.
+        // Most URLs are the whole text, whatever is escaped within.
         if at == 0 || at == self.text.len() {
             return if at == 0 { 0 } else { length };
         }
@@ -186,7 +186,7 @@ impl<'p> ParseContext<'p> {
         if at == unescaped {
             return entity_start;
         }
-        // After what is spelled otherwise, both are as far from the end of their piece.
+        // After an escape, both offsets have the same distance to the end of their piece.
         let whole = (self.text.len(), length);
         let (meant_end, written_end) = offset_map.get(next).copied().unwrap_or(whole);
         written_end - (meant_end - at).min(written_end)
@@ -194,7 +194,7 @@ impl<'p> ParseContext<'p> {
 }
 
 impl EscapeLayer {
-    /// The text that is meant.
+    /// The unescaped text.
     pub fn unescape(self, written: &str) -> Cow<'_, str> {
         match self {
             Self::Value(_) => unescape_attribute(written),
@@ -202,7 +202,7 @@ impl EscapeLayer {
         }
     }
 
-    /// The length of the text that is meant by a piece which has no escape but at its beginning.
+    /// The unescaped length of a piece that has no escape but at its beginning.
     fn unescaped_length(self, piece: &str) -> usize {
         if piece.starts_with(AMPERSAND) {
             return piece.len() - AMPERSAND.len() + 1;
@@ -211,7 +211,7 @@ impl EscapeLayer {
     }
 }
 
-/// The value of an attribute as a browser has it.
+/// The value of an attribute as in browsers.
 pub fn unescape_attribute(written: &str) -> Cow<'_, str> {
     if !byte_scan::has_either(written.as_bytes(), b'&', 0) {
         return Cow::Borrowed(written);
@@ -226,10 +226,10 @@ pub fn unescape_attribute(written: &str) -> Cow<'_, str> {
     value
 }
 
-/// What most values with entities have, and no others: `&amp;` in an address.
+/// The only entity in most values that have any: `&amp;` in a URL.
 const AMPERSAND: &str = "&amp;";
 
-/// A value in which nothing is escaped but ampersands. `None` if something else may be.
+/// A value that contains only escaped ampersands. `None` if there may be other escapes.
 fn with_ampersands(written: &str) -> Option<String> {
     let mut value = String::with_capacity(written.len());
     let mut rest = written;
@@ -242,8 +242,8 @@ fn with_ampersands(written: &str) -> Option<String> {
     Some(value)
 }
 
-/// The text in pieces, of which each but the first begins with what may be an escape, in the text that is meant and as it is
-/// written. No escape goes over the beginning of another.
+/// Splits a text into pieces, each but the first of which begins with a potential escape; returns offsets in the
+/// unescaped text and in the source. No escape contains the beginning of another.
 fn escapes(written: &str, meant_length: impl Fn(&str) -> usize) -> Vec<OffsetPair> {
     let mut found = Vec::with_capacity(8);
     found.push((0, 0));
@@ -258,11 +258,11 @@ fn escapes(written: &str, meant_length: impl Fn(&str) -> usize) -> Vec<OffsetPai
     found
 }
 
-/// The text in pieces, of which each but the first begins with a letter that is no ASCII, in the text and where each letter
-/// is one byte.
+/// Splits a text into pieces, each but the first of which begins with a non-ASCII letter; returns offsets in the text
+/// and in a source with one byte per letter.
 fn letters(text: &str) -> Vec<OffsetPair> {
     let mut found = vec![(0, 0)];
-    // A longer letter has more bytes here than where it is written.
+    // A non-ASCII letter has more bytes here than in the source.
     let mut longer = 0;
     for (at, letter) in text.char_indices().filter(|(_, letter)| !letter.is_ascii()) {
         if at > 0 {
@@ -273,7 +273,7 @@ fn letters(text: &str) -> Vec<OffsetPair> {
     found
 }
 
-/// Whether what is written ends in an entity to which a semicolon could be added.
+/// Whether the source ends in an entity that lacks a semicolon.
 fn is_unterminated_entity(layer: EscapeLayer, written: &str) -> bool {
     // No entity is longer.
     let near = written.len().saturating_sub(40);

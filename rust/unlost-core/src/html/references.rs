@@ -1,4 +1,4 @@
-//! What a body refers to, as it is written there.
+//! Collects the references of a body as written.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::Range;
@@ -11,14 +11,14 @@ use hashbrown::HashTable;
 use super::elements::{Element, LinkSink, UrlOccurrence};
 use super::{LinkKind, byte_scan};
 
-/// Different ones that are kept of one body, twice as many as there may be links: some lead to the same place, and
-/// resolving each takes as long as the base is long.
+/// The maximum number of distinct references of a body: twice that of links, since several can resolve to the same URL.
+/// Each takes time proportional to the length of the base.
 const MAX_REFERENCES: usize = 2 * super::MAX_LINKS;
 
-/// Bytes of a page for each different reference: real ones have one in 300 on average.
+/// The average bytes of a page per distinct reference: 300 on real pages.
 const BYTES_PER_REFERENCE: usize = 256;
 
-/// Things in the order in which they came, each once. The hashes are keyed: who writes pages cannot make them collide.
+/// Unique things in order of insertion. The hashes are keyed, so that pages cannot be crafted to make them collide.
 pub struct Distinct<T> {
     all: Vec<T>,
     table: HashTable<(u64, usize)>,
@@ -36,7 +36,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T> Distinct<T> {
-    /// Where a thing is; else the hash to add it with. `key` is what tells things apart.
+    /// The index of a thing; else the hash to add it with. `key` identifies things.
     pub fn index_of<K: Hash + ?Sized>(
         &self,
         key: &K,
@@ -49,7 +49,7 @@ impl<T> Distinct<T> {
         known.map(|&(_, place)| place).ok_or(hash)
     }
 
-    /// Adds what is not there yet; says where it is.
+    /// Adds a new thing; returns its index.
     pub fn add(&mut self, hash: u64, thing: T) -> usize {
         let place = self.all.len();
         self.table
@@ -58,7 +58,7 @@ impl<T> Distinct<T> {
         place
     }
 
-    /// Makes room for things that are expected.
+    /// Reserves memory.
     pub fn reserve(&mut self, number: usize) {
         self.all.reserve(number);
         self.table.reserve(number, |&(hash, _)| hash);
@@ -69,8 +69,8 @@ impl<T> Distinct<T> {
     }
 }
 
-/// A hasher whose keys come from the system's random numbers, as those of the standard library do, whose own takes longer for
-/// what is as short as addresses.
+/// A hasher with keys from the system's random numbers, like that of the standard library, which is slower for texts as
+/// short as URLs.
 fn random_state() -> SeedableRandomState {
     static SHARED: OnceLock<SharedSeed> = OnceLock::new();
     let random = || RandomState::new().hash_one(0);
@@ -78,7 +78,7 @@ fn random_state() -> SeedableRandomState {
     SeedableRandomState::with_seed(random(), shared)
 }
 
-/// An address as it is written, what it is for, and what it is relative to beside the page's base.
+/// A URL as written, its kind, and its own base besides the page's.
 #[derive(Clone, Copy)]
 pub struct Reference<'r> {
     pub written: &'r str,
@@ -86,7 +86,7 @@ pub struct Reference<'r> {
     pub within: Option<&'r str>,
 }
 
-/// The same, where the text is kept with that of all others.
+/// The same with its text in shared storage.
 struct StoredReference {
     written: Range<usize>,
     purpose: LinkKind,
@@ -103,15 +103,15 @@ impl StoredReference {
     }
 }
 
-/// All that a body refers to.
+/// All references of a body.
 #[derive(Default)]
 pub struct References {
     found: Distinct<StoredReference>,
-    /// What is written, one after the other: a text for each would take longer to make than to find.
+    /// The texts, concatenated: a string for each would take longer to allocate than to find.
     text: String,
     /// The first `<base href>`.
     pub base: Option<Box<str>>,
-    /// How many were left out since there were too many.
+    /// The number of references that were dropped because they are too many.
     pub dropped: usize,
 }
 
@@ -124,12 +124,12 @@ impl References {
         self.found.all()[nth].view(&self.text)
     }
 
-    /// In the order of appearance.
+    /// In order of appearance.
     pub fn all(&self) -> impl Iterator<Item = Reference<'_>> {
         self.found.all().iter().map(|stored| stored.view(&self.text))
     }
 
-    /// Makes room for what a text of this length mostly has.
+    /// Reserves memory for the average of a text of this length.
     pub fn reserve(&mut self, length: usize) {
         self.found.reserve(length / BYTES_PER_REFERENCE);
         self.text.reserve(length / 16);
@@ -144,15 +144,15 @@ impl References {
         self.index_of(written, purpose, within);
     }
 
-    /// Where in those that were found an address is, which is added if it is new. `None` if it is none of the web, leads
-    /// into the page itself, or was left out. `written` has neither blanks around it nor a fragment.
+    /// The index of a URL, which is added if it is new. `None` if it is not a web URL, refers to the page itself, or
+    /// was dropped. `written` must be trimmed and without a fragment.
     pub fn index_of(
         &mut self,
         written: &str,
         purpose: LinkKind,
         within: Option<&str>,
     ) -> Option<usize> {
-        // Nothing but a fragment leads into the page itself: the gradient of a drawing, the next heading.
+        // A fragment alone refers to the page itself: the gradient of a drawing, the next heading.
         if written.is_empty() || has_other_scheme(written) {
             return None;
         }
@@ -162,7 +162,7 @@ impl References {
                 && stored.purpose == purpose
                 && stored.within.as_deref() == within
         };
-        // What each is for is not hashed: an address is for three things at most.
+        // The kind is not hashed: a URL has at most three.
         let known = match within {
             None => self.found.index_of(written, is),
             Some(within) => self.found.index_of(&(written, within), is),
@@ -211,21 +211,21 @@ impl LinkSink for References {
     }
 }
 
-/// Where in what is written an address is.
+/// The range of a URL in the written text.
 #[derive(Clone, Copy)]
 pub struct Span {
     pub start: usize,
-    /// Where the address ends, and where its fragment does.
+    /// The end of the URL without and with its fragment.
     pub end: usize,
     pub whole_end: usize,
 }
 
 impl Span {
-    /// Without blanks around it.
+    /// Trims surrounding blanks.
     pub fn of(written: &str) -> Self {
         let bytes = written.as_bytes();
         let (mut start, mut whole_end) = (0, bytes.len());
-        // Most have nothing around them, which two bytes tell.
+        // Most have none, which two bytes show.
         if bytes.first().is_some_and(|&byte| byte <= b' ')
             || bytes.last().is_some_and(|&byte| byte <= b' ')
         {
@@ -239,18 +239,18 @@ impl Span {
         }
     }
 
-    /// The address without its fragment.
+    /// The URL without its fragment.
     pub fn without_fragment(self, written: &str) -> &str {
         &written[self.start..self.end]
     }
 }
 
-/// What is around an address and no part of it: blanks, and all else that is not seen.
+/// Characters around a URL that are not part of it: blanks and all other invisible ones.
 pub fn is_outside(letter: char) -> bool {
     letter <= ' '
 }
 
-/// Whether an address is one of `data:`, `javascript:` or the like, so that it need not be kept to see that.
+/// Whether a URL has the scheme `data:`, `javascript:` or the like, so that it need not be stored.
 fn has_other_scheme(written: &str) -> bool {
     let scheme = written
         .bytes()

@@ -1,4 +1,4 @@
-//! References, resolved.
+//! Resolves references.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,20 +10,20 @@ use super::fast_url_join::FastUrlJoiner;
 use super::references::{Distinct, Reference, References};
 use super::{LinkKind, MAX_LINKS, MAX_URL_BYTES};
 
-/// Bytes of all addresses together: a long base makes long addresses of short ones, a hundred thousand times.
+/// The total length of all URLs: a long base can turn a hundred thousand short references into long URLs.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Bytes of an address: real pages have 60 on average.
+/// The average length of a URL: 60 bytes on real pages.
 const BYTES_PER_URL: usize = 64;
 
 /// The links of a body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ExtractedLinks {
-    /// Addresses of http and https without fragments, in the order of appearance; each with a use once.
+    /// URLs of http and https without fragments, in order of appearance, unique by kind.
     pub links: Vec<(String, LinkKind)>,
-    /// How many were left out since they were too long or too many.
+    /// The number of links that were dropped because they are too long or too many.
     pub dropped: usize,
-    /// Whether the body was longer than what was read of it.
+    /// Whether the body was longer than what was read.
     pub cut: bool,
 }
 
@@ -36,10 +36,10 @@ impl ExtractedLinks {
     }
 }
 
-/// Addresses, each with a use once.
+/// URLs, unique by kind.
 #[derive(Default)]
 pub(super) struct Links {
-    /// One after the other: a text for each would take longer to make than to find.
+    /// Concatenated: a string for each would take longer to allocate than to find.
     text: String,
     all: Distinct<(Range<usize>, LinkKind)>,
 }
@@ -54,13 +54,12 @@ impl Links {
         (&self.text[span.clone()], *purpose)
     }
 
-    /// In the order of appearance.
+    /// In order of appearance.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, LinkKind)> + Clone {
         (0..self.len()).map(|nth| self.get(nth))
     }
 
-    /// Adds the address that has been written behind all others, if it is not there yet and there is room for it; says where
-    /// it is.
+    /// Adds the URL that was written after all others, if it is new and there is room for it; returns its index.
     fn add(&mut self, start: usize, purpose: LinkKind) -> Option<usize> {
         let address = &self.text[start..];
         let is_short = address.len() <= MAX_URL_BYTES && self.text.len() <= MAX_BYTES;
@@ -68,7 +67,7 @@ impl Links {
         let is = |(span, other): &(Range<usize>, LinkKind)| {
             text[span.clone()] == *address.as_bytes() && *other == purpose
         };
-        // What each is for is not hashed: an address is for three things at most.
+        // The kind is not hashed: a URL has at most three.
         let place = match self.all.index_of(address, is) {
             _ if !is_short => None,
             Ok(place) => Some(place),
@@ -83,19 +82,19 @@ impl Links {
     }
 }
 
-/// References, and where they lead.
+/// References and the URLs that they resolve to.
 pub(super) struct ResolvedReferences {
     pub links: Links,
-    /// For each reference, which link it is; `None` if it is none, or was left out.
+    /// For each reference, the index of its link; `None` if it is not a link, or was dropped.
     pub which: Vec<Option<u32>>,
     pub dropped: usize,
 }
 
-/// What references are relative to.
+/// The base URLs of references.
 pub(super) struct Bases {
-    /// The address that the document was found at.
+    /// The URL of the document.
     pub own: Option<Url>,
-    /// The same, or what the document says instead.
+    /// The same, or what the document declares.
     pub base: Option<Url>,
     pub encoding: &'static Encoding,
 }
@@ -116,7 +115,7 @@ impl Bases {
         }
     }
 
-    /// Where a reference leads from a base, without a fragment.
+    /// Resolves a reference against a base, without a fragment.
     pub fn resolve(&self, base: Option<&Url>, reference: Reference<'_>) -> Option<Url> {
         let within = reference
             .within
@@ -124,7 +123,7 @@ impl Bases {
         self.resolve_without_codebase(within.as_ref().or(base), reference)
     }
 
-    /// The same, whatever codebase it has.
+    /// The same without the codebase of the reference.
     pub fn resolve_without_codebase(
         &self,
         base: Option<&Url>,
@@ -164,8 +163,8 @@ impl Bases {
     }
 }
 
-/// The address as Chromium asks for it, which escapes two characters in paths that the parser does not: `^`, as the
-/// standard now says, and `|`.
+/// The URL as Chromium requests it. It escapes two characters in paths that the parser does not: `^`, as the standard
+/// now requires, and `|`.
 pub(super) fn as_requested(url: &str) -> Cow<'_, str> {
     let path = url.split('?').next().unwrap_or_default();
     if memchr::memchr2(b'^', b'|', path.as_bytes()).is_none() {
@@ -179,10 +178,10 @@ fn is_web(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https")
 }
 
-/// The address that is meant, if it is one of the web. In the query, letters are escaped as the page writes them.
+/// Resolves a URL if it is a web URL. The query is escaped in the encoding of the page.
 fn join(base: Option<&Url>, written: &str, encoding: &'static Encoding) -> Option<Url> {
     let escape: &dyn Fn(&str) -> Cow<'_, [u8]> = &|text| Cow::Owned(encoded(text, encoding));
-    // The parser's own way is the faster one.
+    // The parser's own way is faster.
     let is_own = encoding.output_encoding() == encoding_rs::UTF_8;
     Url::options()
         .base_url(base)
@@ -192,7 +191,7 @@ fn join(base: Option<&Url>, written: &str, encoding: &'static Encoding) -> Optio
         .filter(is_web)
 }
 
-/// The bytes of a query. A letter that the encoding does not have becomes its number, as browsers send it.
+/// The bytes of a query. An unencodable letter becomes a numeric reference, as in browsers.
 fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
     let encoding = encoding.output_encoding();
     if encoding == encoding_rs::UTF_8 {

@@ -1,4 +1,4 @@
-//! URLs in the strings of scripts, and in attributes that scripts read. What a script does with them is not known.
+//! URLs in the strings of scripts, and in attributes that scripts read. How a script uses them is not known.
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ use super::references::References;
 use super::resolved_links::Bases;
 use super::{LinkKind, MAX_BODY_BYTES, walker, xhtml};
 
-/// Candidates of one script: more are data, not a program.
+/// The maximum candidates of one script: more are data, not a program.
 const MAX_CANDIDATES: usize = 10_000;
 
-/// Names of things, not addresses, begin with these hosts, unless they are the site itself.
+/// Hosts of namespace names, which are not URLs to fetch, unless they are the site itself.
 const NAMES: [&str; 6] = [
     "www.w3.org",
     "schema.org",
@@ -27,7 +27,7 @@ const NAMES: [&str; 6] = [
     "ns.adobe.com",
 ];
 
-/// What files of websites end in.
+/// File extensions of websites.
 const ENDINGS: [&str; 58] = [
     "html", "htm", "shtml", "xhtml", "php", "php3", "asp", "aspx", "jsp", "cgi", "pl", "cfm",
     "css", "js", "mjs", "json", "xml", "rss", "atom", "txt", "pdf", "png", "jpg", "jpeg", "gif",
@@ -36,9 +36,9 @@ const ENDINGS: [&str; 58] = [
     "xlsx", "ppt", "pptx", "rtf", "zip", "gz", "tar",
 ];
 
-/// Addresses of http and https that whole strings of a script are, in the order of appearance, each once: those with a host,
-/// of those without one what begins with `/` and ends like a file or a folder, and of all others what ends like a file. Parts
-/// that are put together with others by `+` are none. `base` is the address of the page that the script runs in.
+/// URLs of http and https that are whole strings of a script, unique, in order of appearance: absolute ones;
+/// root-relative ones that end like a file or a folder; others that end like a file. Operands of `+` are excluded.
+/// `base` is the URL of the page that runs the script.
 #[must_use]
 pub fn candidates(body: &[u8], base: &str) -> Vec<String> {
     let mut collector = Collector::of(base);
@@ -46,9 +46,9 @@ pub fn candidates(body: &[u8], base: &str) -> Vec<String> {
     collector.resolve_all(base, encoding_rs::UTF_8)
 }
 
-/// URLs that the scripts of a page may request, in the order of appearance, each once: those in inline scripts and event
-/// handlers, as [`candidates`] finds them, and values of `data-*` attributes that [look like one](looks_like_address) and are
-/// no links by themselves; in those that are JSON, strings. What is asked is as in [`super::find`].
+/// URLs that the scripts of a page may request, unique, in order of appearance: those in inline scripts and event
+/// handlers, as [`candidates`] finds them, and values of `data-*` attributes that [look like one](looks_like_url) and
+/// are not links by themselves; for JSON values, their strings. The arguments are those of [`super::find`].
 #[must_use]
 pub fn of_page(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) -> Vec<String> {
     let document = Document::of(body, mime, base, charset);
@@ -72,10 +72,10 @@ pub fn host_of(url: &str) -> String {
     host.unwrap_or_default().to_owned()
 }
 
-/// Takes what scripts of a page may request.
+/// Collects what scripts of a page may request.
 struct Collector {
     references: References,
-    /// Of the page.
+    /// The host of the page.
     host: String,
 }
 
@@ -146,14 +146,14 @@ impl LinkSink for Collector {
 /// A string of a script that may be a URL.
 pub struct Literal {
     pub text: String,
-    /// Where it is between its quotes.
+    /// Its range between its quotes.
     pub span: Range<usize>,
-    /// What quotes these are; `None` for those of a template.
+    /// Its quotes; `None` for a template literal.
     pub quote: Option<Quote>,
 }
 
-/// Calls `each` with the strings of a script that are nothing but a URL, and [those that it navigates to](navigations), until it
-/// returns `false`. `own_host`: of the page.
+/// Calls `each` with the strings of a script that are nothing but a URL, and [navigation targets](navigations), until
+/// it returns `false`. `own_host`: of the page.
 pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bool) {
     let mut targets = Vec::new();
     navigations(code, |span, _| targets.push(span));
@@ -182,16 +182,16 @@ pub fn literals(code: &[u8], own_host: &str, mut each: impl FnMut(Literal) -> bo
     }
 }
 
-/// Calls `each` with the strings that a script navigates to, in their order, and the quotes that they stand in: what is assigned
-/// to `location` or `location.href`, or given to `location.replace()` or `location.assign()`. A string to which something is
-/// added is none of them, unless that is a fragment.
+/// Calls `each` with the strings that a script navigates to, in order, and their quotes: assigned to `location` or
+/// `location.href`, or passed to `location.replace()` or `location.assign()`. A string that is concatenated is
+/// excluded, unless the other part is a fragment.
 pub fn navigations(code: &[u8], mut each: impl FnMut(Range<usize>, Quote)) {
     let mut end = 0;
     for found in memmem::find_iter(code, b"location") {
         let is_longer = found.checked_sub(1).is_some_and(
             |before| matches!(code[before], b'_' | b'$' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z'),
         );
-        // One inside of a string that was found is no code.
+        // A match inside of a found string is not code.
         if found >= end
             && !is_longer
             && let Some((span, quote)) = navigation(code, found + b"location".len())
@@ -202,11 +202,11 @@ pub fn navigations(code: &[u8], mut each: impl FnMut(Range<usize>, Quote)) {
     }
 }
 
-/// The string that the page goes to if `location` ends at `at`.
+/// The navigation target if `location` ends at `at`.
 fn navigation(code: &[u8], at: usize) -> Option<(Range<usize>, Quote)> {
     let blanks = |at: usize| {
         let rest = code.get(at..).unwrap_or_default();
-        // More blanks than this are no program.
+        // Programs do not contain more blanks than this.
         let rest = &rest[..rest.len().min(100)];
         at + rest
             .iter()
@@ -250,8 +250,8 @@ fn navigation(code: &[u8], at: usize) -> Option<(Range<usize>, Quote)> {
     is_whole.then(|| (inside..end, Quote::of(quote)))
 }
 
-/// Whether the value of an attribute that scripts read is a URL, by its looks: a whole one, or a path that has a slash or ends
-/// like a file. A word by itself, a date and a media type are none.
+/// Whether the value of a `data-*` attribute looks like a URL: absolute, or a path that has a slash or ends like a
+/// file. A single word, a date and a media type do not.
 #[must_use]
 pub fn looks_like_url(value: &str) -> bool {
     let text = value.trim_matches(super::references::is_outside);
@@ -282,7 +282,7 @@ pub fn looks_like_url(value: &str) -> bool {
     has_letter && !is_media && !first.contains(':')
 }
 
-/// What media types begin with.
+/// The top-level media types.
 const MEDIA: [&str; 8] = [
     "application",
     "audio",
@@ -294,10 +294,10 @@ const MEDIA: [&str; 8] = [
     "video",
 ];
 
-/// The string that begins here, and where it ends, if all of it may be an address and it stands alone.
+/// The string that begins here, and its end, if all of it may be a URL and it is not concatenated.
 fn string(body: &[u8], start: usize) -> Option<(String, usize)> {
     let quote = body[start];
-    // Only what begins like an address is read on.
+    // Only what begins like a URL is read on.
     if !matches!(body.get(start + 1)?, b'/' | b'\\' | b'.' | b'_' | b'-' | b'~' | b'%' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z')
         || is_joined(body[..start].iter().rev())
     {
@@ -308,7 +308,7 @@ fn string(body: &[u8], start: usize) -> Option<(String, usize)> {
     loop {
         match *body.get(at)? {
             byte if byte == quote => break,
-            // As JSON often has it.
+            // Escaped slashes, as in JSON.
             b'\\' if body.get(at + 1) == Some(&b'/') => {}
             byte if byte.is_ascii_alphanumeric() || b"-._~:/?#@!$&*+,;=%".contains(&byte) => {
                 text.push(char::from(byte));
@@ -320,9 +320,9 @@ fn string(body: &[u8], start: usize) -> Option<(String, usize)> {
     (!is_joined(body[at + 1..].iter())).then_some((text, at))
 }
 
-/// Whether a `+` is next.
+/// Whether a `+` follows.
 fn is_joined<'b>(mut bytes: impl Iterator<Item = &'b u8>) -> bool {
-    // Who writes more blanks than this before it, does not write programs.
+    // Programs do not contain more blanks than this before it.
     bytes
         .by_ref()
         .take(100)
@@ -358,14 +358,14 @@ fn is_host(host: &str) -> bool {
             .all(|label| label.bytes().any(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Whether it is the name of a file, perhaps in folders, without a root.
+/// Whether it is a file name, possibly with folders, without a root.
 fn is_file_nearby(text: &str) -> bool {
     let path = text.split(['?', '#']).next().unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
     !path.contains([':', '*']) && !path.contains("//") && is_file(name)
 }
 
-/// Whether a name ends as files do, and has something before that.
+/// Whether a name has a file extension, and something before it.
 fn is_file(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(stem, ending)| {
         stem.bytes().any(|byte| byte.is_ascii_alphanumeric())
@@ -373,7 +373,7 @@ fn is_file(name: &str) -> bool {
     })
 }
 
-/// Whether a path ends as files and folders do, and has a name that is longer than a letter.
+/// Whether a path ends like a file or folder, and has a name of more than one letter.
 fn looks_like_a_file(text: &str) -> bool {
     let path = text.split(['?', '#']).next().unwrap_or_default();
     if path.contains("//") {

@@ -1,22 +1,22 @@
-//! The marks in a page, 64 bytes at once: what is looked for in tags is near, and a bit of a number is found faster than a byte.
+//! Finds the marks of a page, 64 bytes at once: matches in tags are near, and a bit is found faster than a byte.
 
 use super::byte_scan;
 
-/// So many bytes are looked at together.
+/// The number of bytes per step.
 pub const LENGTH: usize = 64;
 
-/// Which of the bytes are marks: the lowest bit tells of the first byte.
+/// Bit masks of the marks: the lowest bit is the first byte.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Marks {
     /// `<`
     opens: u64,
-    /// What may end a name: `/`, `=`, `>`, and all up to the blank.
+    /// Potential ends of a name: `/`, `=`, `>`, and everything up to the blank.
     stops: u64,
     /// `"` and `'`
     quotes: u64,
 }
 
-/// Goes over a page, and knows the marks of the bytes that it is at.
+/// Moves over a page with the marks of the current bytes.
 pub struct SimdByteScanner<'t> {
     bytes: &'t [u8],
     start: usize,
@@ -34,7 +34,7 @@ impl<'t> SimdByteScanner<'t> {
         window
     }
 
-    /// Where the next `<` is, from `at` on.
+    /// The offset of the next `<`, from `at` on.
     #[inline]
     pub fn open(&mut self, at: usize) -> Option<usize> {
         match self.near_open(at) {
@@ -43,13 +43,13 @@ impl<'t> SimdByteScanner<'t> {
         }
     }
 
-    /// The same, but only if it is among the bytes that are known.
+    /// The same, but only within the current bytes.
     #[inline]
     pub fn near_open(&self, at: usize) -> Option<usize> {
         self.near(at, |marks| marks.opens)
     }
 
-    /// Where the quote is that ends a value which goes on at `at`.
+    /// The offset of the quote that ends the value at `at`.
     #[inline]
     pub fn quote(&mut self, mut at: usize, quote: u8) -> Option<usize> {
         loop {
@@ -64,19 +64,19 @@ impl<'t> SimdByteScanner<'t> {
         }
     }
 
-    /// Where the name of a tag ends that goes on at `at`. `None` if the page ends in it.
+    /// The end of the tag name at `at`. `None` if the page ends in it.
     #[inline]
     pub fn tag_name_end(&mut self, at: usize) -> Option<usize> {
         self.stop(at, byte_scan::ends_name)
     }
 
-    /// Where the name of an attribute ends that goes on at `at`. `None` if the page ends in it.
+    /// The end of the attribute name at `at`. `None` if the page ends in it.
     #[inline]
     pub fn attribute_name_end(&mut self, at: usize) -> Option<usize> {
         self.stop(at, byte_scan::ends_attribute_name)
     }
 
-    /// Where a value without quotes ends that goes on at `at`. `None` if the page ends in it.
+    /// The end of the unquoted value at `at`. `None` if the page ends in it.
     #[inline]
     pub fn value_end(&mut self, at: usize) -> Option<usize> {
         self.stop(at, |byte| byte == b'>' || byte_scan::is_blank_byte(byte))
@@ -96,7 +96,7 @@ impl<'t> SimdByteScanner<'t> {
         }
     }
 
-    /// The next of some marks, if it is among the bytes that are known.
+    /// The next of some marks, if it is within the current bytes.
     #[inline]
     fn near(&self, at: usize, needle: impl Fn(&Marks) -> u64) -> Option<usize> {
         let passed = at.wrapping_sub(self.start);
@@ -107,7 +107,7 @@ impl<'t> SimdByteScanner<'t> {
         (rest != 0).then(|| at + rest.trailing_zeros() as usize)
     }
 
-    /// Moves to the next of some marks, of which this byte is one that is looked for, if none is among the bytes that are known.
+    /// Moves to the next of some marks if none is within the current bytes; `byte` is one of them.
     #[inline(never)]
     fn far(&mut self, at: usize, byte: u8, needle: impl Fn(&Marks) -> u64) -> Option<usize> {
         self.load(at);
@@ -119,7 +119,7 @@ impl<'t> SimdByteScanner<'t> {
         Some(found)
     }
 
-    /// Moves to the next that may end a name.
+    /// Moves to the next potential end of a name.
     #[inline(never)]
     fn next_stop(&mut self, mut at: usize) -> Option<usize> {
         while at < self.bytes.len() {
@@ -144,7 +144,7 @@ impl<'t> SimdByteScanner<'t> {
 }
 
 impl Marks {
-    /// Those of fewer bytes, at the end of a page.
+    /// The marks of fewer bytes, at the end of a page.
     #[cold]
     fn of_last(rest: &[u8]) -> Self {
         let mut bytes = [b'x'; LENGTH];
@@ -177,7 +177,7 @@ impl Marks {
     }
 }
 
-/// Every processor of this kind compares sixteen bytes at once.
+/// SSE2 compares sixteen bytes at once and is part of every x86-64 processor.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod sse2 {
@@ -192,7 +192,8 @@ mod sse2 {
     pub fn marks(bytes: &[u8; LENGTH]) -> Marks {
         let mut marks = Marks::default();
         for (nth, sixteen) in bytes.chunks_exact(16).enumerate() {
-            // SAFETY: the instructions belong to SSE2, which all of x86_64 has, and the sixteen bytes that are read are there.
+            // SAFETY: the instructions belong to SSE2, which all of x86_64 has, and the sixteen bytes that are read are
+            // in bounds.
             let [opens, stops, quotes] = unsafe {
                 let sixteen = _mm_loadu_si128(sixteen.as_ptr().cast());
                 [opens(sixteen), stops(sixteen), quotes(sixteen)]
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
     use crate::test_rng::test_rng;
 
-    /// Marks, bytes beside them, letters, and some that are no ASCII.
+    /// Marks, bytes next to them, letters, and some non-ASCII bytes.
     fn bytes(length: usize, rng: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
         let byte = |_| match rng(24) {
             0 => b"<>\"'=/ \t\n\x0c\r;?.0!#&(\x0b\0"[rng(20)],
@@ -257,7 +258,7 @@ mod tests {
         (0..length).map(byte).collect()
     }
 
-    /// Sixteen bytes at once have the marks that each of them has.
+    /// The SIMD marks equal those of each byte.
     #[test]
     fn simd_marks_equal_bytewise_marks() {
         let mut rng = test_rng(5);
@@ -273,7 +274,7 @@ mod tests {
         }
     }
 
-    /// Wherever a page is looked at, onwards or back, what is found is what going byte by byte finds.
+    /// At any offset, forwards or backwards, the result equals that of a bytewise search.
     #[test]
     fn first_match_equals_bytewise_search() {
         let mut rng = test_rng(3);

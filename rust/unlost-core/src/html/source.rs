@@ -1,4 +1,4 @@
-//! A page as it is written, whose parts become text only where somebody reads them.
+//! A page in its source encoding, whose parts are decoded on demand.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,8 +9,7 @@ use encoding_rs::Encoding;
 #[derive(Clone, Copy)]
 pub enum Source<'t> {
     Text(&'t str),
-    /// In an encoding in which each byte is a letter: so the tags are where they are in the text, and those below 128 mean
-    /// what they mean in ASCII.
+    /// One byte per letter: tags have the same offsets as in the text, and bytes below 128 are ASCII.
     SingleByte(&'t [u8], &'static Encoding),
 }
 
@@ -29,7 +28,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// The text of a part, which is the part itself unless letters have other bytes there.
+    /// The text of a part, borrowed unless letters have other bytes.
     pub fn read(self, span: Range<usize>) -> Cow<'t, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(&text[span]),

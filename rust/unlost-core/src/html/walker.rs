@@ -1,16 +1,16 @@
-//! HTML, as browsers read it.
+//! Walks HTML as browsers parse it.
 
 use super::elements::{self, Element, LinkSink};
 use super::parse_context::ParseContext;
 use super::source::Source;
 use super::tags::{Piece, Tags};
 
-/// Tells what a page refers to.
+/// Reports what a page refers to.
 pub fn walk(page: &ParseContext<'_>, source: Source<'_>, out: &mut impl LinkSink) {
     walk_all(page, source, false, out);
 }
 
-/// The same for a page inside a page; pages inside that one are not looked into.
+/// The same for an embedded page; pages embedded in that one are skipped.
 pub fn walk_inner(page: &ParseContext<'_>, out: &mut impl LinkSink) {
     walk_all(page, Source::Text(page.text), true, out);
 }
@@ -40,7 +40,7 @@ fn walk_all(page: &ParseContext<'_>, source: Source<'_>, inner: bool, out: &mut 
                 let code = source.read(span.clone());
                 out.add_script(&page.read(span.start, &code));
             }
-            // What browsers with scripts and frames do not show; a lost page may be found through it all the same.
+            // Browsers with scripts and frames do not show this, but it may help to find a lost page.
             Piece::Fallback(span) if !inner => {
                 let (start, part) = (span.start, source.part(span));
                 walk_all(&page.unread(start), part, true, out);

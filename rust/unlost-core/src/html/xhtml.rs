@@ -1,4 +1,4 @@
-//! XHTML and SVG: XML whose elements are those of HTML.
+//! XHTML and SVG: XML with the elements of HTML.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use super::elements::{self, Element, LinkSink, UrlOccurrence, add_whole};
 use super::parse_context::{EscapeLayer, ParseContext};
 use super::xml::{self, Event, Events};
 
-/// What begins and what ends a section in which nothing is markup.
+/// The delimiters of a CDATA section.
 const SECTION: &str = "<![CDATA[";
 const SECTION_END: &str = "]]>";
 
-/// Tells what a document refers to.
+/// Reports what a document refers to.
 pub fn walk(document: &ParseContext<'_>, out: &mut impl LinkSink) {
     let mut events = Events::new(document.text);
     while let Some(event) = events.next() {
@@ -22,7 +22,7 @@ pub fn walk(document: &ParseContext<'_>, out: &mut impl LinkSink) {
                 if empty {
                     continue;
                 }
-                // What looks like a tag in a script is none.
+                // Scripts contain no tags.
                 if local.eq_ignore_ascii_case("script") {
                     let start = events.position();
                     let content = Cow::Borrowed(events.content(name));
@@ -56,7 +56,7 @@ pub fn walk(document: &ParseContext<'_>, out: &mut impl LinkSink) {
     }
 }
 
-/// Tells what the element that has just begun refers to.
+/// Reports what the element that has just begun refers to.
 pub fn collect(
     events: &Events<'_>,
     local: &str,
@@ -72,7 +72,7 @@ pub fn collect(
     element.collect(out);
 }
 
-/// Tells the style sheet that the processing instruction just read names.
+/// Reports the style sheet of the last processing instruction.
 pub fn stylesheet(events: &Events<'_>, document: &ParseContext<'_>, out: &mut impl LinkSink) {
     for attribute in events.attributes() {
         if attribute.name == b"href" {
@@ -84,8 +84,8 @@ pub fn stylesheet(events: &Events<'_>, document: &ParseContext<'_>, out: &mut im
     }
 }
 
-/// Passes on what a style with sections refers to, but for addresses in which one begins or ends: they are not as they are
-/// written, and without that mark the rest would not be in a section any more, or all of it would be.
+/// Passes on the references of a style with CDATA sections, except for URLs that contain a section delimiter: their
+/// text differs from the source, and without the delimiter the section would not begin or end.
 struct OutsideCdata<'o, S>(&'o mut S);
 
 impl<S: LinkSink> LinkSink for OutsideCdata<'_, S> {

@@ -1,6 +1,6 @@
-//! XML, as far as links need it, and read to the end whatever is wrong with it.
+//! A lenient XML parser for links, which reads any input to the end.
 //!
-//! No document type is read and nothing is fetched: of entities there are the five of XML and those by number.
+//! Document types are not parsed and nothing is fetched: only the five entities of XML and numeric ones are supported.
 
 use std::borrow::Cow;
 
@@ -9,22 +9,22 @@ use memchr::memmem;
 use super::elements::{Attribute, Quote};
 use super::spans::is_blank;
 
-/// What comes next in a document.
+/// The next event of a document.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'t> {
-    /// A start tag with its name; its attributes are [`Events::attributes`].
+    /// A start tag with its name; its attributes are in [`Events::attributes`].
     Start { name: &'t str, empty: bool },
     /// An end tag.
     End(&'t str),
-    /// Text as it is written.
+    /// Text as written.
     Text(&'t str),
-    /// Text that means what it is.
+    /// Text without escapes.
     Literal(&'t str),
-    /// A processing instruction's target; what follows it was read like attributes.
+    /// The target of a processing instruction; what follows it was parsed like attributes.
     Instruction(&'t str),
 }
 
-/// Reads a document from its beginning to its end.
+/// Parses a document.
 pub struct Events<'t> {
     text: &'t str,
     at: usize,
@@ -40,18 +40,18 @@ impl<'t> Events<'t> {
         }
     }
 
-    /// Those of the last start tag or processing instruction.
+    /// The attributes of the last start tag or processing instruction.
     pub fn attributes(&self) -> &[Attribute<'t>] {
         &self.attributes
     }
 
-    /// How far it was read.
+    /// The offset of the parser.
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// Passes over an element that has just begun, up to its end tag, and returns what was in it; the rest of the
-    /// document, if it has none.
+    /// Skips an element that has just begun, up to its end tag, and returns its content; without an end tag, the rest
+    /// of the document.
     pub fn content(&mut self, name: &str) -> &'t str {
         let rest = &self.text[self.at..];
         let mut end = rest.len();
@@ -66,7 +66,7 @@ impl<'t> Events<'t> {
         &rest[..end]
     }
 
-    /// Up to `mark`, and past it; up to the end if there is none.
+    /// Reads up to `mark`, and skips it; up to the end if there is none.
     fn until(&mut self, mark: &str) -> &'t str {
         let rest = &self.text[self.at..];
         let (found, passed) = match memmem::find(rest.as_bytes(), mark.as_bytes()) {
@@ -89,7 +89,7 @@ impl<'t> Events<'t> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Reads attributes and the end of the tag; says whether the tag closes itself.
+    /// Reads attributes and the end of the tag; returns whether the tag is self-closing.
     fn tag(&mut self) -> bool {
         self.attributes.clear();
         let mut empty = false;
@@ -117,7 +117,7 @@ impl<'t> Events<'t> {
         let name_at = self.at;
         let name = self.skip(is_name);
         if name.is_empty() {
-            // Some other character: not one byte of it may be left.
+            // Some other character: all of its bytes are skipped.
             self.at += self.text[self.at..]
                 .chars()
                 .next()
@@ -144,7 +144,7 @@ impl<'t> Events<'t> {
             Quote::Single => self.until("'"),
             Quote::None | Quote::Missing => self.skip(|byte| !is_blank(byte) && byte != b'>'),
         };
-        // Files choose their own name for that of addresses in drawings: `ns1:href`.
+        // Files choose their own prefix for the namespace of links in SVG: `ns1:href`.
         let is_address = name.len() > 5 && name.ends_with(":href");
         self.attributes.push(Attribute {
             name: if is_address {
@@ -159,7 +159,7 @@ impl<'t> Events<'t> {
         });
     }
 
-    /// Passes over a document type with all that it declares.
+    /// Skips a document type with all its declarations.
     fn doctype(&mut self) {
         self.skip(|byte| byte != b'>' && byte != b'[');
         if self.peek() == Some(b'[') {
@@ -224,12 +224,12 @@ fn is_name(byte: u8) -> bool {
         )
 }
 
-/// The name of an element without the prefix of its namespace.
+/// The name of an element without its namespace prefix.
 pub fn local(name: &str) -> &str {
     name.rsplit(':').next().unwrap_or(name)
 }
 
-/// The text that is meant. Entities that XML does not have by itself are left as they are.
+/// The unescaped text. Entities that XML does not define are unchanged.
 pub fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -239,7 +239,7 @@ pub fn unescape(text: &str) -> Cow<'_, str> {
     while let Some(at) = rest.find('&') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        // The longest is &#x10ffff; so that nothing far away is looked for.
+        // The longest is &#x10ffff; so the search is short.
         let end = rest.bytes().take(12).position(|byte| byte == b';');
         if let Some(end) = end
             && let Some(letter) = entity(&rest[1..end])

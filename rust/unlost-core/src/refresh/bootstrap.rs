@@ -1,4 +1,4 @@
-//! How far shares could lie from what was counted if other hosts had been visited: hosts drawn anew, many times.
+//! Bootstrap: the uncertainty of shares if other hosts had been visited, from resampled hosts.
 //!
 //! Hosts that lie are few and of very different size, so that a draw with few of their pages also looks more certain
 //! than it is. Each draw is therefore measured by its own standard error, and on the scale of log-odds.
@@ -9,7 +9,7 @@ use super::history::History;
 use super::states::BASE_CELLS;
 use super::visit_pairs::threads;
 
-/// What a scheme misses, in sums over hosts, and how far draws lie from it.
+/// What a scheme misses, in sums over hosts, and the deviations of draws from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Resampled {
     /// Changed pairs that are missed.
@@ -22,17 +22,17 @@ pub struct Resampled {
     pub missed_changed: f64,
     /// The sum over hosts of changed squared.
     pub changed_squared: f64,
-    /// Hosts with a page that changed.
+    /// Hosts with a changed page.
     pub hosts: u32,
-    /// The values between which lie 95 % of how far the log-odds of draws are from those of all, in standard errors of
-    /// the draw; both 0 if no draw can tell.
+    /// The 95 % range of the differences between the log-odds of draws and those of all, in standard errors of the
+    /// draw; both 0 if no draw is usable.
     pub deviations: (f64, f64),
 }
 
-/// Hosts with the same changes: how many changed in which cells.
+/// Hosts with the same changes: the number of changes per cell.
 type ChangeProfile = Vec<(u8, u32)>;
 
-/// Sums over hosts of what changed in each cell, and of the products of any two cells.
+/// Sums over hosts of the changes in each cell, and of the products of any two cells.
 #[derive(Default)]
 struct Sums {
     cells: [f64; BASE_CELLS],
@@ -40,7 +40,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds so many hosts.
+    /// Adds `times` hosts.
     fn add(&mut self, change_profiles: &ChangeProfile, times: f64) {
         for &(cell, count) in change_profiles {
             let weighted = times * f64::from(count);
@@ -72,7 +72,7 @@ impl Sums {
 }
 
 impl Resampled {
-    /// The log-odds of a miss, and their standard error, hosts being drawn; None where nothing or everything is missed.
+    /// The log-odds of a miss, and their standard error over hosts; None if nothing or everything is missed.
     fn log_odds(&self) -> Option<(f64, f64)> {
         let share = self.missed / self.changed;
         if self.missed <= 0.0 || share >= 1.0 {
@@ -86,8 +86,8 @@ impl Resampled {
 }
 
 impl History {
-    /// For each scheme (a bit for each of the nine cells that it downloads), what it misses when hosts are drawn anew,
-    /// each as often as a Poisson variable of mean 1 says. The same seed gives the same numbers.
+    /// For each scheme (a bit for each of the nine cells that it downloads), what it misses in resampled hosts, each
+    /// drawn as often as a Poisson variable of mean 1. The same seed gives the same numbers.
     #[must_use]
     pub fn resample(
         &self,
@@ -134,7 +134,7 @@ impl History {
         found
     }
 
-    /// Hosts with a page that changed; those with the same counts together, as they are drawn together.
+    /// Hosts with a changed page; those with the same counts are grouped, as they are drawn together.
     fn change_profiles(&self, by_text: bool) -> Vec<(ChangeProfile, u32)> {
         let mut change_profiles: HashMap<ChangeProfile, u32> = HashMap::new();
         for host in 0..self.hosts().len() {
@@ -153,9 +153,9 @@ impl History {
     }
 }
 
-/// The draw of this number.
+/// The draw with this number.
 fn drawn(groups: &[(ChangeProfile, u32)], seed: u64, number: usize) -> Sums {
-    // Mixed twice, so that neither draws nor seeds that follow each other have anything in common.
+    // Mixed twice, so that consecutive draws or seeds are uncorrelated.
     let mut random = Random(Random(Random(seed).next().wrapping_add(number as u64)).next());
     let mut sums = Sums::default();
     for (change_profiles, hosts) in groups {
@@ -167,7 +167,7 @@ fn drawn(groups: &[(ChangeProfile, u32)], seed: u64, number: usize) -> Sums {
     sums
 }
 
-/// The values between which 95 % lie.
+/// The 95 % range.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -182,7 +182,7 @@ fn span(mut values: Vec<f64>) -> (f64, f64) {
     (at(0.025), at(0.975))
 }
 
-/// `SplitMix64`: small, and the same everywhere.
+/// `SplitMix64`: small and portable.
 struct Random(u64);
 
 impl Random {
@@ -194,13 +194,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Between 0, which it never is, and 1.
+    /// Between 0, exclusive, and 1.
     #[allow(clippy::cast_precision_loss)]
     fn share(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// A Poisson variable: by its definition for small means, by the normal one for others.
+    /// A Poisson variable: by its definition for small means, by the normal distribution for others.
     fn poisson(&mut self, mean: f64) -> f64 {
         const SMALL: f64 = 30.0;
         if mean > SMALL {

@@ -1,11 +1,11 @@
-//! Counts of pairs by cell.
+//! Counts pairs by cell.
 
 use std::ops::Range;
 
 use super::history::{History, Pair};
 use super::states::{BASE_CELLS, CELLS, Fields, GROUPS, Projected, base_cell};
 
-/// How many pairs of a cell had changed, and how many had not.
+/// The number of changed and unchanged pairs of a cell.
 pub type CellCount = (u64, u64);
 /// The counts of the nine cells of date and tag, of one host.
 pub type HostCells = [CellCount; BASE_CELLS];
@@ -35,7 +35,7 @@ impl History {
         counts
     }
 
-    /// Counts of all cells, by the fold that a host belongs to, as far as these fields tell them apart.
+    /// Counts of all cells by the fold of their hosts, projected to these fields.
     #[must_use]
     pub fn cells(&self, by_text: bool, fields: Fields, folds: usize) -> Vec<Vec<CellCount>> {
         let mut counts = vec![vec![CellCount::default(); CELLS]; folds.max(1)];
@@ -48,7 +48,7 @@ impl History {
         counts
     }
 
-    /// The hosts with a page that changed while date or tag stayed the same: date lies, date claims, tag lies, claims.
+    /// Hosts with pages that changed under an unchanged date or tag: date lies, date claims, tag lies, tag claims.
     #[must_use]
     pub fn lying(&self, by_text: bool) -> Vec<(String, [u64; 4])> {
         const DATE_SAME: [usize; 3] = [3, 4, 5];
@@ -72,8 +72,8 @@ impl History {
         found
     }
 
-    /// What hosts did in each group that they have pairs of: group, changed, all. Of pairs before a time, in seconds
-    /// since 1970, only those count that changed.
+    /// For each host, its groups with pairs: group, changed, all. Before `since`, in seconds since 1970, only changed
+    /// pairs count.
     #[must_use]
     pub fn host_groups(
         &self,
@@ -107,8 +107,8 @@ impl History {
             .collect()
     }
 
-    /// For each group, sums over the hosts by which one tells how much hosts differ: hosts, pairs, pairs squared,
-    /// changed, and the sum over hosts of changed squared by pairs.
+    /// For each group, sums over the hosts from which their variance is computed: hosts, pairs, pairs squared, changed,
+    /// and changed squared by pairs.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn spread(&self, by_text: bool, fields: Fields) -> [[f64; 5]; GROUPS] {
@@ -135,7 +135,7 @@ fn add(count: &mut CellCount, pair: &Pair, by_text: bool) {
     }) += u64::from(pair.weight);
 }
 
-/// The fold that a host belongs to: the same whenever its number is.
+/// The fold of a host, which depends only on its number.
 pub(super) fn fold_of(host: u32, folds: usize) -> usize {
     let mixed = (u64::from(host) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     usize::try_from(mixed).unwrap_or_default() % folds.max(1)

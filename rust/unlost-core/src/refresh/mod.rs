@@ -1,5 +1,5 @@
-//! What a site's own history tells: visits become pairs of consecutive ones, pairs fall into cells by what their headers
-//! claim, and cells are counted by host.
+//! Learns from a site's history: visits become pairs of consecutive ones, pairs are assigned to cells by their headers,
+//! and cells are counted by host.
 //!
 //! `docs/refresh.md` explains the cells; `tests/models/refresh.py` is the slow model that all of this agrees with.
 

@@ -1,4 +1,4 @@
-//! From visits to pairs: each successful visit with the one before it to the same page, in bounded memory.
+//! Combines visits to pairs: each successful visit with the previous one to the same page, in bounded memory.
 
 use std::io;
 use std::ops::Range;
@@ -12,27 +12,27 @@ use super::row::{ParseCache, ROW_BYTES, Row, flag};
 use super::states::cell_of;
 use super::visit::Visit;
 
-/// Pages are dealt out to so many heaps, of which one at a time is in memory when pairs are made.
+/// Pages are distributed over this many partitions, one of which is in memory when pairs are made.
 const PARTITIONS: usize = 64;
-/// Bytes of a heap that stay in memory before it goes to the disk: with all heaps, 96 MiB.
+/// Bytes of a partition in memory before it spills to disk: 96 MiB for all partitions.
 const PARTITION_BYTES: usize = 3 << 19;
 
-/// What became of the visits of a log. Every one of them is in exactly one of the numbers up to `duplicate`.
+/// Visit statistics. Every visit is counted in exactly one of the numbers up to `duplicate`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VisitStats {
-    /// Successful, with the digest of a body.
+    /// Successful, with a body digest.
     pub successful: u64,
-    /// Answered with 304, which has no body to compare.
+    /// Status 304, without a body to compare.
     pub not_modified: u64,
-    /// Answered with another status, or not at all.
+    /// Another status, or no response.
     pub failed: u64,
-    /// Successful, but nobody knows the body: skipped.
+    /// Successful, without a body digest: skipped.
     pub without_digest: u64,
-    /// At an address that is none of the web.
+    /// Not a web URL.
     pub without_host: u64,
-    /// Of the successful ones: another at the same moment to the same page, left out.
+    /// Of the successful ones: another at the same time to the same page, dropped.
     pub duplicate: u64,
-    /// Of the successful ones: stood in the log behind a later one to the same page.
+    /// Of the successful ones: after a later one to the same page in the log.
     pub out_of_order: u64,
     /// Of the successful ones: with a tag, with a date.
     pub tagged: u64,
@@ -68,7 +68,7 @@ impl Default for VisitPairer {
 }
 
 impl VisitPairer {
-    /// Keeps so many bytes of each heap in memory.
+    /// With this much memory per partition.
     #[must_use]
     pub fn new(partition_bytes: usize) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl VisitPairer {
         self.take(&prepared)
     }
 
-    /// Takes many visits, which are got ready by two threads if there are two processors.
+    /// Takes many visits, which are prepared by two threads if there are two processors.
     pub fn add_many<'a>(
         &mut self,
         count: usize,
@@ -156,9 +156,9 @@ impl VisitPairer {
         self.partitions[partition].append(|text| row.write(text))
     }
 
-    /// Pairs them, by as many threads as there are processors, up to four.
+    /// Makes pairs, with one thread per processor, up to four.
     pub fn finish(mut self) -> io::Result<History> {
-        // All at once, a part for each heap: growing would need twice the room in between.
+        // Allocated at once, a part for each partition: growing would temporarily need twice the memory.
         let count = |partition: &SpillBuffer| {
             usize::try_from(partition.len()).unwrap_or_default() / ROW_BYTES
         };
@@ -216,14 +216,14 @@ impl VisitPairer {
     }
 }
 
-/// A visit of which everything is known that can be known without the others.
+/// A visit with everything that can be computed without the others.
 struct PreparedVisit<'a> {
     authority: Option<&'a [u8]>,
     server: Option<&'a [u8]>,
     kind: Kind,
 }
 
-/// What a visit is.
+/// The outcome of a visit.
 enum Kind {
     Row(Row),
     NotModified,
@@ -247,21 +247,21 @@ impl<'a> PreparedVisit<'a> {
     }
 }
 
-/// How many threads are worth it: the rows of one heap are in memory for each.
+/// The number of threads: each holds the rows of one partition in memory.
 pub(super) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |count| count.get().min(4))
 }
 
-/// What nobody else has; whoever held it before ended well, or there is an error already.
+/// A poisoned lock is harmless: the failed thread has reported an error already.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The rows of one heap, page by page.
+/// The rows of one partition, page by page.
 #[derive(Default)]
 struct Partition {
     bytes: Vec<u8>,
-    /// The page of each row, then the row's number: sorted, both halves of one number at once. Rows are far larger.
+    /// The page of each row, then the row's number, as one sortable number. Rows are far larger.
     places: Vec<u128>,
 }
 
@@ -283,7 +283,7 @@ impl Partition {
     }
 }
 
-/// The pairs of one heap, and what was counted meanwhile.
+/// The pairs of one partition, and its statistics.
 struct Paired<'a> {
     pairs: &'a mut [Pair],
     count: usize,

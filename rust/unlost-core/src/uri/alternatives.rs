@@ -1,7 +1,7 @@
-//! The keys that other tools give a URL where they disagree with ours.
+//! Keys that other tools derive for a URL where they disagree with ours.
 //!
-//! Building repairs rows whose key column looks disputed. A row whose key looks plain is not compared with its URL, so a
-//! look-up that finds nothing under a URL's own key tries these as well.
+//! Building repairs rows with a disputed key column. A row with a plain key is not compared with its URL, so a look-up
+//! that finds nothing under a URL's own key tries these as well.
 
 use url::{Host, quirks};
 
@@ -10,7 +10,7 @@ use super::path_query::{self, KeyForm};
 use super::web_url::{has_web_scheme, trim};
 use super::{RuleSet, Segments, host};
 
-/// The keys, without the one that [`key_of_uri`] gives; nearly always none.
+/// The keys, without that of [`key_of_uri`]; nearly always none.
 #[must_use]
 pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
     let text = trim(text);
@@ -26,7 +26,7 @@ pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
     let mut ports = vec![segments.port()];
     let mut tails = vec![segments.path_query().to_vec()];
     names.extend(transitional_name(segments.host()));
-    // A SURT does not tell which port is the default.
+    // A SURT does not show which port is the default.
     let is_surt = looks_like_surt(text);
     match segments.port() {
         Some(b"0") => ports.push(None),
@@ -68,7 +68,7 @@ pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
     keys
 }
 
-/// The fast way to tell that a text has no alternatives. May say yes to one that has none.
+/// Fast check for alternatives. May return true if there are none.
 fn may_have_alternatives(text: &[u8]) -> bool {
     let RawUrl {
         authority,
@@ -83,7 +83,7 @@ fn may_have_alternatives(text: &[u8]) -> bool {
         || has_parent_segment(path_query)
 }
 
-/// The name of a host as IDNA 2003 maps it, if that differs: `ß` is `ss` there, `ς` is `σ`, and joiners are dropped.
+/// A host name as IDNA 2003 maps it, if that differs: `ß` is `ss` there, `ς` is `σ`, and joiners are dropped.
 fn transitional_name(name: &[u8]) -> Option<Vec<u8>> {
     memchr::memmem::find(name, b"xn--")?;
     let labels: Vec<&[u8]> = name.rsplit(|&byte| byte == b',').collect();
@@ -104,7 +104,7 @@ fn transitional_name(name: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// A URL, cut by its delimiters only.
+/// A URL, split at its delimiters only.
 struct RawUrl<'a> {
     is_https: bool,
     authority: &'a [u8],
@@ -134,7 +134,7 @@ impl<'a> RawUrl<'a> {
         }
     }
 
-    /// The port, if it is written although it is the scheme's own.
+    /// The port, if it is written although it is the scheme's default.
     fn default_port(&self) -> Option<&'static [u8]> {
         let colon = memchr::memrchr(b':', self.authority)?;
         let own: &[u8] = if self.is_https { b"443" } else { b"80" };
@@ -151,7 +151,7 @@ impl<'a> RawUrl<'a> {
         Some(out)
     }
 
-    /// The URL that follows another scheme: `surt` drops the first one of `http://http://a.com/`.
+    /// The URL after another scheme: `surt` drops the first one of `http://http://a.com/`.
     fn nested(&self) -> Option<&'a [u8]> {
         let is_scheme = [&b"http:"[..], b"https:"]
             .iter()

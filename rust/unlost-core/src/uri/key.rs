@@ -1,34 +1,35 @@
-//! The one key normaliser: what brings an address and an index's own key column to the same key.
+//! The one key normalizer: derives the same key from a URL and from an index's own key column.
 //!
 //! A key is a SURT in which `*` is only ever a wildcard. Indexes in the wild end their keys in `/` or not, write an IP
-//! address forwards or backwards, keep a `www`, put `http://(` before and a comma behind the host, or use no SURT at
-//! all. Building, compacting, filtering and looking up all pass through here, so none of that makes a page unfindable.
+//! address forwards or backwards, keep a `www`, put `http://(` before and a comma after the host, or use no SURT at
+//! all. Building, compacting, filtering and look-up all use this module, so that none of these variants makes a page
+//! unfindable.
 
 use super::path_query::{self, KeyForm};
 use super::surt_host::{bare_ipv6, write_host};
 use super::web_url::{MAX_BYTES, foreign_scheme, trim};
 use super::{RuleSet, Segments, UriError, WebUrl, surt};
 
-/// Appends the key of an address, or of a SURT where one is given for it.
+/// Appends the key of a URL, or of a SURT.
 pub fn key_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     write(text, rules, KeyForm::Key, out)
 }
 
-/// Appends the key of an address without its query, as pages are looked up by it.
+/// Appends the key of a URL without its query, as used to look up pages.
 pub fn page_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     write(text, rules, KeyForm::Page, out)
 }
 
-/// Appends the SURT of an address, or the normal form of a SURT where one is given for it.
+/// Appends the SURT of a URL, or the normalized form of a SURT.
 pub fn surt_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     write(text, rules, KeyForm::Surt, out)
 }
 
-/// Appends the key of an index row: of its own key column where that has one, else of its URL. Returns whether the key
+/// Appends the key of an index row: from its key column if there is one, else from its URL. Returns whether the key
 /// column was repaired.
 ///
-/// A key column of a shape on which tools disagree is compared with the row's URL, and where they differ the URL decides.
-/// The scheme is that of the URL: a `dns:` row may have its host's key and still is not a page.
+/// A key column on whose form tools disagree is compared with the row's URL, and where they differ the URL decides. The
+/// scheme is that of the URL: a `dns:` row may have its host's key and still is not a page.
 pub fn key_of_row(
     key: &[u8],
     uri: &[u8],
@@ -51,7 +52,7 @@ pub fn key_of_row(
     }
     let mut of_url = Vec::with_capacity(uri.len());
     let is_repaired = key_of_uri(uri, rules, &mut of_url).is_ok()
-        // Indexes lower-case their keys whatever the rules are.
+        // Indexes lower-case their keys under any rules.
         && !of_url.eq_ignore_ascii_case(&out[start..]);
     if !is_repaired {
         return own.map(|()| false);
@@ -61,11 +62,11 @@ pub fn key_of_row(
     Ok(true)
 }
 
-/// Whether tools disagree on keys of this shape, so that the URL has to be consulted: a host that is an IP address, has a
-/// port, or has anything but letters, digits, `-` and `_` in its labels; punycode; a port after the host's `)`; `..` in the
-/// path; two question marks, of which the first may have been escaped.
+/// Whether tools disagree on keys of this form, so that the URL has to be consulted: a host that is an IP address, has
+/// a port, or has anything but letters, digits, `-` and `_` in its labels; punycode; a port after the host's `)`; `..`
+/// in the path; two question marks, of which the first may have been escaped.
 ///
-/// A plain key, as [`super::plain_uri`] recognises it, is never of such a shape.
+/// A plain key, as recognized by [`super::plain_uri`], never has such a form.
 #[must_use]
 pub fn is_disputed(key: &[u8]) -> bool {
     let end = memchr::memchr2(b')', b'/', key).unwrap_or(key.len());
@@ -86,15 +87,15 @@ pub fn is_disputed(key: &[u8]) -> bool {
         || memchr::memchr_iter(b'?', path_query).nth(1).is_some()
 }
 
-/// Whether a path may have a `..` in it, escaped or not.
+/// Whether a path may contain a `..`, escaped or not.
 pub(super) fn has_parent_segment(path_query: &[u8]) -> bool {
     path_query
         .windows(3)
         .any(|part| part == b"/.." || part.eq_ignore_ascii_case(b"%2e"))
 }
 
-/// Appends the normal form of an index's own key. A normal key stays as it is. Old indexes keep addresses without their
-/// scheme as keys; those are read too.
+/// Appends the normalized form of an index's own key. A normalized key is unchanged. Old indexes use URLs without their
+/// scheme as keys; those are accepted too.
 pub fn normal_key(key: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     match key.first() {
         Some(b')') => Err(UriError::NotSurt),
@@ -126,14 +127,14 @@ fn write(text: &[u8], rules: RuleSet, usage: KeyForm, out: &mut Vec<u8>) -> Resu
     result
 }
 
-/// Whether a text is a SURT rather than an address: a `)` ends its host before any `/`, `?` or `#`.
+/// Whether a text is a SURT rather than a URL: a `)` ends its host before any `/`, `?` or `#`.
 #[must_use]
 pub fn looks_like_surt(text: &[u8]) -> bool {
     split_surt(text).is_some()
 }
 
-/// Every spelling under which indexes in the field may keep a key, the usual one first; for asking an index that was
-/// not normalised. The key must be normal.
+/// Every spelling under which indexes in the field may store a key, the usual one first; for querying an index that was
+/// not normalized. The key must be normalized.
 #[must_use]
 pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
     let segments = Segments::of(key);
@@ -178,7 +179,7 @@ pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Indexes write asterisks, and the plus of a label, as they are. In paths a plus never is escaped.
+/// Indexes write asterisks, and the plus of a label, unescaped. In paths a plus never is escaped.
 fn unescaped(part: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part;

@@ -1,10 +1,10 @@
-//! Addresses of web pages: read, brought to one form, turned into sort-friendly keys.
+//! URLs: parsed, canonicalized, and converted to sort-friendly keys.
 //!
 //! Data flows one way:
 //!
 //! ```text
-//! bytes ─ address (scheme told, WHATWG parse) ─ host, tail (rules) ─ surt ─┐
-//! an index's own key column ───────────────────────────────────────────────┴─ key ─ segments ─ policy ─ URI-Key
+//! bytes ─ URL (scheme, WHATWG parse) ─ host, path and query (rules) ─ surt ─┐
+//! an index's own key column ────────────────────────────────────────────────┴─ key ─ segments ─ policy ─ URI-Key
 //! ```
 
 mod alternatives;

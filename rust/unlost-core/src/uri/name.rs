@@ -1,7 +1,7 @@
-//! The name of a page while a site is being recovered: what all its spellings have in common.
+//! The name of a page while a site is being recovered: the common form of all its spellings.
 //!
-//! A name is an address without its scheme, `example.com/a/b?x=1`, so that `http://` before it makes it one again, which
-//! has the same name. It drops less than a SURT does: letter case and the order of parameters can tell pages apart.
+//! A name is a URL without its scheme, `example.com/a/b?x=1`; with `http://` before it, it is a URL that has the same
+//! name. It drops less than a SURT does: letter case and the order of parameters can distinguish pages.
 
 use url::Host;
 
@@ -10,17 +10,17 @@ use super::path_query::{drop_asp_segments, split_query};
 use super::session;
 use super::{UriError, WebUrl, host};
 
-/// What servers show for a folder and links name or not. Other names (`index.php`) are told by what archives list.
+/// Index pages of folders, which links name or not. Other names (`index.php`) are detected from archive listings.
 const DEFAULT_PAGES: [&[u8]; 3] = [b"index.html", b"index.htm", b"default.htm"];
 
-/// Appends the name of the page that an address leads to.
+/// Appends the name of a page.
 pub fn name(url: &WebUrl<'_>, out: &mut Vec<u8>) -> Result<(), UriError> {
     match url.host().ok_or(UriError::NoHost)? {
         Host::Domain(name) => write_domain(name, out)?,
         Host::Ipv4(ip) => out.extend_from_slice(ip.to_string().as_bytes()),
         Host::Ipv6(ip) => host::write_ipv6(ip, out),
     }
-    // Without a scheme, a port that is the own one of either tells nothing.
+    // Without a scheme, the default port of either scheme is meaningless.
     if let Some(port) = url.port().filter(|port| !matches!(port, 80 | 443)) {
         out.extend_from_slice(format!(":{port}").as_bytes());
     }
@@ -30,12 +30,12 @@ pub fn name(url: &WebUrl<'_>, out: &mut Vec<u8>) -> Result<(), UriError> {
     Ok(())
 }
 
-/// A host's labels without a leading `www`, unless nothing but a top-level domain would be left.
+/// A host's labels without a leading `www`, unless only a top-level domain would be left.
 fn write_domain(name: &[u8], out: &mut Vec<u8>) -> Result<(), UriError> {
     let dots = name.split(|&byte| byte == b'.');
     let labels: Vec<&[u8]> = dots.filter(|label| !label.is_empty()).collect();
     let (top, mut rest) = labels.split_last().ok_or(UriError::NoHost)?;
-    // `1.2.3.4..` gets past the parser as a name; without its dots it is an address after all.
+    // The parser accepts `1.2.3.4..` as a name; without its dots it is an IP address.
     if host::is_number(top) {
         let ip = host::number(&labels.join(&b'.'))?;
         out.extend_from_slice(ip.to_string().as_bytes());
@@ -85,7 +85,8 @@ fn write_path(path: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Decodes once what is printable and has no meaning in a path; a space becomes `+`. What stays escaped has capitals.
+/// Decodes printable characters without a meaning in paths once; a space becomes `+`. Remaining escapes have capital
+/// digits.
 fn decode(path: &[u8], out: &mut Vec<u8>) {
     for_each_byte(path, |byte, is_escaped| match byte {
         b'#' | b'%' | b'/' | b'?' if is_escaped => push_escape(byte, false, out),
@@ -95,8 +96,8 @@ fn decode(path: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// Takes each byte that a text stands for, and whether it was escaped. A percent sign that begins no escape stands for
-/// itself, as if it were.
+/// Calls `take` with each decoded byte, and whether it was escaped. A percent sign that begins no escape counts as
+/// escaped.
 fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
     let mut rest = text;
     while let [byte, behind @ ..] = rest {
@@ -112,7 +113,7 @@ fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
     }
 }
 
-/// The byte whose two digits stand here, behind a percent sign.
+/// The byte of the two digits after a percent sign.
 fn escaped_byte(digits: &[u8]) -> Option<u8> {
     let [high, low, ..] = digits else {
         return None;
@@ -120,7 +121,7 @@ fn escaped_byte(digits: &[u8]) -> Option<u8> {
     Some(hex_value(*high)? << 4 | hex_value(*low)?)
 }
 
-/// The query without session ids; not even a `?` if nothing else is in it.
+/// The query without session ids; without a `?` if nothing else is in it.
 fn write_query(query: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.push(b'?');
@@ -141,8 +142,8 @@ fn write_query(query: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Nothing is decoded, since servers tell `%26` from `&`. What may not stand in a query (RFC 3986, and `'`, which browsers
-/// escape) is escaped, since clients differ in whether they do so.
+/// Nothing is decoded, since servers distinguish `%26` from `&`. Characters that are not allowed in a query (RFC 3986,
+/// and `'`, which browsers escape) are escaped, since clients differ.
 fn write_parameter(parameter: &[u8], out: &mut Vec<u8>) {
     for_each_byte(parameter, |byte, is_escaped| {
         let is_plain = matches!(byte, b'!'..=b'~') && !b"\"#'<>[\\]^`{|}".contains(&byte);

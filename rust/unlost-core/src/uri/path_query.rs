@@ -1,4 +1,4 @@
-//! The part of an address behind its host: path and query, brought to one form.
+//! Canonicalises path and query.
 
 use std::cmp::Ordering;
 
@@ -7,25 +7,25 @@ use super::session;
 use super::web_url::any_pair;
 use super::{RuleSet, UriError};
 
-/// How often a query is looked at again, at most. Each time more takes another session id inside of the last, which nobody
-/// writes but whoever wants us to look for minutes at one address: it is refused, since what is left would have another SURT.
+/// The maximum rounds of session id removal. Each further round needs another nested session id, which only a crafted
+/// URL has: it is rejected, since the result would have another SURT.
 const ROUNDS: usize = 32;
 
-/// What a tail is written for.
+/// The purpose of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyForm {
-    /// To be read as part of a SURT or an address.
+    /// Part of a SURT or a URL.
     Surt,
-    /// To be a key, in which `*` is only ever a wildcard: the address's own asterisks are escaped.
+    /// Part of a key, in which `*` is only ever a wildcard: the URL's own asterisks are escaped.
     Key,
-    /// To be the same without the query.
+    /// The same without the query.
     Page,
 }
 
-/// Appends the canonical form of `raw`, a path and perhaps a query as they stand in an address or an index key.
+/// Appends the canonical form of `raw`, a path and possibly a query from a URL or an index key.
 ///
-/// Escapes are decoded before the path is cut from the query, since indexes did so: in a key `%3F` and `?` are one.
-/// The result starts with `/` and reads back as itself.
+/// Escapes are decoded before the path is split from the query, as in indexes: in a key `%3F` and `?` are the same. The
+/// result starts with `/` and is its own canonical form.
 pub(super) fn write(
     raw: &[u8],
     rules: RuleSet,
@@ -46,7 +46,7 @@ pub(super) fn write(
     }
 }
 
-/// Bytes that may have to be decoded, escaped or dropped; a tail without them only needs its case and order looked at.
+/// Bytes that may have to be decoded, escaped or dropped; without them only case and order matter.
 const NEEDS_CARE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0u8;
@@ -59,7 +59,7 @@ const NEEDS_CARE: [bool; 256] = {
     }
 };
 
-/// Whether any byte does. Looks at all of them without branches or tables, so that processors take many at once.
+/// Whether there is any such byte. Without branches or tables, so that the compiler vectorises the loop.
 #[allow(clippy::needless_bitwise_bool)]
 fn needs_care(text: &[u8]) -> bool {
     text.iter().fold(false, |any, &byte| {
@@ -67,12 +67,12 @@ fn needs_care(text: &[u8]) -> bool {
     })
 }
 
-/// Whether a path without a query is in its one form under every rule set, but for a slash at its end.
+/// Whether a path without a query is canonical under every rule set, except for a final slash.
 pub(super) fn is_plain_path(path: &[u8]) -> bool {
     path.first() == Some(&b'/') && is_plain_rest(b')', path)
 }
 
-/// Whether a path stays in its one form when this is put behind it; `last` is the byte before.
+/// Whether a path stays canonical when `rest` is appended; `last` is the byte before.
 pub(super) fn is_plain_rest(mut last: u8, rest: &[u8]) -> bool {
     let mut plain = true;
     for &byte in rest {
@@ -83,7 +83,7 @@ pub(super) fn is_plain_rest(mut last: u8, rest: &[u8]) -> bool {
     plain
 }
 
-/// Whether a query is in its one form under every rule set. May say no to one that is.
+/// Whether a query is canonical under every rule set. May return false for a canonical one.
 pub(super) fn is_plain_query(query: &[u8]) -> bool {
     let has_care = query
         .iter()
@@ -96,7 +96,7 @@ pub(super) fn is_plain_query(query: &[u8]) -> bool {
     parameters.all(|next| by_name_then_value(std::mem::replace(&mut last, next), next).is_le())
 }
 
-/// Path, and what stands behind the first `?`; empty if there is none.
+/// The path, and the text after the first `?`; empty if there is none.
 pub(super) fn split_query(path_query: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'?', path_query) {
         Some(mark) => (&path_query[..mark], &path_query[mark + 1..]),
@@ -110,7 +110,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// A path of bytes that stand for themselves: nearly always only its case needs care.
+    /// A path without escapes: nearly always only its case matters.
     #[allow(clippy::needless_bitwise_bool)]
     fn clean_path(&self, path: &[u8], out: &mut Vec<u8>) {
         let shortened = match path {
@@ -118,7 +118,8 @@ impl Writer {
             _ => path,
         };
         let plain = path.first() == Some(&b'/')
-            // `//`, `/.` and `/..` are found by their second byte; names that begin with a dot go the slow way too.
+            // `//`, `/.` and `/..` are detected by their second byte; names that begin with a dot take the slow path
+            // too.
             && !any_pair(path, |a, b| (a == b'/') & matches!(b, b'/' | b'.'));
         if plain {
             let start = out.len();
@@ -160,8 +161,8 @@ impl Writer {
         }
         let mut query = query.to_vec();
         self.lower_case(&mut query);
-        // Sorting can bring the two halves of a session id together, and dropping one can leave an empty parameter
-        // at the end, or an escape of what stood before and behind it (`%4sid=…&1`): all until nothing changes.
+        // Sorting can join the two halves of a session id, and removing one can leave an empty parameter at the end, or
+        // form an escape (`%4sid=…&1`): repeated until nothing changes.
         for _ in 0..ROUNDS {
             let dropped = self.rules.drops_session_ids() && session::drop_from_query(&mut query);
             if dropped && memchr::memchr(b'%', &query).is_some() {
@@ -182,7 +183,7 @@ impl Writer {
         Err(UriError::Nested)
     }
 
-    /// Sorts parameters by their escaped form; says whether that changed anything.
+    /// Sorts parameters by their escaped form; returns whether that changed anything.
     fn sort(&self, query: &mut Vec<u8>) -> bool {
         if memchr::memchr(b'&', query).is_none() {
             return false;
@@ -223,7 +224,7 @@ impl Writer {
     }
 }
 
-/// Drops ASP.NET session segments that stand before an `.aspx` page, in whatever letter case.
+/// Drops ASP.NET session segments before an `.aspx` page, case-insensitive.
 pub(super) fn drop_asp_segments(segments: &mut Vec<&[u8]>) {
     let is_page = |segment: &&[u8]| {
         let mut parts = segment.windows(b".aspx".len());
@@ -239,7 +240,7 @@ pub(super) fn drop_asp_segments(segments: &mut Vec<&[u8]>) {
     });
 }
 
-/// Names decide, then no value before an empty one before the others.
+/// By name; for equal names, a parameter without a value sorts before an empty value, and that before others.
 fn by_name_then_value(a: &[u8], b: &[u8]) -> Ordering {
     let split = |parameter| match memchr::memchr(b'=', parameter) {
         Some(equals) => (&parameter[..equals], Some(&parameter[equals + 1..])),
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn nested_session_ids_are_rejected() {
-        // Each that is dropped makes an escape (`%73`) that makes the next one.
+        // Each removed id forms an escape (`%73`) that forms the next one.
         let nested = |depth| {
             let id = "id=0123456789abcdef0123456789abcdef&";
             let (before, behind) = ("%7".repeat(depth), format!("3{id}").repeat(depth));

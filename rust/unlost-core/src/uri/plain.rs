@@ -1,13 +1,13 @@
-//! The fast way for keys that are normal already, as nearly all of an index are: seen at a glance, and not written again.
+//! Fast path for keys that are already normalized, as nearly all of an index are.
 //!
-//! All of these may give `None` for a key that is normal; what they give is what `normal_key` would write.
+//! All of these may return `None` for a normalized key; otherwise the result is what `normal_key` would write.
 
 use super::path_query;
 use super::surt_host::is_plain_host;
 use super::web_url::MAX_BYTES;
 
-/// For a key without a query: the normal key, if the given one is that already but for a slash at its end.
-/// May give `None` for one that is normal.
+/// For a key without a query: the normalized key, if the given one is that except for a final slash. May return `None`
+/// for a normalized one.
 #[must_use]
 pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr(b')', key)?;
@@ -16,8 +16,7 @@ pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
     is_plain.then(|| without_last_slash(key))
 }
 
-/// The same for a key of which it is known that its first bytes, with more than the host among them, are those of another
-/// plain one.
+/// The same for a key whose first `known` bytes, including more than the host, are those of another plain one.
 #[must_use]
 pub fn plain_page_from(key: &[u8], known: usize) -> Option<&[u8]> {
     let is_plain =
@@ -25,8 +24,8 @@ pub fn plain_page_from(key: &[u8], known: usize) -> Option<&[u8]> {
     is_plain.then(|| without_last_slash(key))
 }
 
-/// The same for a key that may have a query, which is then in its one form too. So many of its first bytes are known to be
-/// those of another plain page, host and all; 0 if nothing is known.
+/// The same for a key with a query, which is then normalized too. Its first `known` bytes, including the host, are
+/// those of another plain page; 0 if nothing is known.
 #[must_use]
 pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
     let page = &key[..memchr::memchr(b'?', key).unwrap_or(key.len())];
@@ -43,7 +42,7 @@ pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
     is_plain.then_some(key)
 }
 
-/// The root keeps its slash. That is behind the first `)`, which ends the host; paths may have others.
+/// The root retains its slash, which is after the first `)`; paths may contain others.
 fn without_last_slash(key: &[u8]) -> &[u8] {
     if key.ends_with(b")/") && memchr::memchr(b')', key) == Some(key.len() - 2) {
         key
@@ -57,7 +56,7 @@ mod tests {
     use super::super::{RuleSet, normal_key};
     use super::*;
 
-    /// Whether a key is taken for plain; then what is made of it must be its normal form, by all rules.
+    /// Whether a key is taken for plain; then the result must be its normalized form under all rules.
     fn is_plain_and_normal(key: &[u8], known: usize) -> bool {
         let Some(found) = plain_uri(key, known) else {
             return false;
@@ -127,12 +126,12 @@ mod tests {
 
     #[test]
     fn plain_queries_are_normalized_keys() {
-        // All short queries of what has a meaning in them, behind some pages.
+        // All short queries of special bytes, after some pages.
         let mut queries = short_texts(b"ab=&?/A%.");
         let session = "sid=0123456789abcdef0123456789abcdef";
         queries.extend(["cfid=1&cftoken=2", session, "b=1&id=0123456789abc"].map(Vec::from));
         let mut plain = 0;
-        // Of the last page nothing is known: it is not plain.
+        // Nothing is known of the last page: it is not plain.
         for (page, knowns) in [
             ("com,a)/", &[0, 7][..]),
             ("com,a)/p", &[0, 7]),

@@ -1,4 +1,4 @@
-//! URI-Key policies: how much of an address a profile keeps.
+//! URI-Key policies: how much of a URL a profile retains.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ pub const ALL_POLICIES: [&str; 23] = [
     "HxP2", "HxP3", "HxP4", "HxP5", "HxPx", "DDom", "DSub", "DPth", "DQry", "DIni", "URIR",
 ];
 
-/// How a key is cut from an address.
+/// How a key is derived from a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// `HmPn`: at most so many host labels and path segments; `None` is no limit.
+    /// `HmPn`: at most m host labels and n path segments; `None` is no limit.
     Segments {
         /// The `m`.
         host: Option<u32>,
@@ -23,22 +23,22 @@ pub enum Policy {
     },
     /// `DDom`: the registered domain.
     Domain,
-    /// `DSub`: and how many labels stand below it.
+    /// `DSub`: and the number of labels below it.
     Subdomains,
-    /// `DPth`: and how many path segments there are.
+    /// `DPth`: and the number of path segments.
     PathDepth,
-    /// `DQry`: and how many parameters.
+    /// `DQry`: and the number of parameters.
     QueryLength,
-    /// `DIni`: and the first character of the path, `-` if it is no letter or digit.
+    /// `DIni`: and the first character of the path, `-` if it is neither a letter nor a digit.
     Initial,
     /// `URIR`: the whole SURT.
     Whole,
 }
 
 impl Policy {
-    /// Appends the key under this policy of an address that was cut into segments.
+    /// Appends the key under this policy of a segmented URL.
     ///
-    /// No path segment stands in a key before all host labels do, and an IP address is one label.
+    /// Path segments follow only a complete host, and an IP address is one label.
     pub fn write_key(self, segments: &Segments<'_>, suffixes: &Suffixes, out: &mut Vec<u8>) {
         match self {
             Self::Segments { host, path } => write_segments(segments, host, path, out),
@@ -88,7 +88,7 @@ impl Policy {
         }
     }
 
-    /// How many sections the registered domain is followed by.
+    /// The number of sections after the registered domain.
     fn depth(self) -> u8 {
         match self {
             Self::Subdomains => 1,
@@ -142,7 +142,7 @@ impl fmt::Display for Policy {
     }
 }
 
-/// No policy has that name.
+/// An unknown policy name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyError;
 
@@ -160,7 +160,7 @@ impl std::error::Error for PolicyError {}
 impl FromStr for Policy {
     type Err = PolicyError;
 
-    /// Reads a name in any case.
+    /// Parses a name in any case.
     fn from_str(name: &str) -> Result<Self, PolicyError> {
         match name.to_ascii_lowercase().as_str() {
             "ddom" => Ok(Self::Domain),

@@ -1,6 +1,6 @@
-//! The one segmenter: what cuts a key into host labels, path segments and query, everywhere.
+//! The one segmenter: splits keys into host labels, path segments and query, everywhere.
 
-/// A view of a normal key. An IP address is one host label, since half of one means nothing; a port belongs to the
+/// A view of a normalized key. An IP address is one host label, since half of one is meaningless; a port belongs to the
 /// last label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segments<'a> {
@@ -12,7 +12,7 @@ pub struct Segments<'a> {
 }
 
 impl<'a> Segments<'a> {
-    /// Cuts a key. Never fails: what has no `)` is all host.
+    /// Splits a key. Never fails: without a `)` all of it is the host.
     #[must_use]
     pub fn of(key: &'a [u8]) -> Self {
         let host_end = memchr::memchr(b')', key).unwrap_or(key.len());
@@ -45,8 +45,8 @@ impl<'a> Segments<'a> {
         is_ip(self.host())
     }
 
-    /// Whether the host belongs to no domain: it is an address, or stands among addresses in the order of keys, since its top
-    /// label is a number, as no name's is.
+    /// Whether the host belongs to no domain: it is an IP address, or sorts among them, since its top label is a
+    /// number, unlike any name's.
     #[must_use]
     pub fn is_outside_domains(&self) -> bool {
         let top = self.host().split(|&byte| byte == b',').next();
@@ -61,20 +61,20 @@ impl<'a> Segments<'a> {
             .filter(|label| !label.is_empty())
     }
 
-    /// How many bytes of the key its host and port are.
+    /// The length of host and port in the key.
     #[must_use]
     pub fn host_end(&self) -> usize {
         self.host_and_port.len()
     }
 
-    /// How many bytes the key has without its query.
+    /// The length of the key without its query.
     #[must_use]
     pub fn path_end(&self) -> usize {
         self.len - (self.path_query.len() - self.path_len)
     }
 
-    /// How many bytes of the key end in the comma behind each label but the last: those of `uk,` and `uk,co,`. An
-    /// address is one label and has none.
+    /// The lengths of the prefixes that end in the comma after each label but the last: those of `uk,` and `uk,co,`. An
+    /// IP address is one label and has none.
     pub fn host_stems(&self) -> impl Iterator<Item = usize> + use<'a> {
         let names = if self.is_ip() {
             &[]
@@ -84,14 +84,14 @@ impl<'a> Segments<'a> {
         memchr::memchr_iter(b',', names).map(|comma| comma + 1)
     }
 
-    /// How many bytes of the key end in each slash of the path: those of `uk,co,bbc)/` and `uk,co,bbc)/a/`.
+    /// The lengths of the prefixes that end in each slash of the path: those of `uk,co,bbc)/` and `uk,co,bbc)/a/`.
     pub fn path_stems(&self) -> impl Iterator<Item = usize> + use<'a> {
         let before = self.host_end() + 2;
         memchr::memchr_iter(b'/', &self.path_query[..self.path_len])
             .map(move |slash| before + slash)
     }
 
-    /// Path and query as they stand, with the leading `/`.
+    /// Path and query verbatim, with the leading `/`.
     #[must_use]
     pub fn path_query(&self) -> &'a [u8] {
         self.path_query
@@ -104,7 +104,7 @@ impl<'a> Segments<'a> {
             .filter(|segment| !segment.is_empty())
     }
 
-    /// What stands behind the `?`.
+    /// The text after the `?`.
     #[must_use]
     pub fn query(&self) -> Option<&'a [u8]> {
         self.path_query.get(self.path_len + 1..)
@@ -119,7 +119,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Where the port's colon stands, or the end.
+/// The offset of the port's colon, or the end.
 fn host_len(host_and_port: &[u8]) -> usize {
     let after = if host_and_port.first() == Some(&b'[') {
         memchr::memchr(b']', host_and_port).map_or(0, |end| end + 1)
@@ -129,7 +129,8 @@ fn host_len(host_and_port: &[u8]) -> usize {
     memchr::memchr(b':', &host_and_port[after..]).map_or(host_and_port.len(), |colon| after + colon)
 }
 
-/// Whether a SURT's host is an address: `[2001:db8::1]`, or four numbers. A name never has a number as its top label.
+/// Whether a SURT's host is an IP address: `[2001:db8::1]`, or four numbers. A name never has a number as its top
+/// label.
 fn is_ip(host: &[u8]) -> bool {
     match host.first() {
         Some(b'[') => true,

@@ -1,4 +1,4 @@
-//! From untrusted bytes to a parsed web address.
+//! Parses untrusted bytes to a web URL.
 
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use super::UriError;
 use super::escape::push_escape;
 use super::host::is_www;
 
-/// Longer addresses are refused. Chromium does not navigate past 2 MB; no archive can have captured more.
+/// Longer URLs are rejected. Chromium does not navigate past 2 MB; no archive can have captured more.
 pub const MAX_BYTES: usize = 2 << 20;
 
 /// Schemes whose rest may be all digits, so that `tel:1234` is not taken for a host with a port.
@@ -26,11 +26,11 @@ const NON_HOST_SCHEMES: [&[u8]; 9] = [
     b"warcinfo",
 ];
 
-/// An http or https address as the WHATWG URL standard reads it.
+/// An http or https URL as the WHATWG URL standard parses it.
 pub struct WebUrl<'a>(Form<'a>);
 
 enum Form<'a> {
-    /// One that the standard's parser would leave as it is, so that it need not run; most real addresses are such.
+    /// A URL that the standard's parser would not change, so that it need not run; most real URLs.
     Plain {
         scheme: &'static str,
         host: &'a [u8],
@@ -40,8 +40,8 @@ enum Form<'a> {
 }
 
 impl<'a> WebUrl<'a> {
-    /// Reads an address as a browser's address bar would: surrounding white space is dropped, a missing scheme is
-    /// http, bytes that are not UTF-8 stand for themselves.
+    /// Parses a URL like a browser's address bar: surrounding white space is dropped, a missing scheme is http, bytes
+    /// that are not UTF-8 are percent-encoded.
     pub fn read(text: &'a [u8]) -> Result<Self, UriError> {
         if text.len() > MAX_BYTES {
             return Err(UriError::TooLong);
@@ -87,7 +87,7 @@ impl<'a> WebUrl<'a> {
     }
 }
 
-/// Cuts an address of which every byte stands for itself. May say no to one that is plain.
+/// Splits a URL without anything to normalize. May return `None` for a plain one.
 #[allow(clippy::needless_bitwise_bool)]
 fn plain(text: &[u8]) -> Option<Form<'_>> {
     let (scheme, rest) = match text {
@@ -98,7 +98,7 @@ fn plain(text: &[u8]) -> Option<Form<'_>> {
     let is_host_byte = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.');
     let host_len = rest.iter().position(|byte| !is_host_byte(byte));
     let (host, path_query) = rest.split_at(host_len.unwrap_or(rest.len()));
-    // A name whose last label begins with a letter is no IPv4 address; `xn--` must be checked.
+    // A name whose last label begins with a letter is not an IPv4 address; `xn--` must be checked.
     let last_label = host.rsplit(|&byte| byte == b'.').next()?;
     if !last_label.first()?.is_ascii_lowercase() || memmem::find(host, b"xn--").is_some() {
         return None;
@@ -107,8 +107,8 @@ fn plain(text: &[u8]) -> Option<Form<'_>> {
         return None;
     }
     let path_query = &path_query[..memchr::memchr(b'#', path_query).unwrap_or(path_query.len())];
-    // The parser resolves dot segments before escapes are decoded and before empty segments are dropped.
-    // Without branches, so that processors look at many bytes at once.
+    // The parser resolves dot segments before escapes are decoded and before empty segments are dropped. Without
+    // branches, so that the compiler vectorises the loop.
     let has_dots = any_pair(path_query, |a, b| matches!(a, b'/' | b'\\') & (b == b'.'));
     let needs_parser = path_query.iter().fold(false, |any, &byte| {
         any | (byte == b'%') | !(b' '..0x7f).contains(&byte)
@@ -123,7 +123,7 @@ fn plain(text: &[u8]) -> Option<Form<'_>> {
     })
 }
 
-/// Whether any byte and the one behind it are such. Looks at all of them, many at once.
+/// Whether any two adjacent bytes match. No early exit, so that the compiler vectorises the loop.
 #[allow(clippy::needless_bitwise_bool)]
 pub(super) fn any_pair(text: &[u8], is_such: impl Fn(u8, u8) -> bool) -> bool {
     let behind = text.get(1..).unwrap_or_default();
@@ -138,7 +138,7 @@ fn parse(text: &[u8]) -> Result<Url, UriError> {
     if let Some(scheme) = foreign_scheme(text) {
         return Err(UriError::Foreign { scheme });
     }
-    // A path alone is not an address, although the parser would take its first segment for a host.
+    // A path alone is not a URL, although the parser would take its first segment for a host.
     if text[0] == b'/' && text.get(1) != Some(&b'/') {
         return Err(UriError::NoHost);
     }
@@ -163,8 +163,8 @@ fn parse(text: &[u8]) -> Result<Url, UriError> {
     })
 }
 
-/// The URL without the `www` of a host such as `www.192.0.2.7`. Browsers refuse that host, but crawlers have captured it,
-/// and every index drops the `www`.
+/// The URL without the `www` of a host such as `www.192.0.2.7`. Browsers reject that host, but crawlers have captured
+/// it, and every index drops the `www`.
 fn without_www_before_ipv4(text: &str) -> Option<String> {
     let (scheme, rest) = match split_scheme(text.as_bytes()) {
         Some((scheme, rest)) if has_web_scheme(text.as_bytes()) => (
@@ -191,10 +191,10 @@ fn without_www_before_ipv4(text: &str) -> Option<String> {
     Some(format!("{scheme}://{ip}{port}{path_query}"))
 }
 
-/// The scheme of an address that is not a web page (`dns:`, `warcinfo:`, `mailto:`, `ftp:` …), in lower case.
+/// The scheme of a URL that is not a web page (`dns:`, `warcinfo:`, `mailto:`, `ftp:` …), in lower case.
 ///
-/// `None` for http and https, for an address without a scheme, and for `localhost:8080/x` and `localhost:8080)/x`, which
-/// are a host and a port.
+/// `None` for http and https, for a URL without a scheme, and for `localhost:8080/x` and `localhost:8080)/x`, which are
+/// a host and a port.
 #[must_use]
 pub fn foreign_scheme(text: &[u8]) -> Option<String> {
     let text = trim(text);
@@ -203,7 +203,7 @@ pub fn foreign_scheme(text: &[u8]) -> Option<String> {
         return None;
     }
     let scheme = scheme.to_ascii_lowercase();
-    // No scheme in use has a dot in it; hosts have, and their port may be wrong.
+    // No scheme in use contains a dot; hosts do, and their port may be invalid.
     let may_be_host = !NON_HOST_SCHEMES.contains(&scheme.as_slice());
     if may_be_host && (scheme.contains(&b'.') || rest.is_empty() || starts_with_port(rest)) {
         return None;
@@ -211,7 +211,7 @@ pub fn foreign_scheme(text: &[u8]) -> Option<String> {
     String::from_utf8(scheme).ok()
 }
 
-/// Without the white space and control characters around it.
+/// Trims white space and control characters.
 pub(super) fn trim(text: &[u8]) -> &[u8] {
     let retained = |byte: &u8| *byte > b' ';
     let start = text.iter().position(retained).unwrap_or(text.len());
@@ -239,7 +239,7 @@ pub(super) fn has_web_scheme(text: &[u8]) -> bool {
     })
 }
 
-/// Whether what follows a colon is a port and not the body of another scheme's address.
+/// Whether the text after a colon is a port, not the rest of another scheme's URL.
 fn starts_with_port(rest: &[u8]) -> bool {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     matches!(digits, 1..=5)
@@ -249,7 +249,7 @@ fn starts_with_port(rest: &[u8]) -> bool {
         )
 }
 
-/// The text with each byte that is not part of a UTF-8 sequence written as an escape, as a server would have got it.
+/// Percent-encodes each byte that is not part of a UTF-8 sequence, as a server would have received it.
 fn valid_utf8(text: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(text) {
         return Cow::Borrowed(text);

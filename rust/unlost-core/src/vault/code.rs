@@ -1,30 +1,30 @@
 //! The erasure code: Reed-Solomon over GF(2^16), in rows of bytes.
 //!
-//! Always the crate's low rate: in it a spare row depends on the rows that it is made of and its own number alone, not on
-//! how many there are. So more can be made later, and there is one rule to write down for whoever decodes without us.
+//! Always the low-rate variant of the crate: a spare row depends only on its source rows and its own number, not on the
+//! number of spare rows. More can therefore be made later, and the format needs only one rule for independent decoders.
 
 use std::fmt;
 
 use reed_solomon_simd::engine::DefaultEngine;
 use reed_solomon_simd::rate::{LowRateDecoder, LowRateEncoder, RateDecoder, RateEncoder};
 
-/// Rows of one code: needed ones and spare ones together.
+/// The maximum rows of one code: needed and spare ones.
 pub const MAX_BLOCKS: usize = 30_000;
 
-/// The code works on 32 numbers of two bytes at once.
+/// The code processes 32 numbers of two bytes at once.
 const UNIT: usize = 64;
 
 /// Bytes of all rows that are coded at once: more than twice as fast as rows of 50 KB at once.
 const CACHED: usize = 16 << 20;
 
-/// Why nothing was coded.
+/// Why coding failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeError {
-    /// No row is needed, fewer than needed are made, or more than can be.
+    /// No row is needed, the count is below the needed rows, or above the maximum.
     Counts,
-    /// Rows of no bytes, of unequal length, or of a length that is no multiple of 64.
+    /// Empty rows, of unequal length, or of a length that is not a multiple of 64.
     Width,
-    /// Rows given twice, with a number that is none, or fewer than needed.
+    /// Repeated rows, invalid row numbers, or too few rows.
     Rows,
 }
 
@@ -40,13 +40,13 @@ impl fmt::Display for CodeError {
 
 impl std::error::Error for CodeError {}
 
-/// How many bytes the spare rows have, `count - needed` of them, for `needed` rows that stand one behind the other in `rows`.
+/// The size of the spare rows, `count - needed` of them, for `needed` rows concatenated in `rows`.
 pub fn spare_bytes(rows: &[u8], needed: usize, count: usize) -> Result<usize, CodeError> {
     let width = width_of(rows, needed, needed, count)?;
     Ok((count - needed) * width)
 }
 
-/// Makes the spare rows of `rows`, one behind the other, into `out`, which has as many bytes as `spare_bytes` says.
+/// Writes the spare rows of `rows`, concatenated, to `out`, which must have the size of `spare_bytes`.
 pub fn encode(rows: &[u8], needed: usize, count: usize, out: &mut [u8]) -> Result<(), CodeError> {
     let width = width_of(rows, needed, needed, count)?;
     let spare = count - needed;
@@ -79,8 +79,8 @@ pub fn encode(rows: &[u8], needed: usize, count: usize, out: &mut [u8]) -> Resul
     Ok(())
 }
 
-/// Makes the `needed` rows that were coded, one behind the other, into `out`, from as many rows of any number; `indices`
-/// has the numbers. `out` is as long as `rows`.
+/// Reconstructs the `needed` source rows, concatenated, in `out`, from as many rows of any number; `indices` has the
+/// numbers. `out` is as long as `rows`.
 pub fn decode(
     rows: &[u8],
     indices: &[usize],
@@ -133,12 +133,12 @@ pub fn decode(
     Ok(())
 }
 
-/// How wide a column is, of which all rows together fit into the cache of a processor.
+/// The width of a column of which all rows together fit into the cache of a processor.
 fn column(width: usize, count: usize) -> usize {
     (CACHED / count / UNIT * UNIT).clamp(UNIT, width)
 }
 
-/// Where columns begin, and how wide each is.
+/// The offsets and widths of columns.
 fn columns(width: usize, count: usize) -> impl Iterator<Item = (usize, usize)> {
     let step = column(width, count);
     (0..width)
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn column_width_does_not_change_the_code() {
-        // 512 bytes of a row are what fits for so many.
+        // 512 bytes of a row fit for this many.
         let (needed, count) = (3, 30_000);
         let content = rows(needed, 1152);
         let spare = encode(&content, needed, count).unwrap();

@@ -1,15 +1,16 @@
-//! Where in the bytes of a body a place in its text is.
+//! Maps offsets in a text to offsets in its encoded bytes.
 //!
-//! In every encoding that has ASCII in it, but for ISO-2022-JP, some bytes are never part of a longer letter: blanks, digits
-//! aside what is below `0x40`, quotes, brackets, commas. So the text has these in the same number and order as the bytes, also
-//! where the bytes are no text. All addresses have such a mark before or behind them, with nothing but ASCII between.
+//! In every encoding that contains ASCII, except for ISO-2022-JP, some bytes are never part of a multi-byte letter:
+//! those below `0x40` except digits, such as blanks, quotes, brackets and commas. The text therefore contains these
+//! marks in the same number and order as the bytes, even if the bytes are invalid. Every URL has such a mark before or
+//! after it, with only ASCII in between.
 
-/// Where the marks before and behind a place are found, going on from one place to the next.
+/// Finds the marks before and after an offset, for increasing offsets.
 struct Marks<'b> {
     bytes: &'b [u8],
-    /// The next that was not passed yet; the end, if there is none.
+    /// The next mark; the end, if there is none.
     next: usize,
-    /// The last that was passed, and the byte after it; 0 at the beginning.
+    /// The offset after the last mark; 0 at the beginning.
     after_last: usize,
 }
 
@@ -48,13 +49,13 @@ fn is_mark(byte: u8) -> bool {
     byte < 0x40 && !byte.is_ascii_digit()
 }
 
-/// The places in `raw` that are those in `text`, which are in order. `None` for one that has no mark near it.
+/// The offsets in `raw` that correspond to sorted offsets in `text`. `None` for one without a mark near it.
 pub fn body_offsets(text: &str, raw: &[u8], offsets: &[usize]) -> Vec<Option<usize>> {
     let bytes = text.as_bytes();
     let (mut in_text, mut in_raw) = (Marks::new(bytes), Marks::new(raw));
     let mut found = Vec::with_capacity(offsets.len());
     for &place in offsets {
-        // Places are not far from the beginning of their tag, and those of tags are found faster.
+        // Offsets are not far from the beginning of their tag, and tags are found faster.
         let between = &bytes[in_text.after_last..place];
         if let Some(last) = memchr::memrchr(TAG, between) {
             let nth = memchr::memchr_iter(TAG, between).count() - 1;
@@ -85,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// All encodings but those of which each byte may be part of a letter.
+    /// All encodings but those in which any byte may be part of a letter.
     const LABELS: [&str; 36] = [
         "utf-8",
         "ibm866",
@@ -143,7 +144,7 @@ mod tests {
         );
     }
 
-    /// The text has the marks of the bytes, whatever three bytes stand before one.
+    /// Text and bytes have the same marks, after any three bytes.
     #[test]
     fn text_and_bytes_have_the_same_marks() {
         for label in LABELS {
@@ -153,7 +154,7 @@ mod tests {
                     check(encoding, &[first, second, b'"', b'x', first, b'<', second]);
                 }
             }
-            // Letters of three and four bytes, whole and broken.
+            // Letters of three and four bytes, valid and invalid.
             for first in (0x80..=255_u8).step_by(3) {
                 for second in [b'0', b'9', b'<', b'&', 0x41, 0x80, 0x8f, 0xa1, 0xbf, 0xfe] {
                     for third in [b'0', b'"', b'A', 0x81, 0x8e, 0xa1, 0xfe, 0xff] {

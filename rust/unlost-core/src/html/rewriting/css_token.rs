@@ -1,4 +1,4 @@
-//! What is inside a token of CSS that is an address.
+//! The content of a CSS token that is a URL.
 
 use std::ops::Range;
 
@@ -6,15 +6,15 @@ use super::url_writer::UrlSyntax;
 use crate::html::elements::Quote;
 use crate::html::spans::is_blank;
 
-/// The inside of `url(…)` or of a string.
+/// The content of `url(…)` or of a string.
 pub struct Inside {
     pub span: Range<usize>,
     pub between: UrlSyntax,
-    /// Whether it means what is written there: it has no escapes.
+    /// Whether it contains no escapes.
     pub is_plain: bool,
 }
 
-/// Looks into a token; at the end of a style sheet it may be without its end.
+/// Parses a token; at the end of a style sheet it may be unterminated.
 pub fn inside(token: &str) -> Inside {
     let bytes = token.as_bytes();
     let (start, between) = match bytes.first() {
@@ -33,7 +33,7 @@ pub fn inside(token: &str) -> Inside {
     };
     let mut end = start;
     while end < bytes.len() && !ends(bytes[end]) {
-        // What is escaped ends nothing.
+        // An escaped character ends nothing.
         end += match bytes[end] {
             b'\\' => escape_length(&bytes[end..]),
             _ => 1,

@@ -1,4 +1,4 @@
-//! Where a document says what it is written in.
+//! Finds where a document declares its encoding.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::html::spans::is_blank;
 use crate::html::tags::{Piece, Tags};
 use crate::html::xml::{Event, Events};
 
-/// The places of the names of charsets in a document.
+/// The ranges of charset names in a document.
 pub fn names(text: &str, kind: Kind) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     if kind == Kind::Css {
@@ -59,7 +59,7 @@ fn add_meta(element: &Element<'_, '_>, found: &mut Vec<Range<usize>>) {
     if !element.name.eq_ignore_ascii_case(b"meta") {
         return;
     }
-    // Of two attributes of one name, the first counts.
+    // Of two attributes with one name, the first counts.
     for name in ["charset", "content"] {
         let Some(attribute) = element.attribute(name) else {
             continue;
@@ -77,7 +77,7 @@ fn add_meta(element: &Element<'_, '_>, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// What stands after a word and `=`, without quotes.
+/// The unquoted text after a word and `=`.
 fn after(text: &str, word: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let skip = |mut at: usize, matches: fn(u8) -> bool| {

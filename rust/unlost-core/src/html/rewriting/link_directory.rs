@@ -1,4 +1,4 @@
-//! Where the addresses of a site lead, for all its pages: a navigation is on each of them, and is asked for once.
+//! Replacement URLs for all pages of a site: a navigation bar is on each of them, and its links are looked up once.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use super::url_writer::SpellingFlags;
 use crate::html::LinkKind;
 use crate::html::references::Distinct;
 
-/// What an entry takes beside its addresses, with its place in a table that is half full.
+/// The size of an entry without its texts, with its slot in a table that is half full.
 const BYTES_PER_ENTRY: usize = size_of::<Entry>() + 40;
 
-/// What a link with a known address becomes.
+/// The replacement of a known link.
 enum Target {
-    /// It stays as it is.
+    /// Unchanged.
     Unchanged,
-    /// The address of a file, relative to the top of the site.
+    /// The URL of a file, relative to the top of the site.
     File(Range<usize>, SpellingFlags),
 }
 
-/// An address, for one purpose, and what is known of it.
+/// A URL of one kind, with its replacement.
 struct Entry {
     uri: Range<usize>,
     purpose: LinkKind,
@@ -25,26 +25,26 @@ struct Entry {
     group: u8,
 }
 
-/// Addresses that are known. Whoever fills it says into which of up to 256 groups each belongs, to have them counted.
+/// Known URLs. Each belongs to one of up to 256 groups, for counting.
 pub struct Directory {
     entries: Distinct<Entry>,
-    /// All addresses, one after the other.
+    /// All texts, concatenated.
     text: String,
-    /// Bytes that are kept at most.
+    /// The maximum size in bytes.
     most: usize,
 }
 
-/// What a link becomes on a page.
+/// The replacement of a link on a page.
 #[derive(Debug, Clone)]
 pub enum RelativeLink {
-    /// It stays.
+    /// Unchanged.
     Unchanged,
-    /// An address, which is this part of the text that was given.
+    /// A URL, with its range in the output text.
     Relative(Range<usize>, SpellingFlags),
 }
 
 impl Directory {
-    /// An empty one of so many bytes at most: those that came first are kept.
+    /// An empty one with a maximum size in bytes: the first entries are retained.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
@@ -54,8 +54,8 @@ impl Directory {
         }
     }
 
-    /// Remembers what an address becomes on all pages: that of a file, relative to the top of the site, or itself. `false` if
-    /// that is no address that may be written; of what is known already, the first counts.
+    /// Adds the replacement of a URL for all pages: that of a file, relative to the top of the site, or unchanged.
+    /// Returns `false` if it is not a valid URL to write. The first entry of a URL counts.
     pub fn add(&mut self, uri: &str, purpose: LinkKind, url: Option<&str>, group: u8) -> bool {
         let spelled = url
             .map(|url| SpellingFlags::of(url).filter(|of| of.replacement(url).is_some()));
@@ -100,8 +100,8 @@ impl Directory {
         })
     }
 
-    /// What an address becomes on a page in a folder, which is empty or ends with a slash, relative to the top of the site, and
-    /// which group it belongs to; `None` if it is not known. What is new is written to the end of `out`.
+    /// The replacement of a URL on a page in a folder, and its group; `None` if it is not known. The folder is empty or
+    /// ends with a slash, and is relative to the top of the site. A new URL is appended to `out`.
     pub fn relative_url(
         &self,
         (uri, purpose): (&str, LinkKind),
@@ -121,7 +121,7 @@ impl Directory {
     }
 }
 
-/// Writes an address relative to a folder; both are relative to the top.
+/// Writes a URL relative to a folder; both are relative to the top.
 fn write_relative(url: &str, folder: &str, out: &mut String) {
     let start = out.len();
     if let Some(below) = url.strip_prefix(folder) {
@@ -137,7 +137,7 @@ fn write_relative(url: &str, folder: &str, out: &mut String) {
         out.push_str(&url[shared..]);
     }
     if out.len() == start {
-        // Nothing at all would lead to the page itself, not to its folder.
+        // An empty reference would refer to the page itself, not to its folder.
         out.push_str("./");
     }
 }
@@ -158,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Whatever folder a page is in, a browser goes from it to the file.
+    /// From any folder, a browser resolves the link to the file.
     #[test]
     fn relative_urls_resolve_to_the_target() {
         let mut rng = test_rng(5);

@@ -1,7 +1,7 @@
-//! Addresses replaced where they stand; every other byte stays as it was.
+//! Replaces URLs in place; every other byte is unchanged.
 //!
-//! First the document is read like for [`super::find`], and where each address stands is kept ([`ParsedDocument`]). Whoever wants
-//! it rewritten answers for each link; then what is new is put in its place ([`ParsedDocument::splice`]).
+//! First the document is parsed as for [`super::find`], and the position of each URL is recorded ([`ParsedDocument`]).
+//! The caller provides a replacement for each link, which is then spliced in ([`ParsedDocument::splice`]).
 
 mod byte_offsets;
 mod css_token;
@@ -27,21 +27,21 @@ pub use link_directory::{Directory, RelativeLink};
 pub use splicing::{EditPlan, Spliced};
 pub use url_writer::{ReplacementUrl, SpellingFlags};
 
-/// What else is to change in a page that is opened elsewhere.
+/// Further changes to a page that is moved elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
-    /// A `<base>` has no effect any more: links that are not replaced get the address that they had by it.
+    /// Disables `<base>`: links that are not replaced become absolute.
     pub drop_base: bool,
-    /// Nothing compares what a replaced address leads to with what was there once.
+    /// Disables subresource integrity for replaced URLs.
     pub drop_integrity: bool,
-    /// No policy says from where a page may load what.
+    /// Disables the content security policy.
     pub drop_policy: bool,
-    /// What scripts may use is found, too: see [`ParsedDocument::candidates`].
+    /// Also finds URLs that scripts may use: see [`ParsedDocument::candidates`].
     pub candidates: bool,
 }
 
-/// A document in which the addresses have been found.
+/// A document in which the URLs were found.
 #[derive(Default)]
 pub struct ParsedDocument {
     occurrences: UrlOccurrences,
@@ -50,30 +50,31 @@ pub struct ParsedDocument {
     others: Option<ResolvedReferences>,
     candidates: Option<ResolvedReferences>,
     options: Options,
-    /// What is rewritten if it is not the body itself: what was packed, or in an encoding that has no ASCII.
+    /// The source of the rewriting if it is not the body itself: decompressed, or transcoded from an encoding that does
+    /// not contain ASCII.
     instead: Option<Vec<u8>>,
     declared: Vec<Range<usize>>,
-    /// What it is written in; `None` if it is no document that has links.
+    /// The encoding; `None` if it is not a document with links.
     pub encoding: Option<&'static str>,
-    /// Whether what is rewritten will be in UTF-8 since its encoding cannot be written piece by piece.
+    /// Whether the result is in UTF-8 because its encoding cannot be written piece by piece.
     pub transcoded: bool,
-    /// Whether the body is packed, and what is rewritten is not.
+    /// Whether the body is compressed; the result is not.
     pub unpacked: bool,
     /// Whether it is longer than what is rewritten, or damaged.
     pub cut: bool,
 }
 
 impl ParsedDocument {
-    /// The links to answer for.
+    /// The links that can be replaced.
     pub fn links(&self) -> impl ExactSizeIterator<Item = (&str, LinkKind)> + Clone {
         let links = self.links.as_ref().map(|resolve_all| &resolve_all.links);
         let number = links.map_or(0, Links::len);
         (0..number).map(move |nth| links.map_or(("", LinkKind::Page), |links| links.get(nth)))
     }
 
-    /// URLs that scripts of the page may use, to answer for: values of `data-*` attributes, strings in event handlers, and
-    /// those in inline scripts that the browser is sent to. None of them must be a URL, so only one that is known to be there
-    /// should get an answer; without one it stays as it is written.
+    /// URLs that scripts of the page may use: values of `data-*` attributes, strings in event handlers, and navigation
+    /// targets in inline scripts. None of them is certain to be a URL, so only known ones should be replaced; the
+    /// others stay unchanged.
     pub fn candidates(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         let candidates = self
             .candidates
@@ -83,21 +84,21 @@ impl ParsedDocument {
         (0..number).map(move |nth| candidates.map_or("", |links| links.get(nth).0))
     }
 
-    /// Whether a page says itself what it may load from where.
+    /// Whether the page declares a content security policy.
     #[must_use]
     pub fn has_policy(&self) -> bool {
         let mut guards = self.occurrences.guards.iter();
         guards.any(|guard| guard.what == GuardEffect::Policy)
     }
 
-    /// How many addresses cannot be replaced since they are too long or too many.
+    /// The number of URLs that cannot be replaced because they are too long or too many.
     #[must_use]
     pub fn not_replaced(&self) -> usize {
         self.occurrences.not_replaced + self.links.as_ref().map_or(0, |links| links.dropped)
     }
 }
 
-/// Finds the addresses of a page, a drawing or a style sheet; what is asked is as in [`super::find`].
+/// Finds the URLs of a page, an SVG or a style sheet; the arguments are those of [`super::find`].
 #[must_use]
 pub fn find(
     body: &[u8],
@@ -156,7 +157,7 @@ pub fn find(
 }
 
 impl UrlOccurrences {
-    /// Reads all of a document.
+    /// Reads the whole document.
     fn read(&mut self, read: &DecodedText<'_>, kind: Kind) {
         self.reserve(read.source().bytes().len());
         let whole = ParseContext::whole(read.text());
@@ -167,8 +168,8 @@ impl UrlOccurrences {
         }
     }
 
-    /// Makes places in the text those in the body, whose first `mark` bytes are not in the text. `text` is none if the
-    /// bytes are the text.
+    /// Maps offsets in the text to those in the body, whose first `mark` bytes are not in the text. `text` is `None` if
+    /// the bytes are the text.
     fn map_to_body_offsets(&mut self, body: &[u8], mark: usize, text: Option<&str>) {
         let mut offsets: Vec<usize> = Vec::new();
         let mut found = Vec::new();
@@ -203,7 +204,7 @@ impl UrlOccurrences {
             if let (Some(start), Some(end), Some(whole_end)) = whole {
                 (occurrence.start, occurrence.end, occurrence.whole_end) = (start, end, whole_end);
             } else {
-                // Nothing is there: it cannot be replaced.
+                // The offset is unknown: it cannot be replaced.
                 (occurrence.start, occurrence.end, occurrence.whole_end) = (u32::MAX, 0, 0);
                 self.not_replaced += 1;
             }

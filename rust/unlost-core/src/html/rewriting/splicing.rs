@@ -1,4 +1,4 @@
-//! What is new, put in the place of what was there.
+//! Splices replacement URLs into a document.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,42 +9,42 @@ use super::{ParsedDocument, at};
 use crate::html::references::{Reference, References};
 use crate::html::resolved_links::ResolvedReferences;
 
-/// A document may grow by so many bytes: new addresses are as long as whoever gives them likes.
+/// The maximum growth of a document: callers may provide long URLs.
 const MAX_GROWTH: usize = 128 << 20;
 
-/// The mark that says UTF-8 before whatever a server or the document says.
+/// The byte-order mark of UTF-8, which overrides what the server or the document declares.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A document with other addresses.
+/// A document with replaced URLs.
 #[derive(Debug)]
 pub struct Spliced {
-    /// `None` if it is as it was.
+    /// `None` if it is unchanged.
     pub body: Option<Vec<u8>>,
-    /// How many addresses were replaced.
+    /// The number of replaced URLs.
     pub changed: usize,
-    /// How many were not since they are too long or too many, or since there would be too much.
+    /// The number of URLs that were not replaced because they are too long or too many, or because of the growth limit.
     pub not_replaced: usize,
 }
 
-/// What to write in place of some bytes.
+/// A range of bytes and its replacement.
 type Edit<'a> = (Range<usize>, Cow<'a, str>);
 
-/// Whether references lead elsewhere once the base or their codebase has no effect; found out once for each.
+/// Whether references resolve elsewhere once the base or their codebase is disabled; computed once for each.
 struct RelocationCache<'s> {
     document: &'s ParsedDocument,
-    /// For links and others, with the codebase and without it.
+    /// For links and others, with and without the codebase.
     known: [Vec<Option<bool>>; 4],
 }
 
 impl ParsedDocument {
-    /// Puts the answers for the links in their places, the first for the first; `None`, and what is no [`ReplacementUrl`], leaves it.
-    /// `body` is what was given to be read.
+    /// Replaces links in order; `None` and invalid URLs leave a link unchanged. `body` must be the body that was
+    /// parsed.
     #[must_use]
     pub fn splice<A: AsRef<str>>(&self, body: &[u8], replacements: &[Option<A>]) -> Spliced {
         self.splice_all(body, replacements, &[])
     }
 
-    /// The same, with answers for the candidates, too.
+    /// The same, with replacements for the candidates.
     #[must_use]
     pub fn splice_all<A: AsRef<str>>(
         &self,
@@ -69,7 +69,7 @@ impl ParsedDocument {
         }
     }
 
-    /// The same, before anything is written.
+    /// Computes the changes without writing them.
     #[must_use]
     pub fn plan<'a>(
         &'a self,
@@ -141,14 +141,14 @@ impl ParsedDocument {
         *replacements.get(at(link))?
     }
 
-    /// Renames attributes that must have no effect any more. Returns the spots whose codebase is one of them.
+    /// Renames attributes that must have no effect any more. Returns the occurrences whose codebase is one of them.
     fn disable_attributes(
         &self,
         replaced: &[bool],
         edits: &mut Vec<Edit<'_>>,
     ) -> Vec<Range<usize>> {
         let mut freed: Vec<Range<usize>> = Vec::new();
-        // Those of one element ask the same: once for all of them.
+        // Attributes of one element give the same result: computed once.
         let mut known: [Option<(Range<usize>, bool)>; 2] = [None, None];
         for guard in &self.occurrences.guards {
             let is_codebase = guard.what == GuardEffect::Codebase;
@@ -181,7 +181,7 @@ impl ParsedDocument {
         freed
     }
 
-    /// Whether an address was replaced on which an attribute of the same element has an effect.
+    /// Whether a URL was replaced that an attribute of the same element affects.
     fn has_replaced(&self, guard: &GuardedAttribute, replaced: &[bool]) -> bool {
         guard.occurrences.clone().any(|nth| {
             let is_below = || {
@@ -193,7 +193,7 @@ impl ParsedDocument {
         })
     }
 
-    /// Writes addresses in full that were not replaced, but would lead elsewhere.
+    /// Makes URLs absolute that were not replaced, but would resolve elsewhere.
     fn make_absolute<'s>(
         &'s self,
         replaced: &[bool],
@@ -205,7 +205,7 @@ impl ParsedDocument {
         let mut moved = RelocationCache::new(self);
         let mut add_absolute = |nth: usize, is_free: bool| {
             let occurrence = &self.occurrences.written[nth];
-            // Nobody knows whether a candidate is relative to the base.
+            // It is not known whether a candidate is relative to the base.
             let is_candidate = occurrence.list == ReferenceList::Candidates;
             if replaced[nth] || occurrence.start > occurrence.end || is_candidate {
                 return;
@@ -251,7 +251,7 @@ impl ParsedDocument {
         self.of(occurrence).0.get(at(occurrence.reference))
     }
 
-    /// Where an address leads as the document has it.
+    /// The resolved URL of an occurrence.
     fn url(&self, occurrence: &WrittenUrl) -> Option<&str> {
         let resolve_all = self.of(occurrence).1?;
         let link = resolve_all.which[at(occurrence.reference)]?;
@@ -266,24 +266,24 @@ fn parse_replacements<A: AsRef<str>>(texts: &[Option<A>]) -> Vec<Option<Replacem
         .collect()
 }
 
-/// What is to be written where, before it is.
+/// The planned changes.
 pub struct EditPlan<'a> {
     document: &'a ParsedDocument,
     edits: Vec<Edit<'a>>,
-    /// How many addresses are replaced.
+    /// The number of URLs to replace.
     pub changed: usize,
-    /// How many are not; as in [`Spliced`].
+    /// The number of URLs that are not replaced; as in [`Spliced`].
     pub not_replaced: usize,
 }
 
 impl EditPlan<'_> {
-    /// Whether anything is to change.
+    /// Whether anything changes.
     #[must_use]
     pub fn has_edits(&self) -> bool {
         !self.edits.is_empty()
     }
 
-    /// The length of the new document; `body` is what was given to be read.
+    /// The length of the new document; `body` must be the body that was parsed.
     #[must_use]
     pub fn length(&self, body: &[u8]) -> usize {
         let mut length = 0;
@@ -291,7 +291,7 @@ impl EditPlan<'_> {
         length
     }
 
-    /// Writes the new document, which is as long as `out`.
+    /// Writes the new document to `out`, which must have its length.
     pub fn write(&self, body: &[u8], out: &mut [u8]) {
         let mut at = 0;
         self.pieces(body, |piece| {
@@ -307,7 +307,7 @@ impl EditPlan<'_> {
         }
         let mut written = 0;
         for (span, text) in &self.edits {
-            // No two addresses are in one place; if they were, the first would count.
+            // URLs do not overlap; if they did, the first would count.
             if span.start >= written && span.end <= body.len() {
                 each(&body[written..span.start]);
                 each(text.as_bytes());
@@ -319,11 +319,11 @@ impl EditPlan<'_> {
 }
 
 impl WrittenUrl {
-    /// What to write for a new address: with the fragment of the old one, unless it has its own.
+    /// The replacement with the fragment of the old URL, unless it has its own.
     #[inline]
     fn edit<'a>(&self, replacement: ReplacementUrl<'a>) -> Edit<'a> {
         let is_plain = replacement.is_plain && !replacement.has_fragment;
-        // Most are written as they are, and fragments mostly stay where they are.
+        // Most need no escaping, and fragments mostly stay in place.
         if is_plain && self.fragment.is_none() && self.semicolons == 0 {
             return (
                 at(self.start)..at(self.end),
@@ -355,7 +355,7 @@ impl WrittenUrl {
     }
 }
 
-/// A fragment in ASCII, as browsers have it.
+/// A fragment in ASCII, as in browsers.
 fn escaped(fragment: &str) -> String {
     let mut out = String::with_capacity(fragment.len());
     for byte in fragment.bytes() {

@@ -1,4 +1,4 @@
-//! Where in a document the addresses stand, and what else has to change with them.
+//! The positions of URLs in a document, and the attributes that must change with them.
 
 use std::ops::Range;
 
@@ -10,63 +10,63 @@ use crate::html::parse_context::ParseContext;
 use crate::html::references::{References, Span};
 use crate::html::scripts;
 
-/// Addresses that are kept of one body, each of some ten bytes in memory: ten times what there may be of different links.
+/// The maximum number of URLs of a body, each of some ten bytes in memory: ten times that of distinct links.
 const MAX_URL_OCCURRENCES: usize = 10 * crate::html::MAX_LINKS;
 
-/// Bytes of a page for each address in it: real ones have one in 160 on average.
+/// The average bytes of a page per URL: 160 on real pages.
 const BYTES_PER_URL_OCCURRENCE: usize = 96;
 
-/// An address that is written in a document; places are of the text at first, of the bytes in the end.
+/// A URL in a document. Offsets are initially those of the text, finally those of the bytes.
 #[derive(Debug)]
 pub struct WrittenUrl {
     pub start: u32,
-    /// Where the address ends, and where its fragment does.
+    /// The end of the URL without and with its fragment.
     pub end: u32,
     pub whole_end: u32,
     pub escape_style: EscapeStyle,
-    /// Where it is in the references, and in which of them.
+    /// Its reference, and the list that contains it.
     pub reference: u32,
     pub list: ReferenceList,
-    /// The fragment, if its place is not known.
+    /// The fragment, if its position is not known.
     pub fragment: Option<Box<str>>,
-    /// How many semicolons must be before it.
+    /// The number of semicolons that must precede a replacement.
     pub semicolons: u8,
 }
 
-/// Which references an address is one of.
+/// The lists of references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceList {
     /// The links.
     Links,
-    /// What is no link, but relative to the base.
+    /// URLs that are not links, but relative to the base.
     Others,
-    /// What scripts may use.
+    /// URLs that scripts may use.
     Candidates,
 }
 
-/// An attribute that gets another name if one of the addresses of its element changes.
+/// An attribute that is renamed if a URL of its element is replaced.
 #[derive(Debug)]
 pub struct GuardedAttribute {
     pub name_at: u32,
     pub prefix: &'static str,
     pub what: GuardEffect,
-    /// Which of the spots are those of the element.
+    /// The range of the element's URLs.
     pub occurrences: Range<usize>,
 }
 
-/// What an attribute does to the addresses of its element.
+/// The effect of an attribute on the URLs of its element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuardEffect {
-    /// It makes browsers refuse copies.
+    /// Makes browsers reject changed content.
     Content,
-    /// It makes addresses relative to another.
+    /// Makes URLs relative to another one.
     Codebase,
-    /// It is the `href` of a `<base>`, or what makes a `<meta>` a policy, and has no address beside it.
+    /// The `href` of a `<base>`, or the attribute that makes a `<meta>` a policy; independent of other URLs.
     Base,
     Policy,
 }
 
-/// Names of attributes, and what they do; the lengths of the names are 8, 9, 10 and 11.
+/// Attribute names and their effects; the lengths of the names are 8, 9, 10 and 11.
 const GUARDS: [(&str, GuardEffect); 4] = [
     ("codebase", GuardEffect::Codebase),
     ("integrity", GuardEffect::Content),
@@ -74,16 +74,16 @@ const GUARDS: [(&str, GuardEffect); 4] = [
     ("crossorigin", GuardEffect::Content),
 ];
 
-/// All of a document.
+/// All occurrences of a document.
 #[derive(Default)]
 pub struct UrlOccurrences {
     /// The links.
     pub links: References,
-    /// What is no link, but relative to the base.
+    /// URLs that are not links, but relative to the base.
     pub others: References,
-    /// What scripts may use.
+    /// URLs that scripts may use.
     pub candidates: References,
-    /// Of the page, if candidates are wanted.
+    /// The host of the page, if candidates are requested.
     pub host: Option<String>,
     pub written: Vec<WrittenUrl>,
     pub guards: Vec<GuardedAttribute>,
@@ -92,7 +92,7 @@ pub struct UrlOccurrences {
 }
 
 impl UrlOccurrences {
-    /// Makes room for what a text of this length mostly has.
+    /// Reserves memory for the average of a text of this length.
     pub fn reserve(&mut self, length: usize) {
         self.links.reserve(length);
         self.written.reserve(length / BYTES_PER_URL_OCCURRENCE);
@@ -128,13 +128,13 @@ impl UrlOccurrences {
         }
     }
 
-    /// Has all attributes of a name renamed. Of two the first counts, but once it has another name, the second would.
+    /// Marks all attributes of a name for renaming. Of two the first counts, but once it is renamed, the second would.
     fn guard(&mut self, element: &Element<'_, '_>, name: &str, what: GuardEffect) {
         let occurrences =
             self.open_elements
                 .last()
                 .map_or(0, |&open_elements| open_elements)..self.written.len();
-        // No name may be there twice in XML.
+        // XML does not allow a name twice.
         let is_there = element.attributes.iter().any(|attribute| {
             let other = attribute.name;
             other.len() == name.len() + 5
@@ -145,7 +145,7 @@ impl UrlOccurrences {
             if !attribute.name.eq_ignore_ascii_case(name.as_bytes()) {
                 continue;
             }
-            // Nobody writes an entity without its end right before a name.
+            // Unterminated entities right before a name do not occur in practice.
             let is_ended = element.context.unterminated_entities(attribute.name_at) == 0;
             let name_at = element
                 .context
@@ -217,7 +217,7 @@ impl LinkSink for UrlOccurrences {
     fn add_handler(&mut self, code: &ParseContext<'_>) {
         let host = self.host.clone().unwrap_or_default();
         scripts::literals(code.text.as_bytes(), &host, |literal| {
-            // One with escapes is not what it looks like.
+            // A string with escapes differs from its source.
             if let Some(quote) = literal.quote
                 && literal.span.len() == literal.text.len()
             {
@@ -250,7 +250,7 @@ impl LinkSink for UrlOccurrences {
     fn end(&mut self, element: &Element<'_, '_>) {
         let mut found = 0_u8;
         for attribute in element.attributes {
-            // Most names are none of these, which their lengths tell.
+            // Most names are none of these, which their lengths show.
             let nth = match attribute.name.len() {
                 8 => 0,
                 9 => 1,
@@ -277,8 +277,8 @@ fn is_policy(element: &Element<'_, '_>) -> bool {
     element.name.eq_ignore_ascii_case(b"meta") && element.is_about("content-security-policy")
 }
 
-/// Where an address stands in the whole document, of which is told what is meant and where in that it is. `None` if it stands
-/// too deep.
+/// The position of a URL in the whole document, from its unescaped text and its range in that. `None` if it is too
+/// deeply nested.
 fn locate(
     occurrence: &UrlOccurrence<'_>,
     (meant, mut inside): (&str, Span),
@@ -295,7 +295,7 @@ fn locate(
         if token.is_plain {
             inside = Span::of(&occurrence.context.text[start..start + token.span.len()]);
         } else {
-            // Where the fragment begins among escapes is not known, but what it is.
+            // The position of the fragment among escapes is not known, but its text is.
             fragment =
                 (inside.end < inside.whole_end).then(|| meant[inside.end..inside.whole_end].into());
             let end = token.span.len();

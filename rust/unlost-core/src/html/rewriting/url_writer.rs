@@ -1,4 +1,4 @@
-//! How a new address is written where the old one stood.
+//! Writes a new URL in the syntax of the old one.
 
 use std::borrow::Cow;
 
@@ -6,47 +6,47 @@ use crate::html::MAX_URL_BYTES;
 use crate::html::elements::{Form, Quote, UrlOccurrence};
 use crate::html::parse_context::{EscapeLayer, EscapeLayers};
 
-/// What an address stands between.
+/// The syntax around a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlSyntax {
-    /// Nothing else.
+    /// Plain.
     Nothing,
     Candidates,
     List,
-    /// `true` if `url=` is before it.
+    /// `true` after `url=`.
     Refresh(bool),
     /// `url(…)`
     Brackets,
-    /// A string of CSS.
+    /// A CSS string.
     String(Quote),
-    /// A string of a script.
+    /// A script string.
     Script(Quote),
 }
 
-/// A new address, and what there is to know of it wherever it is written.
+/// A replacement URL with its properties.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplacementUrl<'a> {
     pub(super) url: &'a str,
-    /// Whether it is written as it is everywhere.
+    /// Whether it needs no escaping anywhere.
     pub(super) is_plain: bool,
     pub(super) has_fragment: bool,
 }
 
 impl<'a> ReplacementUrl<'a> {
-    /// `None` if it is no address that may be written: one has 1 to [`MAX_URL_BYTES`] letters of printable ASCII, none of
-    /// them a blank.
+    /// `None` if it is not a valid replacement: those have 1 to [`MAX_URL_BYTES`] printable ASCII characters without
+    /// blanks.
     #[must_use]
     pub fn of(url: &'a str) -> Option<Self> {
         SpellingFlags::of(url)?.replacement(url)
     }
 }
 
-/// What there is to know of an address by all of its letters; it holds for each part of it, too.
+/// Properties of a URL's characters, which also hold for each part of it.
 #[derive(Debug, Clone, Copy)]
 pub struct SpellingFlags(u8);
 
 impl SpellingFlags {
-    /// `None` if it has letters that may not be written.
+    /// `None` if it contains invalid characters.
     #[must_use]
     pub fn of(url: &str) -> Option<Self> {
         let bytes = url.bytes();
@@ -54,10 +54,10 @@ impl SpellingFlags {
         (kinds & NEVER == 0).then_some(Self(kinds))
     }
 
-    /// An address of such letters; `None` if it is empty or too long.
+    /// A replacement with these characters; `None` if it is empty or too long.
     #[must_use]
     pub fn replacement(self, url: &str) -> Option<ReplacementUrl<'_>> {
-        // One that begins with `url` is not written as it is in a refresh, and none that begins with `=`.
+        // A URL that begins with `url` or `=` has to be escaped in a refresh.
         let may_differ = matches!(url.as_bytes(), [b'u' | b'U' | b'=', ..]);
         let is_written = (1..=MAX_URL_BYTES).contains(&url.len());
         is_written.then_some(ReplacementUrl {
@@ -68,7 +68,7 @@ impl SpellingFlags {
     }
 }
 
-/// What a byte is that is spelled otherwise in some places, the one that begins a fragment, and one that no address has.
+/// Bytes that are escaped in some syntaxes, the one that begins a fragment, and bytes that no URL contains.
 const SPELLED: u8 = 1;
 const FRAGMENT: u8 = 2;
 const NEVER: u8 = 4;
@@ -90,7 +90,7 @@ const KINDS: [u8; 256] = {
     kinds
 };
 
-/// All that there is to know about how to write somewhere.
+/// How to write a URL in its context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EscapeStyle {
     between: UrlSyntax,
@@ -98,13 +98,13 @@ pub struct EscapeStyle {
 }
 
 impl EscapeStyle {
-    /// How to write at a spot; `None` if it is deeper than there is a way to.
+    /// The style for an occurrence; `None` if it is too deeply nested.
     pub fn of(occurrence: &UrlOccurrence<'_>, between: UrlSyntax) -> Option<Self> {
         let layers = occurrence.context.layers?;
         Some(Self { between, layers })
     }
 
-    /// The address, which is one of printable ASCII without blanks, as it must be written.
+    /// The URL, of printable ASCII without blanks, in escaped form.
     pub fn escape(self, url: &str) -> Cow<'_, str> {
         let text = self.between.escape(url);
         self.layers
@@ -118,7 +118,7 @@ impl EscapeStyle {
 }
 
 impl From<Form> for UrlSyntax {
-    /// Of CSS, it is told by the token.
+    /// CSS URLs have their own parser.
     fn from(form: Form) -> Self {
         match form {
             Form::Alone => Self::Nothing,
@@ -179,7 +179,7 @@ impl UrlSyntax {
     }
 }
 
-/// What would end the style sheet, not only the address, has another spelling.
+/// Escapes what would end the style sheet, not only the URL.
 fn in_css(letter: char) -> Option<&'static str> {
     match letter {
         '\\' => Some("\\\\"),
@@ -208,7 +208,7 @@ impl EscapeLayer {
                 '<' => Some("&lt;"),
                 '"' if quote != Quote::Single => Some("&quot;"),
                 '\'' if quote != Quote::Double => Some("&#39;"),
-                // What ends a value without quotes, and what browsers complain of in one.
+                // What ends an unquoted value, and what browsers report as an error in one.
                 '>' if quote == Quote::None => Some("&gt;"),
                 ' ' if quote == Quote::None => Some("&#32;"),
                 '=' if quote == Quote::None && text.starts_with('=') => Some("&#61;"),
@@ -224,7 +224,7 @@ impl EscapeLayer {
     }
 }
 
-/// A text of ASCII with some of its letters spelled otherwise.
+/// An ASCII text with some of its characters replaced.
 fn replaced(text: &str, by: impl Fn(char) -> Option<&'static str>) -> Cow<'_, str> {
     let is_other = |byte: &u8| !byte.is_ascii_alphanumeric() && by(char::from(*byte)).is_some();
     let Some(first) = text.as_bytes().iter().position(is_other) else {

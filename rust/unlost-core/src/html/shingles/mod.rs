@@ -1,14 +1,14 @@
-//! How much two texts resemble each other: the share of their shingles, runs of so many words, that both have.
+//! The resemblance of two texts: the share of common shingles, runs of `size` words.
 
 mod words;
 
-/// An odd number without a pattern (the golden ratio's digits), so that no power of it is small.
+/// An odd number without a pattern (the digits of the golden ratio), so that no power of it is small.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The shingles that both texts have, as a share of those that one or both have: 0 to 1, and 1 if there are none.
+/// The common shingles as a share of all distinct shingles of both texts: 0 to 1, and 1 if there are none.
 ///
-/// A shingle is a run of `size` words; of a text of fewer words, all of them; of one without words there is none. Each
-/// counts once. Shingles are told apart by 64 bits. `size` is at least 1.
+/// A shingle is a run of `size` words; of a shorter text, all its words; a text without words has none. Each counts
+/// once. Shingles are identified by 64 bits. `size` is at least 1.
 #[must_use]
 pub fn resemblance(first: &str, second: &str, size: usize) -> f64 {
     if first == second {
@@ -17,7 +17,7 @@ pub fn resemblance(first: &str, second: &str, size: usize) -> f64 {
     share(&shingles(first, size), &shingles(second, size))
 }
 
-/// The hashes of a text's shingles, in order, each once.
+/// The sorted, unique hashes of a text's shingles.
 fn shingles(text: &str, size: usize) -> Vec<u64> {
     let mut hashes = words::hashes(text);
     into_runs(&mut hashes, size);
@@ -26,9 +26,9 @@ fn shingles(text: &str, size: usize) -> Vec<u64> {
     hashes
 }
 
-/// Puts the hash of each run in the place of its first word's: the value of a polynomial whose coefficients are the words'
-/// hashes, which the next run's follows from, however long runs are. The words' hashes are as good as random, so two runs
-/// are as unlikely to be the same as two random numbers. (Runs of 2048 words and more could be made up that are.)
+/// Replaces the hash of each run's first word by that of the run: a polynomial whose coefficients are the words'
+/// hashes, computed incrementally for any run length. The words' hashes are as good as random, so collisions of runs
+/// are as unlikely as those of random numbers. (Colliding runs of 2048 words and more could be crafted.)
 fn into_runs(hashes: &mut Vec<u64>, size: usize) {
     let size = size.clamp(1, hashes.len().max(1));
     let (mut run, mut power) = (0_u64, 1_u64);
@@ -48,8 +48,8 @@ fn into_runs(hashes: &mut Vec<u64>, size: usize) {
     hashes.truncate(runs);
 }
 
-/// The same hashes in order. They are as good as random, so a place for each is known from its first bits, and only few
-/// meet there; if somebody made them up, they are sorted there as any others.
+/// Sorts hashes. They are as good as random, so the first bits determine a bucket for each, with few per bucket.
+/// Crafted ones are sorted there like any others.
 fn sorted(hashes: &[u64]) -> Vec<u64> {
     let bits = hashes.len().max(2).ilog2();
     let place = |hash: u64| usize::try_from(hash >> (64 - bits)).unwrap_or_default();
@@ -61,7 +61,7 @@ fn sorted(hashes: &[u64]) -> Vec<u64> {
         ends[at] += ends[at - 1];
     }
     let mut sorted = vec![0; hashes.len()];
-    // Each entry goes from where its place begins to where it ends, which is where the next one began.
+    // Each entry moves from the start of its bucket to its end, which is the start of the next one.
     for &hash in hashes {
         let end = &mut ends[place(hash)];
         sorted[*end] = hash;
@@ -75,7 +75,7 @@ fn sorted(hashes: &[u64]) -> Vec<u64> {
     sorted
 }
 
-/// What two sorted lists share, of all that is in them.
+/// The common elements of two sorted lists, as a share of all distinct ones.
 fn share(first: &[u64], second: &[u64]) -> f64 {
     let (mut shared, mut left, mut right) = (0, 0, 0);
     while left < first.len() && right < second.len() {

@@ -1,10 +1,10 @@
 //! The words of a text.
 //!
-//! A word is a run of letters and digits, in lower case. In scripts that are written without spaces, each letter is one.
+//! A word is a run of letters and digits, in lower case. In scripts without spaces, each letter is a word.
 
 use std::sync::LazyLock;
 
-/// The hashes of a text's words, in their order.
+/// The hashes of a text's words, in order.
 pub fn hashes(text: &str) -> Vec<u64> {
     let bytes = text.as_bytes();
     let mut found = Vec::with_capacity(text.len() / 8);
@@ -31,11 +31,11 @@ pub fn hashes(text: &str) -> Vec<u64> {
     found
 }
 
-/// What bytes are: letters and digits of ASCII, or one of these.
+/// Classes of bytes: ASCII letters and digits, or one of these.
 const CLASSES: [u8; 256] = classes();
 const PARTS: u8 = 0;
 const LETTER: u8 = 1;
-/// Part of a letter, or of something else, that is not in ASCII.
+/// Part of a non-ASCII character.
 const OTHER: u8 = 2;
 
 const fn classes() -> [u8; 256] {
@@ -56,7 +56,7 @@ const fn classes() -> [u8; 256] {
     }
 }
 
-/// Of the scripts that most alphabets are of, letters and digits in lower case; zero for what is none, or no simple one.
+/// For most alphabets, letters and digits in lower case; zero for other characters, or those with a complex mapping.
 static SIMPLE: LazyLock<[char; 0x800]> = LazyLock::new(|| {
     std::array::from_fn(|code| {
         let letter = u32::try_from(code).ok().and_then(char::from_u32);
@@ -69,7 +69,7 @@ static SIMPLE: LazyLock<[char; 0x800]> = LazyLock::new(|| {
     })
 });
 
-/// Adds the hash of what begins at `start`, which is not all ASCII, if it is a word; says where it ends.
+/// Adds the hash of the non-ASCII word that begins at `start`, if there is one; returns its end.
 fn other_word(text: &str, start: usize, lower: &mut String, found: &mut Vec<u64>) -> usize {
     lower.clear();
     let simple = &*SIMPLE;
@@ -109,8 +109,8 @@ fn other_word(text: &str, start: usize, lower: &mut String, found: &mut Vec<u64>
     end
 }
 
-/// Whether a character is of Han, Hiragana, Katakana, Thai, Lao, Khmer or Myanmar, by the blocks of Unicode. None of them
-/// has capitals.
+/// Whether a character is Han, Hiragana, Katakana, Thai, Lao, Khmer or Myanmar, by Unicode block. None of them has
+/// capitals.
 fn is_unspaced(letter: char) -> bool {
     matches!(
         u32::from(letter),
@@ -133,7 +133,7 @@ fn is_unspaced(letter: char) -> bool {
     )
 }
 
-/// The hash of a word, the same everywhere and always. Different words of up to eight bytes have different ones.
+/// The hash of a word, stable across machines and versions. Different words of up to eight bytes have different hashes.
 fn hash_of(word: &str) -> u64 {
     let bytes = word.as_bytes();
     hash_of_pieces(bytes.len(), |from, to| {
@@ -142,13 +142,13 @@ fn hash_of(word: &str) -> u64 {
     })
 }
 
-/// The same of a word of letters and digits of ASCII, in lower case, which lies in a text.
+/// The same for an ASCII word in lower case within a text.
 fn hash_of_ascii(text: &[u8], start: usize, end: usize) -> u64 {
-    /// Makes letters small, and leaves digits alone.
+    /// Lower-cases letters, and leaves digits unchanged.
     const SMALL: u64 = 0x2020_2020_2020_2020;
     hash_of_pieces(end - start, |from, to| {
         let missing = 8 - (to - from);
-        // In one step wherever the text goes on behind the word, as it nearly always does.
+        // In one step if the text continues after the word, as it nearly always does.
         if let Some(piece) = text[start + from..].first_chunk() {
             return (u64::from_be_bytes(*piece) | SMALL) >> (8 * missing);
         }
@@ -158,7 +158,7 @@ fn hash_of_ascii(text: &[u8], start: usize, end: usize) -> u64 {
     })
 }
 
-/// The hash of a word of so many bytes; `packed` gives those from one place to another, at most eight, as one number.
+/// The hash of a word of `len` bytes; `packed` returns those between two offsets, at most eight, as one number.
 fn hash_of_pieces(len: usize, packed: impl Fn(usize, usize) -> u64) -> u64 {
     let mut hash = 0;
     let mut from = 0;
@@ -172,8 +172,7 @@ fn hash_of_pieces(len: usize, packed: impl Fn(usize, usize) -> u64) -> u64 {
     }
 }
 
-/// Every bit of the result depends on every bit of the value, and no two values have the same: the finaliser of
-/// `SplitMix64`.
+/// The finaliser of `SplitMix64`: injective, and every bit of the result depends on every bit of the value.
 fn mixed(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

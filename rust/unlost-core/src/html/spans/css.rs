@@ -1,4 +1,4 @@
-//! The addresses in CSS.
+//! The URLs in CSS.
 
 use std::ops::Range;
 
@@ -6,30 +6,30 @@ use cssparser::{BasicParseErrorKind, CowRcStr, ParseError, Parser, ParserInput, 
 
 use super::css_words;
 
-/// Blocks inside each other that are looked into. Nobody nests so deep, and each costs some of the stack.
+/// The maximum nesting of blocks, each of which costs some stack.
 const MAX_DEPTH: usize = 100;
 
-/// An address in CSS.
+/// A URL in CSS.
 #[derive(Debug)]
 pub struct CssUrl<'t> {
-    /// The token that it stands in: `url(…)`, or a string with its quotes.
+    /// The range of its token: `url(…)`, or a string with its quotes.
     pub span: Range<usize>,
-    /// The address itself, without quotes and escapes.
+    /// The URL itself, without quotes and escapes.
     pub value: CowRcStr<'t>,
 }
 
-/// What strings mean where they stand.
+/// The meaning of strings in a context.
 #[derive(Clone, Copy)]
 enum StringMeaning {
     Text,
     FirstIsUrl,
     AllAreUrls,
-    /// Those of the argument `src`, of which `true` says that it has begun.
+    /// Only the argument `src`; `true` after its name.
     Named(bool),
 }
 
-/// Calls `each` with the addresses of a style sheet or of declarations, in their order: `url()`, `src()`, `@import`,
-/// `image-set()`, and the `AlphaImageLoader` of old browsers. Names of namespaces are no addresses.
+/// Calls `each` with the URLs of a style sheet or of declarations, in order: `url()`, `src()`, `@import`,
+/// `image-set()`, and the `AlphaImageLoader` of old browsers. Namespace names are excluded.
 pub fn urls<'t>(text: &'t str, mut each: impl FnMut(CssUrl<'t>)) {
     let is_read = css_words::urls(text, |token| {
         each(CssUrl {
@@ -42,7 +42,7 @@ pub fn urls<'t>(text: &'t str, mut each: impl FnMut(CssUrl<'t>)) {
     }
 }
 
-/// The same, whatever there is.
+/// The same, always with the full parser.
 pub(super) fn parse_urls<'t>(text: &'t str, mut each: impl FnMut(CssUrl<'t>)) {
     let mut input = ParserInput::new(text);
     let mut parser = Parser::new(&mut input);
@@ -60,7 +60,7 @@ fn block<'t>(
         let token = match parser.next_including_whitespace_and_comments() {
             Ok(token) => token.clone(),
             Err(error) if matches!(error.kind, BasicParseErrorKind::EndOfInput) => return,
-            // A token that is wrong has been read; what follows may be right.
+            // An invalid token was consumed; what follows may be valid.
             Err(_) => continue,
         };
         let span = start..parser.position().byte_index();
@@ -112,7 +112,7 @@ fn inside(function: &str) -> StringMeaning {
     }
 }
 
-/// Rules whose `url()` is a name, or says which pages the rule is for.
+/// Rules whose `url()` is a name, or selects pages.
 fn is_about_names(rule: &str) -> bool {
     ["namespace", "document", "-moz-document"]
         .iter()

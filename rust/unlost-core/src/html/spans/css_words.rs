@@ -1,12 +1,12 @@
-//! CSS for which no parser is needed: words, numbers and `url(…)` without quotes, as most `style` attributes with an address are.
+//! CSS that needs no parser: words, numbers and unquoted `url(…)`, as in most `style` attributes with a URL.
 
 use std::ops::Range;
 
 use super::is_blank;
 
-/// What words and numbers are of and stands between them, and begins neither a string nor a comment, a block or a rule.
+/// Bytes of words, numbers and separators, which begin neither a string nor a comment, a block or a rule.
 const SIMPLE: u8 = 1;
-/// What means itself between the brackets, and does not end them.
+/// Bytes that are literal between the brackets, and do not end them.
 const URL: u8 = 2;
 
 const CLASSES: [u8; 256] = {
@@ -30,13 +30,13 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// Where such addresses are: the token, and the address in it.
+/// The range of such a token, and of its URL.
 pub struct Token {
     pub span: Range<usize>,
     pub url: Range<usize>,
 }
 
-/// Calls `each` with all addresses, if there is nothing else than that; returns `false` without any call if there is.
+/// Calls `each` with all URLs if the text is that simple; otherwise returns `false` without any call.
 pub fn urls(text: &str, mut each: impl FnMut(Token)) -> bool {
     let bytes = text.as_bytes();
     // Whether it is that simple is known only at the end.
@@ -75,7 +75,7 @@ fn read(bytes: &[u8], mut each: impl FnMut(Token)) -> bool {
     true
 }
 
-/// What a name may follow without being part of what is before it.
+/// Bytes after which a new token begins.
 fn ends_token(byte: u8) -> bool {
     is_blank(byte) || matches!(byte, b':' | b';' | b',' | b')')
 }
@@ -130,7 +130,7 @@ mod tests {
         "src(",
     ];
 
-    /// What needs no parser is what the parser finds, in texts of a few pieces at random.
+    /// For random short texts, the URLs are those of the parser.
     #[test]
     fn urls_match_the_parser() {
         let mut rng = test_rng(11);

@@ -1,10 +1,10 @@
-//! The address in a `<meta http-equiv=refresh>`.
+//! The URL in a `<meta http-equiv=refresh>`.
 
 use std::ops::Range;
 
 use super::is_blank;
 
-/// Where the address is, as the HTML standard reads it: `5; url='next.html'`. `None` if the page comes back to itself.
+/// The range of the URL, parsed as in the HTML standard: `5; url='next.html'`. `None` if the page reloads itself.
 #[must_use]
 pub fn url(content: &str) -> Option<Range<usize>> {
     let bytes = content.as_bytes();

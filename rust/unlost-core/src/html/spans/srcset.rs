@@ -1,10 +1,10 @@
-//! The addresses in a `srcset`.
+//! The URLs in a `srcset`.
 
 use std::ops::Range;
 
 use super::is_blank;
 
-/// Where the addresses are, as the HTML standard reads a list of candidates; also of candidates whose sizes make no sense.
+/// The ranges of the URLs, parsed as a candidate list of the HTML standard; includes candidates with invalid sizes.
 pub fn urls(value: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = value.as_bytes();
     let mut at = 0;
@@ -24,7 +24,8 @@ pub fn urls(value: &str) -> impl Iterator<Item = Range<usize>> {
             while end > start && bytes[end - 1] == b',' {
                 end -= 1;
             }
-            // A comma at the end of the address ends the candidate; else its sizes follow, where a comma in brackets does not.
+            // A comma at the end of the URL ends the candidate; otherwise its sizes follow, in which commas within
+            // brackets do not count.
             if end == at {
                 let mut inside = false;
                 while at < bytes.len() && (inside || bytes[at] != b',') {

@@ -1,7 +1,7 @@
-//! The tags of HTML, as the standard's tokenizer reads them, with where everything stands.
+//! An HTML tokenizer that follows the standard and reports offsets.
 //!
-//! What a tokenizer must know of the tree is whether it is inside a drawing or a formula: there, `<style>` and `<title>` are
-//! elements like others, and `CDATA` is text. [`ForeignContentStack`] keeps track of that.
+//! A tokenizer must know whether it is inside SVG or MathML: there, `<style>` and `<title>` are ordinary elements, and
+//! `CDATA` is text. [`ForeignContentStack`] tracks that.
 
 mod raw_text;
 #[cfg(test)]
@@ -18,41 +18,41 @@ use super::simd_scanner::SimdByteScanner;
 use super::source::Source;
 use super::{attribute_names, byte_scan};
 
-/// What comes next in a page.
+/// The next token of a page.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'t> {
-    /// A start tag with its name; its attributes are [`Tags::attributes`].
+    /// A start tag with its name; its attributes are in [`Tags::attributes`].
     Start(&'t [u8]),
-    /// Where the style sheet in an element is.
+    /// The range of the style sheet in an element.
     Style(Range<usize>),
-    /// Where the script in an element is; only if [`Tags::for_scripts`] reads.
+    /// The range of the script in an element; only with [`Tags::for_scripts`].
     Script(Range<usize>),
-    /// Where the page in an element is that browsers show only if they cannot do something.
+    /// The range of the fallback content of an element, such as `<noscript>`.
     Fallback(Range<usize>),
 }
 
-/// Reads a page from its beginning to its end.
+/// Tokenizes a page.
 pub struct Tags<'t> {
     source: Source<'t>,
     bytes: &'t [u8],
     at: usize,
     window: SimdByteScanner<'t>,
-    /// Where the `<` after the last one is, if it was near.
+    /// The offset of the next `<`, if it is near.
     ahead: Option<usize>,
     attributes: Vec<Attribute<'t>>,
-    /// Whether tags are told of that have no attributes that matter, and those with all that they have.
+    /// Whether to report tags without attributes that matter, and all attributes of the others.
     include_all: bool,
-    /// Whether scripts are told of, and attributes that they read.
+    /// Whether to report scripts, and attributes that they read.
     for_scripts: bool,
     spaces: ForeignContentStack,
-    /// What follows a tag that has just been told of.
+    /// What follows the last reported tag.
     next: Content,
-    /// Whether the text between tags is that of a `<style>` in a drawing.
+    /// Whether the text between tags is that of a `<style>` in SVG.
     in_style: bool,
 }
 
 impl<'t> Tags<'t> {
-    /// Those that have attributes which [may matter](names::may_matter), and these.
+    /// Reports attributes which [may matter](attribute_names::may_matter), and their tags.
     pub fn new(source: Source<'t>) -> Self {
         Self {
             source,
@@ -69,7 +69,7 @@ impl<'t> Tags<'t> {
         }
     }
 
-    /// The same, and also attributes that [scripts read or run](names::is_for_scripts), and scripts.
+    /// Also reports attributes that [scripts read or run](attribute_names::is_read_by_scripts), and scripts.
     pub fn for_scripts(source: Source<'t>) -> Self {
         Self {
             for_scripts: true,
@@ -77,7 +77,7 @@ impl<'t> Tags<'t> {
         }
     }
 
-    /// Those of the last start tag. Attributes without a value have the empty one.
+    /// The attributes of the last start tag. Those without a value have an empty one.
     pub fn attributes(&self) -> &[Attribute<'t>] {
         &self.attributes
     }
@@ -90,7 +90,7 @@ impl<'t> Tags<'t> {
         self.bytes.get(self.at + ahead).copied()
     }
 
-    /// The content of an element that holds text, up to its end tag.
+    /// The content of a raw-text element, up to its end tag.
     fn raw(&mut self) -> Option<Piece<'t>> {
         let start = self.at;
         let rest = self.rest();
@@ -103,7 +103,7 @@ impl<'t> Tags<'t> {
         };
         self.at = start + length;
         match content {
-            // A script that nothing ends is not run.
+            // An unterminated script is not run.
             Content::Script if self.for_scripts && 0 < length && self.at < self.bytes.len() => {
                 Some(Piece::Script(start..self.at))
             }
@@ -117,7 +117,7 @@ impl<'t> Tags<'t> {
         }
     }
 
-    /// Passes over what begins with `<!` or `<?`, or is an end tag without a name.
+    /// Skips what begins with `<!` or `<?`, or is an end tag without a name.
     fn declaration(&mut self) {
         let rest = self.rest();
         self.at += if rest.starts_with(b"<!--") {
@@ -127,7 +127,8 @@ impl<'t> Tags<'t> {
         };
     }
 
-    /// Reads a tag from its name on: the name, and whether the tag closes itself. `None` if the page ends in it.
+    /// Reads a tag from its name on; returns the name, and whether the tag is self-closing. `None` if the page ends in
+    /// it.
     #[expect(
         clippy::inline_always,
         reason = "real pages take a twentieth longer without"
@@ -145,7 +146,7 @@ impl<'t> Tags<'t> {
         Some((name, slash))
     }
 
-    /// Reads the attributes of a tag, from `at` on, and its end; whether it closes itself.
+    /// Reads the attributes of a tag from `at` on, and its end; returns whether it is self-closing.
     #[inline(never)]
     fn rest_of_tag(&mut self, mut at: usize, is_start: bool) -> Option<bool> {
         let bytes = self.bytes;
@@ -165,7 +166,7 @@ impl<'t> Tags<'t> {
                 return Some(slash);
             }
             let name_at = at;
-            // A `=` begins a name, but does not go on one.
+            // A `=` may begin a name, but not continue one.
             let name_end = self.window.attribute_name_end(at + 1)?;
             at = byte_scan::blanks_end(bytes, name_end)?;
             let (mut value, mut quote) = (name_end..name_end, Quote::Missing);
@@ -181,7 +182,7 @@ impl<'t> Tags<'t> {
                     at = end;
                 }
             } else {
-                // Blanks after a name may as well be before the next.
+                // Blanks after a name are skipped like those before the next one.
                 at = name_end;
             }
             let name = &bytes[name_at..name_end];
@@ -196,7 +197,7 @@ impl<'t> Tags<'t> {
     #[inline]
     fn push_attribute(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
         let at = value.start;
-        // In the text itself, so that nothing has to be moved to where it is kept.
+        // In place, so that nothing has to be copied.
         let value = match self.source {
             Source::Text(text) => Cow::Borrowed(&text[value]),
             Source::SingleByte(..) => return self.push_decoded_attribute(name, value, quote),
@@ -221,7 +222,7 @@ impl<'t> Tags<'t> {
         });
     }
 
-    /// Reads a start tag, and says its name.
+    /// Reads a start tag, and returns its name.
     fn start(&mut self) -> Option<&'t [u8]> {
         self.attributes.clear();
         let (name, empty) = self.tag(true)?;
@@ -255,7 +256,7 @@ impl<'t> Tags<'t> {
         Some(())
     }
 
-    /// Text up to where something else begins, which is told if it is a style sheet.
+    /// Text up to the next markup, reported if it is a style sheet.
     fn data(&mut self, end: usize) -> Option<Piece<'t>> {
         let start = std::mem::replace(&mut self.at, end);
         (self.in_style && end > start).then_some(Piece::Style(start..end))
@@ -283,7 +284,7 @@ impl<'t> Iterator for Tags<'t> {
             if self.at == self.bytes.len() {
                 return None;
             }
-            // Looking for the next before this one is read lets the processor do both at once.
+            // Searching the next tag before this one is parsed lets the processor do both at once.
             self.ahead = self.window.near_open(end + 1);
             match (self.peek(1), self.peek(2)) {
                 (Some(letter), _) if letter.is_ascii_alphabetic() => {
@@ -316,7 +317,7 @@ impl<'t> Iterator for Tags<'t> {
     }
 }
 
-/// A name in lower case; none that is longer than those that matter.
+/// A name in lower case; empty if it is longer than those that matter.
 fn lowered<'b>(name: &[u8], buffer: &'b mut [u8; ForeignContentStack::MAX_NAME_LEN]) -> &'b [u8] {
     let Some(lower) = buffer.get_mut(..name.len()) else {
         return b"";

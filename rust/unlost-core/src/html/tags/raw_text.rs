@@ -1,4 +1,4 @@
-//! Where what is no markup ends: comments, scripts, the text of elements that hold nothing else.
+//! Finds the end of raw text: comments, scripts, and elements without markup.
 
 use memchr::{memchr, memchr_iter, memchr2};
 
@@ -13,7 +13,7 @@ pub fn comment_end(rest: &[u8]) -> usize {
         return 6;
     }
     let mut at = 4;
-    // One byte is looked for, not two: comments are short, and preparing to look for two takes longer.
+    // Searches one byte, not two: comments are short, and the setup of a search for two takes longer.
     while let Some(dash) = memchr(b'-', &rest[at..]) {
         let first = at + dash;
         at = first + 1;
@@ -40,14 +40,14 @@ fn is_named(after: &[u8], name: &[u8]) -> bool {
         && byte_scan::ends_name(after[name.len()])
 }
 
-/// Where the end tag of an element with text begins.
+/// The offset of the end tag of a raw-text element.
 pub fn text_end(rest: &[u8], name: &[u8]) -> usize {
     memchr_iter(b'<', rest)
         .find(|less| rest.get(less + 1) == Some(&b'/') && is_named(&rest[less + 2..], name))
         .unwrap_or(rest.len())
 }
 
-/// Where the end tag of a script begins. In what looks like a comment, a script may be in the script.
+/// The offset of the end tag of a script. Within what looks like a comment, a script may contain a script.
 pub fn script_end(rest: &[u8]) -> usize {
     let (mut commented, mut inner) = (false, false);
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! The tags of random pages, beside those that another parser finds.
+//! Compares the tags of random pages with those of another parser.
 
 use lol_html::{RewriteStrSettings, element, rewrite_str};
 
@@ -28,7 +28,7 @@ fn ours(page: &str) -> Vec<Tag> {
     found
 }
 
-/// Those that another parser finds, which tests compare with browsers.
+/// The tags found by another parser, which tests compare with browsers.
 fn theirs(page: &str) -> Vec<Tag> {
     let mut found = Vec::new();
     let handler = element!("*", |tag| {
@@ -126,8 +126,8 @@ const PIECES: &[&str] = &[
     "<x-\u{e9}>",
 ];
 
-/// Both find the same tags in pages of a few pieces at random; those with drawings or formulas inside each other aside:
-/// there the other reads on otherwise than browsers do.
+/// Both find the same tags in random pages of a few pieces, except for nested SVG and MathML, where the other parser
+/// differs from browsers.
 #[test]
 fn tags_match_another_parser() {
     let mut rng = test_rng(7);

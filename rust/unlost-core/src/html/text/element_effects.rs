@@ -1,9 +1,8 @@
-//! What elements do to the words around them, and to those in them.
+//! The effect of elements on the text around and in them.
 
 use super::text_flow::{Gap, TextFlow};
 
-/// Elements that hide what is in them: what browsers never show, and what they would show only if they could not show
-/// sound, film and drawings.
+/// Elements whose content is hidden: what browsers never show, and fallback content for audio, video and drawings.
 pub const HIDING: [&[u8]; 9] = [
     b"script",
     b"style",
@@ -25,7 +24,7 @@ impl Hiding {
         self.0.into()
     }
 
-    /// Whether a tag of it that closes itself does so; in HTML none does, but these are then in a drawing.
+    /// Whether a self-closing tag of it is empty; not in HTML, but these are then in SVG.
     fn may_be_empty(self) -> bool {
         !matches!(
             HIDING[self.place()],
@@ -34,7 +33,7 @@ impl Hiding {
     }
 }
 
-/// No name that means something here is longer.
+/// The maximum length of names that matter.
 const MAX_NAME_LEN: usize = 10;
 
 enum ElementEffect {
@@ -45,7 +44,7 @@ enum ElementEffect {
     Hides(Hiding),
 }
 
-/// Takes a start tag; `empty` if it closes itself, `xml` if that counts for every element.
+/// Handles a start tag; `empty` if it is self-closing, `xml` if that applies to every element.
 pub fn begin(name: &str, empty: bool, xml: bool, text_flow: &mut TextFlow) {
     match part(name) {
         ElementEffect::Inline => {}
@@ -58,7 +57,7 @@ pub fn begin(name: &str, empty: bool, xml: bool, text_flow: &mut TextFlow) {
     }
 }
 
-/// Takes an end tag.
+/// Handles an end tag.
 pub fn end(name: &str, text_flow: &mut TextFlow) {
     match part(name) {
         ElementEffect::Inline => {}
@@ -75,7 +74,7 @@ fn part(name: &str) -> ElementEffect {
     lower.copy_from_slice(name.as_bytes());
     lower.make_ascii_lowercase();
     match &*lower {
-        // By the style sheet that the HTML standard suggests to browsers, and the lines of drawings.
+        // From the style sheet suggested by the HTML standard, and the lines of SVG text.
         b"address" | b"article" | b"aside" | b"blockquote" | b"body" | b"br" | b"caption"
         | b"center" | b"col" | b"colgroup" | b"dd" | b"details" | b"dialog" | b"dir" | b"div"
         | b"dl" | b"dt" | b"fieldset" | b"figcaption" | b"figure" | b"footer" | b"form"
@@ -86,7 +85,7 @@ fn part(name: &str) -> ElementEffect {
         | b"tfoot" | b"thead" | b"title" | b"tr" | b"ul" | b"xmp" => {
             ElementEffect::Parts(Gap::Break)
         }
-        // Cells, and boxes in a line of text.
+        // Cells and inline blocks.
         b"button" | b"iframe" | b"input" | b"marquee" | b"meter" | b"object" | b"progress"
         | b"rt" | b"select" | b"td" | b"textarea" | b"th" => ElementEffect::Parts(Gap::Blank),
         other => match (0..).zip(HIDING).find(|(_, name)| *name == other) {

@@ -1,4 +1,4 @@
-//! The text of HTML, as browsers read it.
+//! The text of HTML, parsed as in browsers.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,14 +14,15 @@ use super::element_effects;
 use super::tags::Tags;
 use super::text_flow::TextFlow;
 
-/// What the parser may use beside a tag or comment that does not end, which it keeps; enough for a tag with a million
-/// attributes.
+/// The memory limit of the parser besides unterminated tags or comments, which it buffers; enough for a tag with a
+/// million attributes.
 const MAX_MEMORY_BYTES: usize = 64 << 20;
 
-/// Tags with too many attributes are longer than this: each has 48 bytes in the parser, and at least two in the page.
+/// The minimum length of tags with too many attributes: each takes 48 bytes in the parser, and at least two in the
+/// page.
 const LONG_TAG_BYTES: usize = 1 << 20;
 
-/// Adds the text of a page; says whether that is all of it, or the parser gave up.
+/// Adds the text of a page; returns false if the parser gave up.
 pub fn read(page: &str, text_flow: &mut TextFlow) -> bool {
     text_flow.end_document();
     let mut reader = Reader {
@@ -39,7 +40,7 @@ pub fn read(page: &str, text_flow: &mut TextFlow) -> bool {
     all
 }
 
-/// Reads what is left of a page; says whether that could be done to its end.
+/// Parses the rest of a page; returns whether it reached the end.
 fn parse(rest: &str, take: impl FnMut(Range<usize>, TextType)) -> bool {
     let take = RefCell::new(take);
     let on_text = |chunk: &mut TextChunk<'_>| -> HandlerResult {
@@ -59,15 +60,15 @@ fn parse(rest: &str, take: impl FnMut(Range<usize>, TextType)) -> bool {
         .is_ok()
 }
 
-/// Puts pieces of text together, and looks at the markup between them: the parser tells of texts where they are, and
-/// keeps no list of open elements as long as it need not tell of those.
+/// Assembles text pieces, and parses the markup between them: the parser reports the ranges of texts, and keeps no list
+/// of open elements unless it has to report them.
 struct Reader<'t, 'f> {
     page: &'t str,
     text_flow: &'f mut TextFlow,
-    /// Up to here all is done.
+    /// The end of what was processed.
     at: usize,
     text: Option<(Range<usize>, TextType)>,
-    /// Whether what comes is shown if it is raw text.
+    /// Whether the next raw text is visible.
     shows_raw: bool,
 }
 
@@ -84,7 +85,7 @@ impl Reader<'_, '_> {
         all
     }
 
-    /// Passes over the tag that the parser had no memory for, if that is why it gave up.
+    /// Skips the tag that exceeded the parser's memory, if that is why it gave up.
     fn skip_long_tag(&mut self) -> bool {
         let start = self.at;
         let mut tags = Tags::of(&self.page[start..]);
@@ -102,7 +103,7 @@ impl Reader<'_, '_> {
     fn take(&mut self, piece: Range<usize>, kind: TextType) {
         match &mut self.text {
             _ if piece.is_empty() => {}
-            // A text comes in pieces, and may be cut anywhere: within `&amp;`, too.
+            // A text comes in pieces, which may end anywhere, even within `&amp;`.
             Some((so_far, before)) if so_far.end == piece.start && *before == kind => {
                 so_far.end = piece.end;
             }
@@ -135,7 +136,7 @@ impl Reader<'_, '_> {
             if tag.end {
                 element_effects::end(tag.name, self.text_flow);
             } else {
-                // Of those with raw text, styles are not shown, and frames and scripts are shown instead of the others.
+                // Of the raw-text elements, styles are not visible, and frames and scripts are replaced by the others.
                 self.shows_raw = tag.name.eq_ignore_ascii_case("xmp");
                 element_effects::begin(tag.name, tag.empty, false, self.text_flow);
             }
@@ -144,7 +145,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Text as it is shown.
+/// Unescaped text.
 pub fn plain(text: &str) -> Cow<'_, str> {
     let text = without_zeros(text);
     if text.contains('&') {
@@ -154,7 +155,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Browsers pass over zeros in text.
+/// Removes NULs, which browsers skip in text.
 fn without_zeros(text: &str) -> Cow<'_, str> {
     if memchr::memchr(0, text.as_bytes()).is_some() {
         text.replace('\0', "").into()

@@ -1,4 +1,4 @@
-//! The text that a reader of a page sees.
+//! The visible text of a page.
 
 mod element_effects;
 mod html;
@@ -13,17 +13,16 @@ use text_flow::TextFlow;
 
 /// The text of a body.
 pub struct Text {
-    /// What is to be read in it.
+    /// Its content.
     pub text: String,
-    /// Whether there is more of the body than was read.
+    /// Whether the body is longer than what was read.
     pub cut: bool,
 }
 
-/// Reads the text of a body; `None` if it is of a kind that has none. The arguments are those of [`super::find`].
+/// Extracts the text of a body; `None` if its kind has none. The arguments are those of [`super::find`].
 ///
-/// Markup is removed from HTML and XML, and white space in them comes out as one blank, or as one line end where a block
-/// begins or ends; anything else is given as it stands. Whatever the body is, there is an answer, in time that grows with
-/// its length.
+/// Markup is removed from HTML and XML, and their white space becomes one blank, or one line end at block boundaries;
+/// other text is unchanged. Any input gives a result, in time linear in its length.
 #[must_use]
 pub fn read(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) -> Option<Text> {
     let document = Document::of(body, mime, base, charset);

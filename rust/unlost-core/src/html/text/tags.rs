@@ -1,10 +1,10 @@
-//! The tags in what is between two texts of a page, where there is nothing but markup.
+//! The tags in markup without text.
 
 use memchr::{memchr, memchr_iter};
 
 use super::super::spans::is_blank;
 
-/// A tag; `empty` if it closes itself.
+/// A tag; `empty` if it is self-closing.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tag<'t> {
     pub name: &'t str,
@@ -12,7 +12,7 @@ pub struct Tag<'t> {
     pub empty: bool,
 }
 
-/// The tags of markup in their order; comments and the like are passed over.
+/// The tags of markup in order; comments and the like are skipped.
 pub struct Tags<'t> {
     markup: &'t str,
     at: usize,
@@ -23,7 +23,7 @@ impl<'t> Tags<'t> {
         Self { markup, at: 0 }
     }
 
-    /// Where the last tag ended.
+    /// The end of the last tag.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -38,13 +38,13 @@ impl<'t> Tags<'t> {
         self.at += end.unwrap_or(rest.len());
     }
 
-    /// Past the next such byte, or to the end.
+    /// Skips past the next such byte, or to the end.
     fn skip_past(&mut self, mark: u8) {
         let rest = self.rest();
         self.at += memchr(mark, rest).map_or(rest.len(), |place| place + 1);
     }
 
-    /// Past `-->` or `--!>`; the end of `<!-->` begins in its beginning.
+    /// Skips past `-->` or `--!>`; the end of `<!-->` overlaps its beginning.
     fn skip_comment(&mut self) {
         self.at += 2;
         let rest = self.rest();
@@ -55,7 +55,7 @@ impl<'t> Tags<'t> {
         self.at += end.map_or(rest.len(), |place| place + 1);
     }
 
-    /// Reads attributes and the end of the tag; says whether it closes itself.
+    /// Reads attributes and the end of the tag; returns whether it is self-closing.
     fn finish_tag(&mut self) -> bool {
         let mut empty = false;
         loop {

@@ -1,9 +1,9 @@
-//! Text as it is put together from what is between tags.
+//! Assembles text from what is between tags.
 
 use super::super::spans::is_blank;
 use super::element_effects::{HIDING, Hiding};
 
-/// What is between the last word and the next one.
+/// The separator between the last word and the next one.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gap {
     #[default]
@@ -12,7 +12,7 @@ pub enum Gap {
     Break,
 }
 
-/// How far the text had come.
+/// A position in the text.
 #[derive(Clone, Copy)]
 struct Mark {
     length: usize,
@@ -24,14 +24,14 @@ struct Mark {
 pub struct TextFlow {
     text: String,
     gap: Gap,
-    /// Elements that hide what is in them, from the outermost, with what was there before them.
+    /// Open elements that hide their content, outermost first, with the position before them.
     open: Vec<(Hiding, Mark)>,
-    /// How many of each there are in `open`.
+    /// The number of each in `open`.
     of_each: [usize; HIDING.len()],
 }
 
 impl TextFlow {
-    /// Adds text, in which white space only parts words.
+    /// Adds text; white space separates words.
     pub fn add(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -48,7 +48,7 @@ impl TextFlow {
         }
     }
 
-    /// Parts what comes from what was there.
+    /// Separates what follows from what precedes.
     pub fn part(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
@@ -65,7 +65,7 @@ impl TextFlow {
         self.text.push_str(run);
     }
 
-    /// Begins an element that hides what is in it, if it ends.
+    /// Begins an element that hides its content, provided that it ends.
     pub fn hide(&mut self, element: Hiding) {
         let mark = Mark {
             length: self.text.len(),
@@ -75,7 +75,7 @@ impl TextFlow {
         self.of_each[element.place()] += 1;
     }
 
-    /// Ends the last such element of this name, and takes back what was added since it began.
+    /// Ends the last such element of this name, and removes what was added since it began.
     pub fn end_hiding(&mut self, element: Hiding) {
         if self.of_each[element.place()] == 0 {
             return;
@@ -90,7 +90,7 @@ impl TextFlow {
         }
     }
 
-    /// Forgets all elements that have begun and not ended: what is in them stays.
+    /// Drops all elements that did not end: their content stays.
     pub fn end_document(&mut self) {
         self.open.clear();
         self.of_each = [0; HIDING.len()];
@@ -101,7 +101,7 @@ impl TextFlow {
     }
 }
 
-/// The end of words that are parted by one space each, so that most text is copied in few pieces.
+/// The end of a run of words separated by single spaces, so that most text is copied in few pieces.
 fn end_of_run(bytes: &[u8]) -> usize {
     let mut at = 0;
     while at < bytes.len() {

@@ -22,7 +22,7 @@ pub fn read_page(text: &str, text_flow: &mut TextFlow) {
 
 fn begin(events: &mut Events<'_>, name: &str, empty: bool, text_flow: &mut TextFlow) {
     let local = xml::local(name);
-    // What looks like a tag in a script is none.
+    // Scripts contain no tags.
     let is_raw = local.eq_ignore_ascii_case("script") || local.eq_ignore_ascii_case("style");
     if !is_raw {
         element_effects::begin(local, empty, true, text_flow);
@@ -31,7 +31,7 @@ fn begin(events: &mut Events<'_>, name: &str, empty: bool, text_flow: &mut TextF
     }
 }
 
-/// Adds the text of any XML: nobody knows what its elements are, but what is in different ones are different words.
+/// Adds the text of any XML: the elements are not known, but each separates words.
 pub fn read_any(text: &str, text_flow: &mut TextFlow) {
     for event in Events::new(text) {
         match event {
@@ -43,13 +43,12 @@ pub fn read_any(text: &str, text_flow: &mut TextFlow) {
     }
 }
 
-/// Adds the text of a sitemap, RSS or Atom, without the markup that is in its texts; says whether that is all of
-/// it, as in HTML.
+/// Adds the text of a sitemap, RSS or Atom, without the markup in its texts; returns false if the HTML parser gave up.
 pub fn read_feed(text: &str, text_flow: &mut TextFlow) -> bool {
     let mut events = Events::new(text);
     let mut markup = None;
     let mut all = true;
-    // The element of Atom whose content is a page's.
+    // The element of Atom that contains a page.
     let mut page: Option<&str> = None;
     while let Some(event) = events.next() {
         match event {
@@ -96,7 +95,7 @@ pub fn read_feed(text: &str, text_flow: &mut TextFlow) -> bool {
     all & write(&mut markup, text_flow)
 }
 
-/// Adds the text of a page that was itself text, if there is one.
+/// Adds the text of an embedded page, if there is one.
 fn write(markup: &mut Option<String>, text_flow: &mut TextFlow) -> bool {
     let markup = markup.take();
     markup.is_none_or(|markup| html::read(&markup, text_flow))
