@@ -1,4 +1,4 @@
-//! Any bytes as a body in any codings: no more than was wanted, and the same however it comes in pieces.
+//! Decodes any bytes in any codings: the limit holds, and the result does not depend on how the input is split.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -30,7 +30,7 @@ fn decode_body(codings: &[String], data: &[u8], piece: usize) -> Body {
 }
 
 fuzz_target!(|data: &[u8]| {
-    // The first byte says which two codings a header names; a line before the body, if there is one, names others.
+    // The first byte selects two codings of a header; a line before the body, if there is one, names others.
     let Some((&first, data)) = data.split_first() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Any bytes as a date: none, or one that is written as it is read; and as the days of a filter.
+//! Parses any bytes as a date: none, or one that round-trips; and as dates of a filter.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

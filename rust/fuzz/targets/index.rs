@@ -1,4 +1,5 @@
-//! Any bytes as an index, counted and described: the map holds what the rows name, statistics count the same rows; no panic.
+//! Counts and describes any bytes as an index: the map covers what the rows name, statistics count the same rows; no
+//! panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +19,7 @@ fn build_options(block_bytes: usize) -> BuildOptions {
 }
 
 fuzz_target!(|data: &[u8]| {
-    // The first byte says what is wanted, and how much is looked at at a time.
+    // The first byte selects the row filter and the block size.
     let Some((&first, text)) = data.split_first() else {
         return;
     };
@@ -60,7 +61,7 @@ fuzz_target!(|data: &[u8]| {
             .ok()?;
         Some((tally, out))
     });
-    // Where blocks are cut makes no difference, but for one so short that it does not tell what the columns are.
+    // Block boundaries do not matter, except for a first block too short to detect the layout.
     let [Some(first_made), Some((tally, map))] = &written else {
         return;
     };
@@ -70,7 +71,7 @@ fuzz_target!(|data: &[u8]| {
     if first & 15 != 1 {
         return;
     }
-    // A list of addresses: whatever was counted is held.
+    // A URL list: everything counted is held.
     let map_layout = Layout {
         frequency: Some(1),
         rolled_up: false,

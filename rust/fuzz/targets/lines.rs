@@ -1,5 +1,5 @@
-//! Any bytes as an index file, after one for the longest line: the lines are those of the text, the key column is that of
-//! the lines; never a panic.
+//! Reads any bytes as an index file, after a byte for the maximum line length: the lines are those of the text, the key
+//! column is that of the lines; never a panic.
 #![no_main]
 
 use std::io::{Cursor, Read};
@@ -12,7 +12,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     };
     let limit = usize::from(limit);
-    // A few bytes of a frame may stand for gigabytes of text: what is compared is its beginning.
+    // A few bytes of a frame may expand to gigabytes of text: only its beginning is compared.
     let mut source = Source::new(file).expect("memory does not fail");
     let mut text = Vec::new();
     let most = 1 << 20;

@@ -1,4 +1,4 @@
-//! Any bytes as a TimeMap: dates that are dates, addresses that fit between brackets, every entry accounted for.
+//! Parses any bytes as a `TimeMap`: valid dates, URLs that fit between brackets, every entry accounted for.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

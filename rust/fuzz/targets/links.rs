@@ -1,4 +1,4 @@
-//! Any bytes as a page: an answer of whole addresses of the web, each with a use once.
+//! Finds links in any bytes as a page: absolute web URLs, unique by kind.
 #![no_main]
 
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ const TYPES: [Option<&str>; 6] = [
     Some("text/xml"),
 ];
 
-/// The address tells what has no type: a list of addresses, robots.txt.
+/// The URL determines the kind without a type: a URL list, robots.txt.
 const BASES: [&str; 3] = [
     "http://h.example/d/",
     "http://h.example/robots.txt",
@@ -23,7 +23,7 @@ const BASES: [&str; 3] = [
 ];
 
 fuzz_target!(|body: &[u8]| {
-    // The first byte says what the others are said to be.
+    // The first byte selects the type and base.
     let Some((first, body)) = body.split_first() else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Any bytes as a map, and any as a key to look up: an answer or an error, never a panic; where the rows are sorted, the
-//! same answer from the file and from memory.
+//! Looks up any key in any bytes as a map: a result or an error, never a panic; in sorted rows, the same result from
+//! the file and from memory.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ use unlost_core::mementomap::lookup::{
 };
 use unlost_core::uri::RuleSet;
 
-/// The form in memory; `None` if the rows are not sorted.
+/// The in-memory form; `None` if the rows are not sorted.
 fn load(text: &[u8], layout: Layout) -> Option<SearchableMap<Vec<u8>>> {
     let mut builder = MemoryMapBuilder::new(layout);
     for line in text.split(|&byte| byte == b'\n') {
@@ -30,7 +30,7 @@ fn query_all<B: AsRef<[u8]> + Sync>(
 }
 
 fuzz_target!(|data: &[u8]| {
-    // The first byte tells the layout; then questions, one a line, up to an empty one; then the map.
+    // The first byte selects the layout; then queries, one per line, up to an empty one; then the map.
     let Some((&kind, data)) = data.split_first() else {
         return;
     };
@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let end = header_end(map);
     let _ = check_first_row(&map[..end], Some(&map[end..]));
-    // Random rows are seldom sorted: the same, sorted, always are.
+    // Random rows are seldom sorted, so they are also tested after sorting.
     let mut rows: Vec<&[u8]> = map.split(|&byte| byte == b'\n').collect();
     rows.sort_by_key(|row| {
         let row = row.trim_ascii_start();

@@ -1,5 +1,4 @@
-//! Any bytes as a map: read, put in order, made smaller, cut in two and merged; what was held is held by what comes of it,
-//! never a panic.
+//! Parses, sorts, compacts, splits and merges any bytes as a map: pages that were held stay held; never a panic.
 #![no_main]
 
 use std::collections::HashSet;
@@ -7,7 +6,7 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::mementomap::lookup::{
-    SearchableMap, Asked, Layout, NotSorted, TextMap, query_one, header_end,
+    Asked, Layout, NotSorted, SearchableMap, TextMap, header_end, query_one,
 };
 use unlost_core::mementomap::{
     self, BuildOptions, Builder, Compaction, Curve, Entry, Frequency, MapReader, Progress,
@@ -15,7 +14,7 @@ use unlost_core::mementomap::{
 };
 
 const LINE: usize = 300;
-/// What is written may be longer than what was read: a byte of a key can become three.
+/// The output may be longer than the input: a byte of a key can become three.
 const WRITTEN: usize = LINE * 4;
 
 fn compaction(weight: f64) -> Compaction {
@@ -32,7 +31,7 @@ fn compaction(weight: f64) -> Compaction {
     }
 }
 
-/// The map in order, as `map build` makes it of another.
+/// The sorted map, as `map build` makes it of another.
 fn rebuilt(text: &[u8], line_limit: usize) -> Option<Vec<u8>> {
     let build_options = BuildOptions {
         threads: 1,
@@ -88,7 +87,7 @@ fn merged(maps: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// What is held as a page by one map is not denied by another.
+/// A page held by one map is not denied by the other.
 fn assert_none_denied(before: &[u8], after: &[u8]) {
     for line in before.split(|&byte| byte == b'\n') {
         let Some((entry, _)) = Entry::read(line, 1) else {
@@ -114,7 +113,7 @@ fuzz_target!(|data: &[u8]| {
             );
             let size: usize = parts.iter().map(|(_, text)| text.len()).sum();
             assert_eq!(size, found.lines.len());
-            // What was written is read again, as it is.
+            // The output is read again unchanged.
             let again =
                 read_map_lines(found.lines.clone(), fields, WRITTEN).expect("it was in order");
             assert_eq!(again.lines, found.lines);

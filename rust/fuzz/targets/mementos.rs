@@ -1,4 +1,5 @@
-//! Any bytes as packed copies, and as a TimeMap of an archive: what comes of them is in order, harmless, and packs and unpacks.
+//! Parses any bytes as packed mementos, and as a `TimeMap` of an archive: the result is sorted, sanitized, and
+//! round-trips.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a page: without an answer it stays as it is; with answers it has these links and no others.
+//! Rewrites any bytes as a page: unchanged without replacements; otherwise it has exactly the replaced links.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +18,7 @@ const TYPES: [Option<&str>; 8] = [
 const BASE: &str = "http://h.example/d/";
 
 fuzz_target!(|body: &[u8]| {
-    // The first byte says what the others are said to be, and what else is to change.
+    // The first byte selects the type and the options.
     let Some((first, body)) = body.split_first() else {
         return;
     };
@@ -44,7 +44,7 @@ fuzz_target!(|body: &[u8]| {
         let uses = spotted.links().map(|(_, purpose)| purpose);
         let expected = answers.into_iter().flatten().zip(uses).collect::<Vec<_>>();
         if links != expected {
-            // What is packed loses its type, and the head in which a charset is told moves.
+            // Compressed bodies lose their type, and the header in which a charset is declared moves.
             assert!(spotted.unpacked || is_told_inside(body));
         }
     }
@@ -63,14 +63,14 @@ fuzz_target!(|body: &[u8]| {
         .map(|_| Some("/n'.html".to_owned()))
         .collect();
     let _ = spotted.splice_all(body, &some, &candidates);
-    // What scripts may use is not what the page links to.
+    // URLs that scripts may use are not links of the page.
     let done = spotted.splice_all(body, &links, &candidates);
     assert!(done.body.is_some() || candidates.is_empty() || done.changed == 0);
     let _ = html::page_candidates(body, mime, BASE, None);
     let _ = html::script_candidates(body, BASE);
 });
 
-/// Whether a body may tell its charset by itself.
+/// Whether a body may declare its charset itself.
 fn is_told_inside(body: &[u8]) -> bool {
     let lower = body.to_ascii_lowercase();
     [&b"charset"[..], b"encoding"]

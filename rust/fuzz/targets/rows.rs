@@ -1,5 +1,5 @@
-//! Any bytes as an index: rows whose parts stand in their lines, members of objects that are found however they are asked
-//! for; never a panic.
+//! Parses any bytes as an index: rows whose fields are slices of their lines, members of objects that every access
+//! method finds; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -20,7 +20,7 @@ fuzz_target!(|text: &[u8]| {
             let _ = layout.is_certainly_web(line);
             let _ = is_header(line);
             let row = layout.row(line, &mut shape);
-            // What is remembered of the rows before makes no difference.
+            // The structure of earlier rows does not affect the result.
             assert_eq!(row, layout.row(line, &mut RowShape::default()));
             if let Some(row) = row {
                 let parts = [

@@ -1,12 +1,12 @@
-//! Any bytes as an address: a SURT that is its own SURT, a name that is its own name, or an error; never a panic.
+//! Parses any bytes as a URL: an idempotent SURT and name, or an error; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::uri::{RuleSet, WebUrl, canonical, name, surt, surt_of_uri, unsurt};
 
 fuzz_target!(|text: &[u8]| {
-    // The fast way for plain addresses ends where the parser ends: a scheme in capitals is not plain.
-    // Behind a bracket it is the long form of a SURT, which nobody writes in capitals.
+    // The fast path for plain URLs ends where the parser ends: a scheme in capitals is not plain. After a bracket it is
+    // the long form of a SURT, which is never written in capitals.
     if let Some(rest) = text
         .strip_prefix(b"http://")
         .filter(|rest| !rest.starts_with(b"("))

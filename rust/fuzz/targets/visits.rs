@@ -1,10 +1,11 @@
-//! Any bytes as the visits of a log: pairs of what was seen, counts that add up, shares that are shares; never a panic.
+//! Pairs any bytes as the visits of a log: pairs of actual visits, counts that add up, shares between 0 and 1; never a
+//! panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::refresh::{CELLS, Fields, GROUPS, Learned, Visit, VisitPairer, cell_of_visits};
 
-/// A visit out of a line: a number tells time and status, words the headers.
+/// A visit from a line: a number gives time and status, words the headers.
 fn visit(line: &[u8]) -> Visit<'_> {
     let mut words = line.split(|&byte| byte == b'\t');
     let mut next = || words.next().filter(|word| !word.is_empty());

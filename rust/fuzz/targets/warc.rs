@@ -1,4 +1,5 @@
-//! Any bytes as an archive file: records inside the file and in its order, never a panic, and each one opens again.
+//! Scans any bytes as an archive file: records within the file in order, never a panic, and each one can be opened
+//! again.
 #![no_main]
 
 use std::io::Cursor;

@@ -25,10 +25,10 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     rewriting::add_to(module)
 }
 
-/// Bytes that are read in some hundred microseconds, unless they are packed ones.
+/// The size of uncompressed input that is read in some hundred microseconds.
 const SHORT: usize = 1 << 14;
 
-/// Does it, and lets others run meanwhile; for what is short, letting them costs more than doing it.
+/// Runs a task with the GIL released; for short input, releasing it would cost more than the task.
 pub fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce() -> T) -> T {
     if is_short { task() } else { py.detach(task) }
 }
@@ -80,7 +80,7 @@ fn resemblance(
             "0: a shingle has at least one word".to_owned(),
         ));
     }
-    // What no text can have, half a letter, parts words like any other character that is no letter.
+    // Lone surrogates separate words like any other character that is not a letter.
     let (first, second) = (first.to_string_lossy(), second.to_string_lossy());
     let is_short = first.len() + second.len() < SHORT;
     Ok(aside(py, is_short, || {

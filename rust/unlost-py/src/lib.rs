@@ -1,4 +1,5 @@
-//! `unlost._core`: what Python sees of unlost-core. Conversions only; what things mean is said there and in `_core.pyi`.
+//! `unlost._core`: the Python bindings of unlost-core. Conversions only; semantics are documented there and in
+//! `_core.pyi`.
 
 mod errors;
 mod formats;

@@ -29,9 +29,9 @@ type Rewritten = (
     Py<PyTuple>,
 );
 
-/// Asks `replace` for each link, with the one of `uses` that it is for: those are for pages, requisites and lists. What
-/// `directory` knows is not asked for, but written relative to `folder`. A body of which nothing changes is the one that was
-/// given. `drops`: base, integrity, policy. `candidate` is asked for each URL that scripts may use.
+/// Calls `replace` for each link, with its kind from `uses`: pages, requisites and lists. Links that `directory`
+/// contains are written relative to `folder` without a call. An unchanged body is returned as the same object. `drops`:
+/// base, integrity, policy. `candidate` is called for each URL that scripts may use.
 #[pyfunction]
 #[expect(clippy::too_many_arguments)]
 fn rewrite_links(
@@ -63,7 +63,7 @@ fn rewrite_links(
     let mut text = String::new();
     let mut groups: Vec<usize> = Vec::new();
     if let Some(directory) = directory {
-        // Not held while others are asked: they may add to it.
+        // Not locked during callbacks, which may add to it.
         let directory = directory.get().read();
         known.extend(links.clone().map(|link| {
             let (sign, group) = directory.relative_url(link, folder, &mut text)?;
@@ -142,15 +142,15 @@ fn rewrite_links(
 
 /// Calls a function with two arguments, without a tuple for them.
 ///
-/// With the stable interface of Python 3.11, `call1` makes a tuple for each call, which takes a third of the time of a short
-/// function; a page has a hundred of them.
+/// With the stable interface of Python 3.11, `call1` makes a tuple for each call, which takes a third of the time of a
+/// short function; a page has a hundred of them.
 #[allow(unsafe_code)]
 fn call<'py>(
     function: &Bound<'py, PyAny>,
     first: &Bound<'py, PyAny>,
     second: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: three objects that are alive, and a null after the arguments, as the function wants; it returns an owned object
+    // SAFETY: three live objects, and a null after the arguments, as the function requires; it returns an owned object,
     // or null with an error set.
     unsafe {
         let answer = ffi::PyObject_CallFunctionObjArgs(
@@ -163,7 +163,7 @@ fn call<'py>(
     }
 }
 
-/// What links become on all pages of a site.
+/// Replacement links for all pages of a site.
 #[pyclass(frozen, module = "unlost._core")]
 struct LinkDirectory(RwLock<Directory>);
 
@@ -180,7 +180,7 @@ impl LinkDirectory {
         Self(RwLock::new(Directory::new(most)))
     }
 
-    /// Remembers what an address becomes: that of a file, relative to the top of the site, or itself.
+    /// Adds the replacement of a URL: that of a file, relative to the top of the site, or unchanged.
     fn add(
         &self,
         py: Python<'_>,
@@ -202,12 +202,12 @@ impl LinkDirectory {
     }
 }
 
-/// An address that may be written into a page, or none.
+/// A replacement URL, or none.
 fn address<'a>(answer: &'a Bound<'_, PyAny>) -> PyResult<Option<ReplacementUrl<'a>>> {
     if answer.is_none() {
         return Ok(None);
     }
-    // Half a letter is none that may be written, either.
+    // A lone surrogate is invalid, too.
     let text = answer.cast::<PyString>()?.to_str().unwrap_or_default();
     let written = ReplacementUrl::of(text);
     if written.is_some() {

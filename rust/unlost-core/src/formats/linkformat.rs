@@ -72,9 +72,9 @@ pub struct Memento<'a> {
     pub uri: Cow<'a, str>,
     /// The capture date.
     pub datetime: Digits,
-    /// The TimeMap calls it the first.
+    /// The `TimeMap` calls it the first.
     pub first: bool,
-    /// The TimeMap calls it the last.
+    /// The `TimeMap` calls it the last.
     pub last: bool,
     /// The date was missing or invalid, and was taken from the URL.
     pub dated_by_uri: bool,
@@ -111,11 +111,11 @@ impl<'a> MementoSink<'a> for Vec<Memento<'a>> {
 pub struct TimeMap<'a, M = Vec<Memento<'a>>> {
     /// The URL of the original resource (URI-R).
     pub original: Option<Cow<'a, str>>,
-    /// The link of the TimeMap to itself.
+    /// The link of the `TimeMap` to itself.
     pub self_link: Option<TimeMapLink<'a>>,
-    /// The URL of the TimeGate.
+    /// The URL of the `TimeGate`.
     pub timegate: Option<Cow<'a, str>>,
-    /// Other TimeMaps.
+    /// Other `TimeMap`s.
     pub timemaps: Vec<TimeMapLink<'a>>,
     /// In the order of the text.
     pub mementos: M,

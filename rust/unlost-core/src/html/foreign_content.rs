@@ -1,4 +1,4 @@
-//! Tracks whether a tag is in HTML, SVG or MathML, which determines how its content is parsed.
+//! Tracks whether a tag is in HTML, SVG or `MathML`, which determines how its content is parsed.
 
 use super::elements::Attribute;
 
@@ -97,7 +97,7 @@ impl ForeignContentStack {
         }
     }
 
-    /// Whether an SVG or MathML element contains HTML.
+    /// Whether an SVG or `MathML` element contains HTML.
     fn is_integration_point(&self, name: &[u8], attributes: &[Attribute<'_>]) -> bool {
         match self.current() {
             Namespace::Svg => is_page_in_drawing(name),
@@ -112,7 +112,7 @@ impl ForeignContentStack {
     }
 }
 
-/// Elements of HTML with other content: SVG, MathML, raw text.
+/// Elements of HTML with other content: SVG, `MathML`, raw text.
 const NAMES: [&str; 12] = [
     "svg",
     "math",
@@ -165,7 +165,7 @@ fn content(name: &[u8]) -> Content {
     }
 }
 
-/// Whether an HTML element ends SVG and MathML where it begins.
+/// Whether an HTML element ends SVG and `MathML` where it begins.
 fn breaks_out(name: &[u8], attributes: &[Attribute<'_>]) -> bool {
     match name {
         b"b" | b"big" | b"blockquote" | b"body" | b"br" | b"center" | b"code" | b"dd" | b"div"

@@ -126,7 +126,10 @@ impl References {
 
     /// In order of appearance.
     pub fn all(&self) -> impl Iterator<Item = Reference<'_>> {
-        self.found.all().iter().map(|stored| stored.view(&self.text))
+        self.found
+            .all()
+            .iter()
+            .map(|stored| stored.view(&self.text))
     }
 
     /// Reserves memory for the average of a text of this length.

@@ -26,7 +26,14 @@ impl StreamedMapFile {
         let reserved = format!("* {expected}\n").len() as u64;
         file.seek(SeekFrom::Start(start + reserved))?;
         let lines = SpillBuffer::appending_to(file.try_clone()?)?;
-        Ok((Self { file, start, reserved }, lines))
+        Ok((
+            Self {
+                file,
+                start,
+                reserved,
+            },
+            lines,
+        ))
     }
 
     /// Writes the final header and the total to their places. If they do not fit, or lines precede the total, the map
@@ -58,7 +65,8 @@ impl StreamedMapFile {
     /// Whether no line sorts before the total. True without any lines.
     fn is_total_first(&mut self) -> io::Result<bool> {
         let mut first = [0];
-        self.file.seek(SeekFrom::Start(self.start + self.reserved))?;
+        self.file
+            .seek(SeekFrom::Start(self.start + self.reserved))?;
         Ok(self.file.read(&mut first)? == 0 || first[0] > b'*')
     }
 }
@@ -90,7 +98,8 @@ mod tests {
             sorter.push(&entry).expect("disk");
         }
         let totals = format!("* {}\n", 4 * keys.len()).into_bytes();
-        streamed.finish(sorter, b"!head\n", totals, &Progress::default())
+        streamed
+            .finish(sorter, b"!head\n", totals, &Progress::default())
             .expect("disk");
         let mut text = String::new();
         file.rewind().expect("disk");

@@ -1,10 +1,10 @@
-//! Files that tell how far they were read, and parts of files.
+//! Files that report how far they were read, and parts of files.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How far a file was read, for whoever shows it.
+/// How far a file was read, for progress reports.
 #[derive(Clone)]
 pub struct Counter(Arc<AtomicU64>);
 
@@ -14,14 +14,14 @@ impl Counter {
     }
 }
 
-/// A file that tells how far it was read.
+/// A file that reports how far it was read.
 pub struct Counted<R> {
     file: R,
     count: Counter,
 }
 
 impl<R> Counted<R> {
-    /// `start` is where the file is read from.
+    /// `start` is the initial offset.
     pub fn new(file: R, start: u64) -> Self {
         Self {
             file,
@@ -42,7 +42,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// A part of a file, as if it were all of it: a member of a ZIP.
+/// A part of a file as a file of its own: a member of a ZIP.
 pub struct Part<R> {
     file: R,
     start: u64,

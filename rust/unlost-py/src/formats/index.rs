@@ -11,7 +11,7 @@ use unlost_core::formats::{self, Damage, Lines, Source, read_key_column};
 
 use super::counted::{Counted, Counter};
 
-/// A batch ends behind the line with which it has so much text: lines may be long, and batches are held in memory.
+/// Text per batch: lines may be long, and batches are in memory.
 const BATCH_BYTES: usize = 1 << 20;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -26,7 +26,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The lines of a plain, gzip or zstd file: LineReader(path, limit).
 #[pyclass(frozen, module = "unlost._core")]
 struct LineReader {
-    // Threads take turns; what they share is only ever one batch apart.
+    // Threads alternate; each holds the lock for one batch.
     lines: Mutex<Lines>,
     read: Counter,
 }
@@ -55,7 +55,7 @@ impl LineReader {
         Ok(batch)
     }
 
-    /// How many bytes of the file have been read so far, as they are stored.
+    /// The number of stored bytes of the file that were read so far.
     #[getter]
     fn position(&self) -> u64 {
         self.read.get()
@@ -71,7 +71,8 @@ impl LineReader {
 type Placed = (u64, u64, usize, bool, bool);
 
 impl LineReader {
-    /// Some lines: their text in one piece, and of each its number, offset, length, and whether it is too long or cut.
+    /// A batch of lines: their concatenated text, and for each its number, offset, length, and whether it is too long
+    /// or cut.
     fn next_lines(&self, count: usize) -> std::io::Result<(Vec<u8>, Vec<Placed>)> {
         let (mut text, mut placed) = (Vec::new(), Vec::new());
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +99,7 @@ fn sha256_hex(py: Python<'_>, data: &[u8]) -> String {
     py.detach(|| formats::sha256_hex(data))
 }
 
-/// Reads a file through the decompressor and throws it away: the baseline of the benches.
+/// Decompresses a file and discards the text: the baseline of the benchmarks.
 #[pyfunction]
 fn inflated_length(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
     Ok(py.detach(|| {

@@ -9,7 +9,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_timemap, module)?)
 }
 
-/// Bytes that are read in some hundred microseconds.
+/// The size of input that is parsed in some hundred microseconds.
 pub const SHORT: usize = 1 << 18;
 
 pub type List<'py> = (
@@ -50,7 +50,7 @@ pub fn list<'py>(py: Python<'py>, link: TimeMapLink<'_>) -> List<'py> {
     )
 }
 
-/// Of the faults that occurred: which, how often, and where first.
+/// The faults that occurred: kind, count, and offset of the first.
 pub fn occurred(faults: [(usize, usize); Fault::ALL.len()]) -> Vec<(&'static str, usize, usize)> {
     Fault::ALL
         .iter()
@@ -62,13 +62,13 @@ pub fn occurred(faults: [(usize, usize); Fault::ALL.len()]) -> Vec<(&'static str
 
 #[pyfunction]
 fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
-    // Others run meanwhile; for a short list, letting them costs more than reading it.
+    // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
     let found = if body.len() < SHORT {
         linkformat::read(body)
     } else {
         py.detach(|| linkformat::read(body))
     };
-    // Columns, not rows: Python makes its own tuples of them, and tuples to be thrown away would cost as much again.
+    // Columns, not rows: Python makes its own tuples of them, and temporary tuples would cost as much again.
     let all = &found.mementos;
     let mementos = (
         PyList::new(py, all.iter().map(|each| PyString::new(py, &each.uri)))?,

@@ -1,4 +1,4 @@
-//! Bindings for reading lists of copies: `unlost_core::formats::mementos::read`, and what was listed before.
+//! Bindings for parsing `TimeMap`s: `unlost_core::formats::mementos::read`, and the detection of repeated mementos.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_mementos, module)?)
 }
 
-/// Which copies were listed before.
+/// Detects mementos that were listed before.
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
 struct SeenMementos {
@@ -28,7 +28,7 @@ impl SeenMementos {
         Self::default()
     }
 
-    /// Add copies, and return how many of them are new.
+    /// Add mementos, and return how many of them are new.
     fn add(&self, py: Python<'_>, copies: &Bound<'_, Mementos>) -> usize {
         let copies = &copies.get().inner;
         py.detach(|| {
@@ -52,7 +52,7 @@ type Listing<'py> = (
 
 #[pyfunction]
 fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -> Listing<'py> {
-    // Others run meanwhile; for a short list, letting them costs more than reading it.
+    // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
     let found = if body.len() < SHORT {
         mementos::read(body, archive, base)
     } else {

@@ -19,7 +19,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Mementos>()
 }
 
-/// Copies that are read, merged or written in some hundred microseconds.
+/// The number of mementos that are parsed, merged or written in some hundred microseconds.
 const FEW: usize = 1 << 11;
 
 static MEMENTO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -42,7 +42,8 @@ fn digits(py: Python<'_>, text: &str) -> PyResult<Digits> {
     })
 }
 
-/// The bytes of a text in which bytes that are no UTF-8 may stand, as Python has them, or else half characters.
+/// The bytes of a text that may contain surrogates for bytes that are not UTF-8, as in Python, or other lone
+/// surrogates.
 fn bytes_of(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     if let Ok(plain) = text.to_cow() {
         return Ok(plain.as_bytes().to_vec());
@@ -53,14 +54,13 @@ fn bytes_of(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
         .extract()
 }
 
-/// Copies of a page: by date and then by address; those with the same date and the same address, but for its scheme,
-/// are one.
+/// The mementos of a page, sorted by date and URL; unique by date and URL without scheme.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct Mementos {
     pub(super) inner: mementos::Mementos,
 }
 
-/// A way to write copies.
+/// An output format.
 #[derive(Clone, Copy)]
 enum Form {
     Packed,
@@ -83,7 +83,7 @@ impl Form {
 }
 
 impl Mementos {
-    /// What is written between two texts; large lists without keeping others from running.
+    /// The output between two texts; releases the GIL for large lists.
     fn written<'py>(
         &self,
         py: Python<'py>,
@@ -134,7 +134,7 @@ impl Mementos {
         })
     }
 
-    /// Return all copies of several lists.
+    /// Return all mementos of several lists.
     #[staticmethod]
     fn merged(py: Python<'_>, parts: &Bound<'_, PyAny>) -> PyResult<Self> {
         let parts: Vec<Bound<'_, Self>> = parts
@@ -155,7 +155,7 @@ impl Mementos {
         }
     }
 
-    /// Return what `packed` returned. Raises InputError for other bytes.
+    /// Return the mementos that `packed` serialized. Raises InputError for invalid bytes.
     #[staticmethod]
     fn unpacked(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         let unpack = || mementos::unpack(data);
@@ -170,18 +170,18 @@ impl Mementos {
         }
     }
 
-    /// Return it as bytes, to be kept.
+    /// Return the mementos as bytes, for storage.
     fn packed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.written(py, Form::Packed, (None, None))
     }
 
-    /// The first copy; None if there is none.
+    /// The first memento; None if there is none.
     #[getter]
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.inner.get(0).map(|copy| memento(py, &copy)).transpose()
     }
 
-    /// The last copy; None if there is none.
+    /// The last memento; None if there is none.
     #[getter]
     fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let place = self.inner.len().wrapping_sub(1);
@@ -191,7 +191,7 @@ impl Mementos {
             .transpose()
     }
 
-    /// The bytes that it takes in memory.
+    /// Memory use in bytes.
     #[getter]
     fn size(&self) -> usize {
         self.inner.size()
@@ -262,17 +262,17 @@ impl Mementos {
         Ok((unpack, (slf.get().packed(slf.py())?,)))
     }
 
-    /// Return the place of the copy closest to a date of 14 digits, the earlier of two; None if there are none.
+    /// Return the index of the memento closest to a date of 14 digits, the earlier of two; None if there are none.
     fn closest(&self, py: Python<'_>, datetime: &str) -> PyResult<Option<usize>> {
         Ok(self.inner.closest(&digits(py, datetime)?))
     }
 
-    /// Return how many copies are not later than a date of 14 digits.
+    /// Return the number of mementos not later than a date of 14 digits.
     fn until(&self, py: Python<'_>, datetime: &str) -> PyResult<usize> {
         Ok(self.inner.until(&digits(py, datetime)?))
     }
 
-    /// Return the copies of a span, ends included, 14 digits each; None for no end.
+    /// Return the mementos between two dates of 14 digits, inclusive; None for no bound.
     fn between(&self, py: Python<'_>, first: Option<&str>, last: Option<&str>) -> PyResult<Self> {
         let first = first.map(|date| digits(py, date)).transpose()?;
         let last = last.map(|date| digits(py, date)).transpose()?;
@@ -282,7 +282,7 @@ impl Mementos {
         })
     }
 
-    /// Return how many copies each archive has of each year.
+    /// Return the number of mementos per archive and year.
     fn by_archive_and_year<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = PyDict::new(py);
         for (archive, years) in self.inner.by_archive_and_year() {
@@ -295,7 +295,7 @@ impl Mementos {
         Ok(counts)
     }
 
-    /// Return entries in link-format, each with a comma and a newline behind it, between two texts.
+    /// Return link-format entries, each followed by a comma and a newline, between two texts.
     #[pyo3(signature = (first, last, before=None, after=None))]
     fn link_entries<'py>(
         &self,
@@ -308,7 +308,7 @@ impl Mementos {
         self.written(py, Form::Link(ListEnds { first, last }), (before, after))
     }
 
-    /// Return the items of a list in JSON, indented by six, with a comma and a newline between them, between two texts.
+    /// Return the items of a JSON list, indented by six, separated by a comma and a newline, between two texts.
     #[pyo3(signature = (before=None, after=None))]
     fn json_items<'py>(
         &self,
@@ -319,7 +319,7 @@ impl Mementos {
         self.written(py, Form::Json, (before, after))
     }
 
-    /// Return lines of a TimeMap in CDXJ, behind a text.
+    /// Return lines of a `TimeMap` in CDXJ, after a text.
     #[pyo3(signature = (first, last, before=None))]
     fn cdxj_lines<'py>(
         &self,
@@ -331,7 +331,7 @@ impl Mementos {
         self.written(py, Form::Cdxj(ListEnds { first, last }), (before, None))
     }
 
-    /// Return lines of date, archive and address, with a space between them.
+    /// Return lines of date, archive and URL, separated by spaces.
     fn text_lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.written(py, Form::Lines, (None, None))
     }

@@ -1,4 +1,4 @@
-//! What browsers store: bodies in zstd, and the hash of Firefox's cache.
+//! Formats of browser caches: bodies in zstd, and the hash of Firefox's cache.
 
 use std::io::{Cursor, Read};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use unlost_core::formats::{self, Damage, Source};
 
-/// The most that is given at once: whoever asks for more gets less, as of a pipe.
+/// The maximum size of a read; larger requests return less, as with a pipe.
 const MAX_READ: usize = 1 << 20;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {

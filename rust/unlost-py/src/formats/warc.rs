@@ -14,18 +14,17 @@ use unlost_core::formats::warc::{Event, Problem, Record, Scanner, StoredRecord};
 
 use super::counted::{Counted, Counter, Part};
 
-/// Records and problems per batch: enough that taking the GIL does not show, few enough to stay small.
+/// Records and problems per batch: enough to make the GIL cheap, few enough to stay small.
 const BATCH: usize = 256;
 
-/// Bytes of texts per batch, more or less: headers may be long, and many of them must not be held at once.
+/// The approximate text size of a batch: headers may be long, and many of them must not be in memory at once.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Bytes of the file and of undone bodies per batch, more or less: between batches a thread that is not the main one,
-/// which no signal reaches, can be told to stop.
+/// The approximate input and decoded size per batch: between batches a thread that is not the main one, which receives
+/// no signals, can be stopped.
 const BATCH_WORK: u64 = 1 << 26;
 
-/// How long a file is read before somebody looks whether the user wants to stop. To look, other threads have to be waited
-/// for, which run Python meanwhile.
+/// The interval of checks for Ctrl-C. A check has to wait for other threads, which run Python meanwhile.
 const CHECK_AFTER: Duration = Duration::from_millis(50);
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -54,13 +53,13 @@ struct WarcRecord {
     id: Option<String>,
     is_truncated: bool,
     is_short: bool,
-    /// Of its body, without codings: the SHA-1, how many bytes, and whether it breaks off.
+    /// Of the decoded body: SHA-1, length, and whether it is truncated.
     body: Option<([u8; 20], u64, bool)>,
     last_modified: Option<String>,
     payload_type: Option<String>,
 }
 
-/// How much the texts of a record take that can be long.
+/// The size of the texts of a record that can be long.
 fn weight(record: &Record) -> usize {
     [
         &record.uri,
@@ -114,7 +113,7 @@ impl From<Record> for WarcRecord {
     }
 }
 
-/// A deflated part of a file, which is neither longer nor shorter than it is said to be.
+/// A deflated part of a file, whose length must be as declared.
 struct Inflated<R> {
     part: DeflateDecoder<R>,
     left: u64,
@@ -128,7 +127,7 @@ impl<R: Read> Read for Inflated<R> {
             return Ok(0);
         }
         let count = match self.part.read(&mut out[..most]) {
-            // Not the end of a file that is cut: the rest of the ZIP follows.
+            // Not the end of a truncated file: the rest of the ZIP follows.
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
             other => other?,
         };
@@ -140,7 +139,7 @@ impl<R: Read> Read for Inflated<R> {
     }
 }
 
-/// A file whose reading Ctrl-C ends, however long a record is.
+/// A file whose reading Ctrl-C interrupts, even within a long record.
 struct Interruptible<R> {
     source: R,
     checked: Instant,
@@ -158,13 +157,14 @@ impl<R: Read> Read for Interruptible<R> {
 
 type Found = (&'static str, u64, String);
 
-/// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None, bodies=False).
+/// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None,
+/// bodies=False).
 ///
-/// With `bodies`, pages have the digest and length of their bodies, and two more fields of their heads.
-/// next_batch() returns the next records, of the given types only, and problems as (kind, offset, message); None at the
-/// end. `start` and `length` tell the part of the file to read, and `inflated` how long that will be if it is deflated: for
-/// the members of a ZIP. `position` is how far the file was read, in bytes from its beginning. Raises OSError if the file
-/// cannot be read. passed() is how many records of which other types there were so far. Thread-safe.
+/// With `bodies`, pages have the digest and length of their bodies, and two more header fields. next_batch() returns
+/// the next records, of the given types only, and problems as (kind, offset, message); None at the end. `start` and
+/// `length` select a part of the file, and `inflated` is its length after inflating if it is deflated: for the members
+/// of a ZIP. `position` is the offset in the file up to which it was read. Raises OSError if the file cannot be read.
+/// passed() returns the number of skipped records by type so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcScanner {
     scanner: Mutex<Scanner<Box<dyn Read + Send>>>,
@@ -173,7 +173,7 @@ struct WarcScanner {
     read: Counter,
 }
 
-/// Types of records that are counted one by one if they are not wanted; the others are `other`, whatever they say.
+/// Types of records that are counted separately when skipped; the others are counted as `other`.
 const TYPES: [&str; 8] = [
     "warcinfo",
     "request",
@@ -293,10 +293,10 @@ impl WarcScanner {
 
 /// One record with its body: WarcBody.open(path, offset, skip=0, start=0, length=None), None if no record begins there.
 ///
-/// `start` and `length` tell the part of the file in which the archive is stored, offsets are of that part.
-/// fields: of its header, as (name, value). http_head: of the message in its block, or None. read(count) returns the next
-/// bytes of the body, none at its end; read_undone(most) all of it without codings, at most so many bytes, and whether
-/// there are more; problems() what is wrong with what was read so far. Thread-safe.
+/// `start` and `length` select the part of the file in which the archive is stored, and offsets are relative to it.
+/// fields: of its header, as (name, value). http_head: the HTTP header in its block, or None. read(count) returns the
+/// next bytes of the body, none at its end; read_undone(most) the whole decoded body, at most `most` bytes, and whether
+/// there are more; problems() the problems found so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcBody {
     record: Mutex<StoredRecord<Part<File>>>,

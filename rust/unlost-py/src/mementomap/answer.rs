@@ -1,4 +1,4 @@
-//! What a map says about a page.
+//! The look-up result for one page.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -21,10 +21,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// What a map says about one page: Answer(key, held, matched=None, frequency=None).
 ///
-/// key: the page's key, without its query.
-/// held: whether the archive holds it, as far as the map tells.
-/// matched: the key of the map that says so; None if no key of the map covers the page, which is then not held.
-/// frequency: what stands behind that key; None as well if nothing matched.
+/// key: the page's key, without its query. held: whether the archive holds it, according to the map. matched: the
+/// matched key of the map; None if no key of the map covers the page, which is then not held. frequency: the frequency
+/// of that key; None as well if nothing matched.
 ///
 /// Answers with the same values are equal, and can be hashed and pickled.
 ///
@@ -32,7 +31,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Answer(key='org,arxiv)/pdf/1', held=False, matched='org,arxiv)/pdf/*', frequency='0')
 #[pyclass(frozen, eq, hash, module = "unlost._core")]
 pub struct Answer {
-    /// It lies among others that were asked for at the same time: most are never asked for their texts.
+    /// Shared with other results of the same batch: the texts of most are never requested.
     group: Arc<LookupResults>,
     place: u32,
     held: bool,
@@ -48,18 +47,18 @@ impl Eq for Answer {}
 
 impl Hash for Answer {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // Equal ones have equal keys; the rest seldom tells any apart.
+        // Equal results have equal keys; the other fields seldom differ for one key.
         self.told().key.hash(state);
     }
 }
 
 impl Answer {
-    /// One of a group: the answer to a question, or why it is none.
+    /// One of a group: the result of a query, or why the query is invalid.
     pub fn of(group: &Arc<LookupResults>, place: usize) -> Result<Self, &UriError> {
         group.get(place)?;
         Ok(Self {
             group: Arc::clone(group),
-            // Groups are of some dozen answers.
+            // Groups contain some dozen results.
             place: place as u32,
             held: group.is_held(place),
         })
@@ -79,7 +78,7 @@ impl Answer {
     }
 }
 
-/// Keys of addresses are ASCII; those that were given as they are may be anything.
+/// Keys of URLs are ASCII; keys that were passed verbatim may be anything.
 fn string<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(PyString::new(py, text)),

@@ -1,4 +1,4 @@
-//! What a map says about many pages: a sequence that makes its items when they are asked for.
+//! The look-up results for many pages: a sequence that creates its items on access.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The answers to many questions, in their order: for each an Answer, or the UriError that says why there is none.
+/// The results of many queries in order: for each an Answer, or the UriError that says why the query is invalid.
 ///
-/// A sequence, equal to a list of the same items. These are made when they are asked for: many callers want but to know
-/// what is held, or forget each item before the next. Who wants a list of all has it soonest by a slice, answers[:],
-/// during which the collector of garbage is not called again and again.
+/// A sequence, equal to a list of the same items. Items are created on access: many callers only need to know what is
+/// held, or drop each item before the next. The fastest way to a list of all is a slice, answers[:], during which the
+/// garbage collector does not run repeatedly.
 #[pyclass(frozen, sequence, module = "unlost._core")]
 pub struct Answers {
     /// All but the last are full.
@@ -54,7 +54,7 @@ impl Answers {
 
 #[pymethods]
 impl Answers {
-    /// For each whether the page is held, which no bad address is.
+    /// For each whether the page is held; false for invalid URLs.
     #[getter]
     fn held<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let held: Vec<bool> = self.held_each().collect();
@@ -123,7 +123,7 @@ impl Answers {
         format!("<{} answers, {held} held>", self.len)
     }
 
-    /// For annotations: `Answers[Answer]` where there are no bad addresses, `Answers[Answer | UriError]` where there may be.
+    /// For annotations: `Answers[Answer]` without invalid URLs, `Answers[Answer | UriError]` otherwise.
     #[classmethod]
     fn __class_getitem__<'py>(
         class: &Bound<'py, PyType>,
@@ -133,8 +133,8 @@ impl Answers {
     }
 }
 
-/// Makes many objects at once without having the collector look for cycles among them, and everything else, again and
-/// again: answers refer to nothing.
+/// Creates many objects without repeated runs of the garbage collector, which would search them and everything else for
+/// cycles: results refer to nothing.
 fn without_collecting(py: Python<'_>, make: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
     let collector = py.import("gc")?;
     let was_enabled = collector.call_method0("isenabled")?.is_truthy()?;
@@ -146,7 +146,7 @@ fn without_collecting(py: Python<'_>, make: impl FnOnce() -> PyResult<()>) -> Py
     made
 }
 
-/// Goes through answers.
+/// Iterates over results.
 #[pyclass(module = "unlost._core")]
 struct AnswersIterator {
     answers: Py<Answers>,

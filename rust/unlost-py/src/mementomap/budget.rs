@@ -21,7 +21,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gzip_size, module)?)
 }
 
-/// A map's tree, weighed: what each roll-up saves and loses.
+/// A weighted map tree: what each roll-up saves and loses.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct MapScale {
     planner: RollupPlanner,
@@ -31,7 +31,7 @@ pub struct MapScale {
 
 #[pymethods]
 impl MapScale {
-    /// Weighs a map that is sorted, against a map of questions if there is one.
+    /// Analyses a sorted map, against a map of queries if there is one.
     #[new]
     #[pyo3(signature = (source, fields, line_limit, *, queries, weighs, depths, protects, forced, prior, memory, progress))]
     #[allow(clippy::too_many_arguments)]
@@ -90,7 +90,7 @@ impl MapScale {
         })
     }
 
-    /// What became of the map's lines, once.
+    /// The line statistics of the map, once.
     fn tally(&self) -> PyResult<PyTally> {
         let taken = self
             .tally
@@ -107,7 +107,7 @@ impl MapScale {
         self.planner.keys
     }
 
-    /// How many lines of the map stand for everything below them.
+    /// The number of lines of the map that cover everything below them.
     #[getter]
     fn wildcards(&self) -> u64 {
         self.planner.wildcards
@@ -123,7 +123,7 @@ impl MapScale {
         self.planner.hit
     }
 
-    /// Cost and loss with all rolled up that may be.
+    /// Cost and loss with everything rolled up that may be.
     #[getter]
     fn smallest(&self) -> (f64, f64) {
         self.planner.smallest()
@@ -134,7 +134,7 @@ impl MapScale {
         py.detach(|| self.planner.evaluate(limit))
     }
 
-    /// What to roll up within a limit.
+    /// The roll-ups within a limit.
     fn choose(&self, py: Python<'_>, limit: f64) -> Rollups {
         Rollups {
             choice: py.detach(|| self.planner.choose(limit)),
@@ -162,20 +162,20 @@ impl Rollups {
         self.choice.loss
     }
 
-    /// Whether nothing is rolled up that need not be.
+    /// Whether nothing is rolled up unnecessarily.
     #[getter]
     fn is_all(&self) -> bool {
         self.choice.is_all
     }
 
-    /// The wildcards, in the order of their bytes.
+    /// The wildcards, in byte order.
     fn keys(&self) -> Vec<Vec<u8>> {
         let mut keys: Vec<Vec<u8>> = self.choice.rollups.iter().cloned().collect();
         keys.sort_unstable();
         keys
     }
 
-    /// Writes the map, rolled up, to a file that is there already, behind its headers.
+    /// Writes the map, rolled up, to an existing file, after its headers.
     #[allow(clippy::too_many_arguments)]
     fn write(
         &self,
@@ -220,7 +220,7 @@ impl Rollups {
     }
 }
 
-/// How many bytes a file has as gzip of a level.
+/// The size of a file as gzip of a level.
 #[pyfunction]
 fn gzip_size(py: Python<'_>, path: PathBuf, level: u32, progress: &Progress) -> PyResult<u64> {
     py.detach(|| budget::gzip_size(&mut File::open(path)?, level, &progress.0))

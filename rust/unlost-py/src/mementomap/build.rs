@@ -22,10 +22,10 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 const ALREADY_WRITTEN: &str = "the map was written already";
 
-/// Bytes of a counted key: no line of an index that makes a longer one is read.
+/// The maximum length of a counted key: longer index lines are not read.
 const LONGEST_COUNT: usize = 64 << 20;
 
-/// How far a piece of work is.
+/// The progress of an operation.
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
 pub struct Progress(pub Arc<mementomap::Progress>);
@@ -52,21 +52,21 @@ impl Progress {
     }
 }
 
-/// Counts what indexes hold, then writes it once.
+/// Counts the holdings of indexes, then writes them once.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct MapBuilder(TakeOnce<Builder>);
 
 impl MapBuilder {
-    /// Everything that was counted, once.
+    /// The builder with everything counted, once.
     pub fn take(&self) -> PyResult<Builder> {
         self.0.take()
     }
 }
 
-/// Key, address, date, media type, status.
+/// Key, URL, date, media type, status.
 pub type RowColumns = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
 
-/// A row that was read elsewhere.
+/// A row that was parsed elsewhere.
 pub fn row((key, url, date, mime, status): &RowColumns) -> Row<'_> {
     Row {
         key,
@@ -102,7 +102,7 @@ impl MapBuilder {
         Ok(Self(TakeOnce::new(builder, ALREADY_WRITTEN)))
     }
 
-    /// Counts the rows of an index, or with `urls` the addresses of a list, in a column from 0 of a table if one is given.
+    /// Counts the rows of an index, or with `urls` the URLs of a list, optionally in a column of a TSV table, from 0.
     #[pyo3(signature = (path, progress, urls=false, column=None))]
     fn add_file(
         &self,
@@ -117,7 +117,7 @@ impl MapBuilder {
         self.0.feed(py, path, (urls, column), feed)
     }
 
-    /// Counts rows that were read elsewhere: key, address, date, media type, status.
+    /// Counts rows that were parsed elsewhere: key, URL, date, media type, status.
     fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
         let tally = self.0.with(py, |builder| {
             let mut tally = LineStats::default();
@@ -129,7 +129,7 @@ impl MapBuilder {
         Ok(convert::tally(tally))
     }
 
-    /// Adds the entries of another map, its exclusions only if they are wanted.
+    /// Adds the entries of another map, exclusions only if requested.
     fn add_map(
         &self,
         py: Python<'_>,
@@ -149,7 +149,7 @@ impl MapBuilder {
         Ok(convert::tally(tally))
     }
 
-    /// Adds what `write_counts` of another builder wrote, or whole lines of it.
+    /// Adds the output of `write_counts` of another builder, or whole lines of it.
     fn add_counts(&self, py: Python<'_>, text: Vec<u8>, fields: usize) -> PyResult<()> {
         self.0.with(py, |builder| {
             let mut reader = MapReader::new(Cursor::new(text), fields, LONGEST_COUNT)?;
@@ -157,7 +157,7 @@ impl MapBuilder {
         })
     }
 
-    /// Writes what was counted, whole keys in order, without headers and total, to a file that is there already.
+    /// Writes the counts to an existing file: whole keys in order, without headers and total.
     fn write_counts(&self, py: Python<'_>, path: PathBuf, progress: &Progress) -> PyResult<()> {
         let builder = self.0.take()?;
         let result = py.detach(|| {
@@ -168,9 +168,9 @@ impl MapBuilder {
         result.map_err(|error| raise(py, error))
     }
 
-    /// Begins to write the map to a file that is there already, while its lines are being counted: `end` ends it. Says no,
-    /// and does nothing, for devices and pipes. `headers` is as long as those that `end` gets are expected to be, and
-    /// `size` is how many bytes there are to count; both for the sake of speed alone.
+    /// Starts writing the map to an existing file while its lines are being counted; `end` completes it. Returns false,
+    /// and does nothing, for devices and pipes. `headers` should be as long as those passed to `end`, and `size` is the
+    /// total input size; both affect only speed.
     fn begin(&self, py: Python<'_>, path: PathBuf, headers: Vec<u8>, size: u64) -> PyResult<bool> {
         self.0.with(py, |builder| {
             if !path.metadata()?.is_file() {
@@ -183,19 +183,19 @@ impl MapBuilder {
         })
     }
 
-    /// The dates of the first and the last capture that was counted, 14 digits each.
+    /// The dates of the first and the last counted capture, 14 digits each.
     fn dates(&self, py: Python<'_>) -> PyResult<Option<(String, String)>> {
         self.0.with(py, |builder| Ok(digits(builder.dates())))
     }
 
-    /// Ends what `begin` began, with the final headers.
+    /// Completes what `begin` started, with the final headers.
     fn end(&self, py: Python<'_>, headers: &[u8], progress: &Progress) -> PyResult<()> {
         let builder = self.0.take()?;
         py.detach(|| builder.end(headers, &progress.0))
             .map_err(|error| raise(py, error))
     }
 
-    /// Writes the map to a file that is there already, behind its headers.
+    /// Writes the map to an existing file, after its headers.
     fn write(
         &self,
         py: Python<'_>,
@@ -221,13 +221,13 @@ impl MapBuilder {
     }
 }
 
-/// Files that will get their name when they are whole; devices and pipes as they are.
+/// Regular files are temporary ones that are renamed when complete; devices and pipes are opened directly.
 pub fn open(path: &Path) -> Result<BufWriter<File>, HoldingsError> {
     let file = OpenOptions::new().write(true).open(path)?;
     Ok(BufWriter::with_capacity(1 << 20, file))
 }
 
-/// Compacts a map that is sorted.
+/// Compacts a sorted map.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn compact_map(

@@ -1,4 +1,4 @@
-//! What travels between Python and the core: options in, counts and errors out.
+//! Conversions between Python and the core: options in, counts and errors out.
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -9,10 +9,10 @@ use unlost_core::uri::RuleSet;
 
 use crate::errors::{raise_input, raise_unsorted};
 
-/// Errors of files stay `OSError`, so that whoever called can say which file.
+/// I/O errors stay `OSError`, so that the caller can add the file name.
 pub fn raise(py: Python<'_>, error: HoldingsError) -> PyErr {
     match error {
-        // With its number, which pyo3 leaves out.
+        // With its errno, which pyo3 drops.
         HoldingsError::Io(error) => match error.raw_os_error() {
             Some(number) => PyOSError::new_err((number, strerror(&error))),
             None => error.into(),
@@ -25,7 +25,7 @@ pub fn raise(py: Python<'_>, error: HoldingsError) -> PyErr {
     }
 }
 
-/// The system's words alone: Rust puts the number behind them.
+/// The system's message without the number that Rust appends.
 fn strerror(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error")
@@ -34,7 +34,7 @@ fn strerror(error: &std::io::Error) -> String {
         .to_owned()
 }
 
-/// What is counted, and under which keys.
+/// Which rows are counted, and under which keys.
 pub fn row_filter(
     rules: &str,
     queries: bool,
@@ -60,7 +60,7 @@ pub fn row_filter(
     })
 }
 
-/// How the work is done; the usual way where nothing is said.
+/// Performance options, with defaults for missing ones.
 pub fn build_options(
     line_limit: usize,
     threads: Option<usize>,
@@ -110,7 +110,7 @@ pub fn tally(tally: LineStats) -> PyTally {
     )
 }
 
-/// a, k, weight and depth of hosts and of paths, and the keys that are rolled up in any case.
+/// a, k, weight and depth of hosts and of paths, and the keys that are always rolled up.
 pub type PyCompaction = ((f64, f64, f64, usize), (f64, f64, f64, usize), Vec<Vec<u8>>);
 
 pub fn compaction((host, path, forced): PyCompaction) -> Compaction {
@@ -127,7 +127,7 @@ pub fn compaction((host, path, forced): PyCompaction) -> Compaction {
     }
 }
 
-/// What a map's tree is like, and what compacting did to it.
+/// Statistics of a map's tree and of its compaction.
 #[pyclass(frozen, get_all, module = "unlost._core")]
 pub struct MapShape {
     parents: Vec<u64>,

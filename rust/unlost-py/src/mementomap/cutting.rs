@@ -1,4 +1,4 @@
-//! Bindings of lines that travel between machines.
+//! Bindings of map lines that are exchanged between machines.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -12,7 +12,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(add_totals, module)?)
 }
 
-/// Puts lines apart by the bounds that they lie between: the number of the part, and its lines.
+/// Splits lines by bounds: the number of the part, and its lines.
 #[pyfunction]
 fn cut_lines<'py>(
     py: Python<'py>,
@@ -27,7 +27,7 @@ fn cut_lines<'py>(
         .collect()
 }
 
-/// Lines without totals, totals, sums, and what became of the lines, of a piece of a sorted map.
+/// Lines without totals, totals, sums, and line statistics, of a piece of a sorted map.
 type PyMapLines<'py> = (
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
@@ -35,7 +35,7 @@ type PyMapLines<'py> = (
     PyTally,
 );
 
-/// Reads a piece of a sorted map.
+/// Parses a piece of a sorted map.
 #[pyfunction]
 fn read_map_lines(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Bindings of filters that are asked.
+//! Bindings of filter queries.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterFile>()
 }
 
-/// Key kind, rules, bits, keys; first and last date; when it was made; statuses, media types, pages left out.
+/// Key kind, rules, bits, keys; first and last date; creation date; statuses, media types, excluded pages.
 type PyLayer = (
     &'static str,
     &'static str,
@@ -53,13 +53,13 @@ fn layer(header: &Header) -> PyLayer {
     )
 }
 
-/// A filter to ask. Thread-safe; others run while it searches, but for one key in memory, which takes less time than that.
+/// A filter for queries. Thread-safe; releases the GIL, except for one key in memory, which takes less time than that.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct FilterFile(pub(super) filter::Filter<Bytes>);
 
 /// The bytes of a filter.
 pub(super) enum Bytes {
-    /// Where they lie.
+    /// Mapped from the file.
     Mapped(Mapping),
     /// In memory.
     Loaded(Vec<u8>),
@@ -83,7 +83,7 @@ fn regular(py: Python<'_>, path: PathBuf) -> PyResult<File> {
 }
 
 impl FilterFile {
-    /// Whether it has a normal key; nothing if it turns out to be damaged.
+    /// Whether it contains a normalized key; `None` if it is damaged.
     pub fn has(&self, key: &[u8]) -> Option<bool> {
         self.0.has(self.0.kind().hash_key(key)).ok()
     }
@@ -121,13 +121,13 @@ impl FilterFile {
         opened.map(Self).map_err(|error| refuse(py, &error))
     }
 
-    /// What the layers say about themselves, the oldest first.
+    /// The headers of the layers, oldest first.
     #[getter]
     fn layers(&self) -> Vec<PyLayer> {
         self.0.headers().map(layer).collect()
     }
 
-    /// Reads everything; returns what is damaged.
+    /// Verifies everything; returns the errors.
     fn check(&self, py: Python<'_>) -> Vec<String> {
         let damage = py.detach(|| self.0.check());
         damage.iter().map(ToString::to_string).collect()
@@ -191,7 +191,7 @@ impl FilterFile {
         PyList::new(py, answers)
     }
 
-    /// For keys in one text, one on each line.
+    /// For keys in one text, one per line.
     #[pyo3(signature = (lines, threads=None))]
     fn lookup_key_lines<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! Bindings of filters that are made.
+//! Bindings of filter building.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -21,13 +21,13 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(filter_head, module)?)
 }
 
-/// How many partitions a filter of so many keys has.
+/// The number of partitions for this many keys.
 #[pyfunction]
 fn filter_partitions_of(keys: u64) -> u64 {
     filter::partitions_of(keys)
 }
 
-/// Makes the partitions from `first` up to `end` of all hashes that belong to them. Returns their entries of the directory,
+/// Builds the partitions from `first` up to `end` from all hashes that belong to them. Returns their directory entries,
 /// and their bytes.
 #[pyfunction]
 fn make_filter_partitions(
@@ -41,7 +41,7 @@ fn make_filter_partitions(
     py.detach(|| filter::make_partitions(hashes, first..end, partitions, bits))
 }
 
-/// What stands before the partitions of a filter, `bytes` long together.
+/// The data before the partitions of a filter with `bytes` bytes.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn filter_head(
@@ -76,7 +76,7 @@ fn filter_head(
     Ok(filter::filter_head(&header, directory, bytes))
 }
 
-/// Takes the keys of what indexes hold, then writes a filter of them, once. Fed as MapBuilder is.
+/// Collects the keys of indexes, then writes a filter of them, once. Same interface as MapBuilder.
 #[pyclass(frozen, module = "unlost._core")]
 struct FilterBuilder {
     builder: TakeOnce<filter::FilterBuilder>,
@@ -112,7 +112,7 @@ impl FilterBuilder {
         })
     }
 
-    /// Takes the rows of an index, or with `urls` the addresses of a list, in a column from 0 of a table if one is given.
+    /// Takes the rows of an index, or with `urls` the URLs of a list, optionally in a column of a TSV table, from 0.
     #[pyo3(signature = (path, progress, urls=false, column=None))]
     fn add_file(
         &self,
@@ -128,7 +128,7 @@ impl FilterBuilder {
         self.builder.feed(py, path, (urls, column), feed)
     }
 
-    /// Takes rows that were read elsewhere.
+    /// Takes rows that were parsed elsewhere.
     fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
         let tally = self.builder.with(py, |builder| {
             let mut tally = LineStats::default();
@@ -140,7 +140,7 @@ impl FilterBuilder {
         Ok(convert::tally(tally))
     }
 
-    /// Takes the keys of a map that are held; whether exclusions are wanted makes no difference.
+    /// Takes the keys of a map that are held; exclusions are always skipped.
     fn add_map(
         &self,
         py: Python<'_>,
@@ -165,13 +165,13 @@ impl FilterBuilder {
         Ok(convert::tally(tally))
     }
 
-    /// Takes what `write_hashes` of another builder wrote, or some of it.
+    /// Takes the output of `write_hashes` of another builder, or a part of it.
     fn add_hashes(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
         self.builder.with(py, |builder| builder.add_hashes(bytes))
     }
 
-    /// Writes the hashes of all keys to a file that is there already: in order, each once, 8 bytes each. Returns how many
-    /// there are, and the dates of the first and the last capture.
+    /// Writes the sorted, unique hashes of all keys to an existing file, 8 bytes each. Returns their number, and the
+    /// dates of the first and the last capture.
     fn write_hashes(
         &self,
         py: Python<'_>,
@@ -189,8 +189,8 @@ impl FilterBuilder {
         Ok((count, digits(&dates)))
     }
 
-    /// Writes the filter to a file that is there already, behind its base if it has one. Returns how many keys the new
-    /// layer has, and how many bytes were written.
+    /// Writes the filter to an existing file, after its base if it has one. Returns the number of keys of the new
+    /// layer, and the bytes written.
     #[allow(clippy::too_many_arguments)]
     fn write(
         &self,

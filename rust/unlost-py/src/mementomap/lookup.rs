@@ -1,4 +1,4 @@
-//! Bindings of the look-up in maps.
+//! Bindings of map look-up.
 
 use std::fs::File;
 use std::io;
@@ -46,15 +46,15 @@ fn py_wrong_row_bytes(declared: u64, found: u64) -> String {
     wrong_row_bytes(declared, found)
 }
 
-/// A map of which the header was read: MapSource.open(path) maps the file, MapSource.load(path, limit) reads it, up to so
-/// many bytes of text.
+/// A map with its header: MapSource.open(path) maps the file, MapSource.load(path, limit) reads it, up to a maximum
+/// text size.
 #[pyclass(frozen, module = "unlost._core")]
 struct MapSource {
     header: Vec<u8>,
-    /// How many bytes the rows have; `None` if the file is compressed or is not a regular file.
+    /// The size of the rows; `None` if the file is compressed or is not a regular file.
     #[pyo3(get)]
     row_bytes: Option<u64>,
-    /// Whether the last line has its end, as far as that is known.
+    /// Whether the last line is terminated, as far as known.
     #[pyo3(get)]
     has_line_end: bool,
     opened: Mutex<Option<Opened>>,
@@ -138,8 +138,8 @@ impl MapSource {
         PyBytes::new(py, &self.header)
     }
 
-    /// The rows, once; `frequency` is the number of that field, the key being 0. `row_bytes` is how many bytes the header
-    /// declares; what is read as a stream must have as many.
+    /// The rows, once; `frequency` is the number of that field, the key being 0. `row_bytes` is the declared size,
+    /// which is checked for streams.
     #[pyo3(signature = (frequency, rolled_up, row_bytes=None))]
     fn rows(
         &self,
@@ -182,7 +182,7 @@ impl MapSource {
     }
 }
 
-/// How long a regular file is, and whether its last line has its end. `None` for pipes and devices.
+/// The length of a regular file, and whether its last line is terminated. `None` for pipes and devices.
 fn end_of(file: &File) -> io::Result<Option<(u64, bool)>> {
     let about = file.metadata()?;
     if !about.is_file() {
@@ -218,12 +218,12 @@ fn push_all(
     Ok(Ok(()))
 }
 
-/// Whether a line, uncompressed, ends behind the last byte that is wanted.
+/// Whether an uncompressed line ends after the last allowed byte.
 fn exceeds_limit(most: u64, offset: u64, text: &[u8]) -> bool {
     offset.saturating_add(text.len() as u64) > most
 }
 
-/// A map of more text than is wanted: what is compressed may be of any size.
+/// The map exceeds the maximum text size: compressed files may be of any size.
 struct TooLarge(u64);
 
 impl std::fmt::Display for TooLarge {
@@ -232,7 +232,7 @@ impl std::fmt::Display for TooLarge {
     }
 }
 
-/// A part of a map is no map: what it lost would count as not held.
+/// A truncated map is not usable: its missing keys would count as not held.
 fn check_damage(py: Python<'_>, lines: &Lines) -> PyResult<()> {
     let message = match lines.damage() {
         None => return Ok(()),
@@ -243,15 +243,15 @@ fn check_damage(py: Python<'_>, lines: &Lines) -> PyResult<()> {
     Err(raise_input(py, message.to_owned()))
 }
 
-/// A map to look things up in. Thread-safe; others run while it searches.
+/// A map for look-ups. Thread-safe; releases the GIL.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct MapRows {
     form: SearchableMap<Mapping>,
 }
 
 impl MapRows {
-    /// Whether the row that answers for a normal key says that it is held, and is a wildcard; inside, nothing if no row
-    /// answers. Nothing at all if it turns out that rows are not sorted.
+    /// Whether the row that matches a normalized key is held, and is a wildcard; the inner `None` means no match, the
+    /// outer one unsorted rows.
     pub fn find(&self, key: &[u8]) -> Option<Option<(bool, bool)>> {
         let answers = query_one(&self.form, key, QueryKind::Keys).ok()?;
         let answer = answers.get(0).ok()?;
@@ -296,7 +296,7 @@ impl MapRows {
         Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
     }
 
-    /// For one normal key. In memory that takes less time than to let others run meanwhile, and to wait for them.
+    /// For one normalized key. In memory that takes less time than releasing the GIL.
     fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<Answer> {
         let py = key.py();
         let question = text(key)?;
@@ -336,7 +336,7 @@ impl MapRows {
         })
     }
 
-    /// For keys in one text, one on each line.
+    /// For keys in one text, one per line.
     #[pyo3(signature = (lines, threads=None))]
     fn lookup_key_lines(
         &self,

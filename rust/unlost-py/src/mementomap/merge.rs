@@ -20,7 +20,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(merge_maps, module)?)
 }
 
-/// A map that can be asked where it lies.
+/// A map that is queried in its file.
 struct InFile(TextMap<Mapping>);
 
 impl KeyLookup for InFile {
@@ -29,7 +29,7 @@ impl KeyLookup for InFile {
     }
 }
 
-/// A map that has to be read first, because it is compressed.
+/// A compressed map, which has to be loaded first.
 struct InMemory(MemoryMap);
 
 impl KeyLookup for InMemory {
@@ -57,7 +57,7 @@ fn lookup(
     Ok(Box::new(InMemory(builder.finish())))
 }
 
-/// Merges maps: of each its path, whether all of it was rolled up, and how many fields of its lines are keys.
+/// Merges maps, given by path and whether everything was rolled up. All have the same number of key fields.
 #[pyfunction]
 fn merge_maps(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Maps and filters of several archives, asked together about one page.
+//! Maps and filters of several archives, queried together for one page.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -11,7 +11,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Panel>()
 }
 
-/// What is found about a page, as `unlost.holdings.panel` explains it.
+/// The status of a page, as explained in `unlost.holdings.panel`.
 mod status {
     pub const UNCOVERED: u8 = 0;
     pub const EXCLUDED: u8 = 1;
@@ -33,7 +33,7 @@ struct ArchiveIndexes {
 
 type PyArchiveIndexes = (Option<Py<MapRows>>, Vec<Py<FilterFile>>);
 
-/// What is known of several archives.
+/// The maps and filters of several archives.
 #[pyclass(frozen, module = "unlost._core")]
 struct Panel(Vec<ArchiveIndexes>);
 
@@ -49,7 +49,7 @@ impl Panel {
         )
     }
 
-    /// A byte for each archive. Nobody else runs meanwhile: that would take longer than all of it.
+    /// One byte per archive. Does not release the GIL, which would take longer than the look-up.
     fn lookup_key<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let question = text(key)?;
         let found: Vec<u8> = self.0.iter().map(|seat| seat.status(&question)).collect();
@@ -62,7 +62,7 @@ impl ArchiveIndexes {
         self.find(key).unwrap_or(status::DAMAGED)
     }
 
-    /// What is found; nothing if something is damaged.
+    /// The status; `None` if something is damaged.
     fn find(&self, key: &[u8]) -> Option<u8> {
         let Some(map) = &self.map else {
             return Some(if self.filters_contain(key)? {
@@ -87,7 +87,7 @@ impl ArchiveIndexes {
         })
     }
 
-    /// Whether any filter has a key; nothing if one is damaged that was asked.
+    /// Whether any filter contains a key; `None` if a queried one is damaged.
     fn filters_contain(&self, key: &[u8]) -> Option<bool> {
         for filter in &self.filters {
             if filter.get().has(key)? {

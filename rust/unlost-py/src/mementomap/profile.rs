@@ -22,7 +22,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_profile, module)?)
 }
 
-/// Keys that are looked for in profiles.
+/// Keys to search in profiles.
 #[pyclass(module = "unlost._core")]
 struct SeenKeys(mementomap::SeenKeys);
 
@@ -37,12 +37,12 @@ impl SeenKeys {
         Ok(Self(mementomap::SeenKeys::new(bytes)))
     }
 
-    /// Looks at some whole rows, and says how many they are.
+    /// Reads whole rows, and returns their number.
     fn see(&mut self, py: Python<'_>, rows: &[u8]) -> usize {
         py.detach(|| self.0.see(rows))
     }
 
-    /// For each key as they were given, whether it was seen.
+    /// For each given key in order, whether it was seen.
     fn seen(&self) -> Vec<bool> {
         self.0.seen().collect()
     }
@@ -53,7 +53,7 @@ fn policy(py: Python<'_>, name: &str) -> PyResult<Policy> {
         .map_err(|error| raise_usage(py, format!("{name}: {error}")))
 }
 
-/// Writes what was counted as profiles to files that are there already, each between a head and, in JSON, a tail.
+/// Writes the counts as profiles to existing files, each after its header and, in JSON, before its end.
 #[pyfunction]
 fn write_profiles(
     py: Python<'_>,
@@ -75,7 +75,7 @@ fn write_profiles(
     let result = py.detach(|| {
         let mut outs = Vec::new();
         for (policy, (_, path, head)) in policies.into_iter().zip(&profiles) {
-            // What is written is read again where keys did not come in order; a pipe cannot be.
+            // The output is read again if keys did not come in order, which a pipe does not allow.
             let is_file = path.metadata()?.is_file();
             let mut out = OpenOptions::new().read(is_file).write(true).open(path)?;
             out.write_all(head)?;
@@ -95,7 +95,7 @@ fn reader(
     ProfileReader::with_progress(File::open(path)?, name, line_limit, &progress.0)
 }
 
-/// Opens profiles one after the other, as they are needed.
+/// Opens profiles as they are needed.
 fn readers<'a>(
     sources: &'a [PathBuf],
     line_limit: usize,
@@ -106,7 +106,7 @@ fn readers<'a>(
         .map(move |path| reader(path, line_limit, progress))
 }
 
-/// Merges profiles into a file that is there already, behind its headers.
+/// Merges profiles into an existing file, after its headers.
 #[pyfunction]
 fn merge_profiles(
     py: Python<'_>,
@@ -129,7 +129,7 @@ fn merge_profiles(
     result.map_err(|error| raise(py, error))
 }
 
-/// Writes the map of profiles, each with its policy, into a file that is there already, behind its headers.
+/// Writes the map of profiles with their policies to an existing file, after its headers.
 #[pyfunction]
 #[pyo3(signature = (sources, line_limit, target, headers, progress, memory=None))]
 fn profiles_to_map(
@@ -157,7 +157,7 @@ fn profiles_to_map(
     result.map_err(|error| raise(py, error))
 }
 
-/// Keys, their frequency (none if it is too large), the largest spread, and what is wrong with lines.
+/// The number of keys, their frequency (None if it is too large), the largest spread, and line statistics.
 #[pyfunction]
 fn check_profile(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Bindings of sketches: what can be told of endless texts in bounded memory.
+//! Bindings of sketches for unbounded streams of texts.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<DistinctTexts>()
 }
 
-/// Texts that occur most often, in bounded memory.
+/// Finds the most frequent texts in bounded memory.
 #[pyclass(frozen, module = "unlost._core")]
 struct FrequentTexts(Mutex<FrequentItems>);
 
@@ -26,7 +26,7 @@ impl FrequentTexts {
         self.lock().add(text, times);
     }
 
-    /// Texts, and between which numbers they occurred.
+    /// Texts, with lower and upper bounds of their counts.
     fn first(&self, most: usize) -> Vec<(String, u64, u64)> {
         self.lock().first(most)
     }
@@ -43,7 +43,7 @@ impl FrequentTexts {
     }
 }
 
-/// How many different texts there are, about.
+/// Estimates the number of distinct texts.
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
 struct DistinctTexts(Mutex<DistinctCounter>);
@@ -59,7 +59,7 @@ impl DistinctTexts {
         self.lock().add_text(text.as_bytes());
     }
 
-    /// The number, and between which it lies in 95 of 100 cases.
+    /// The estimate, with its 95 % confidence interval.
     fn estimate(&self) -> (u64, u64, u64) {
         self.lock().estimate()
     }

@@ -1,4 +1,4 @@
-//! Bindings of what gathers statistics of indexes.
+//! Bindings of index statistics.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -23,7 +23,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sample_lot, module)?)
 }
 
-/// Gathers what is told of indexes, then gives it once: exactly from those in order, estimated from others.
+/// Collects statistics of indexes, then returns them once: exact for sorted ones, estimated for others.
 #[pyclass(frozen, module = "unlost._core")]
 struct StatisticsGatherer(TakeOnce<Work>);
 
@@ -64,7 +64,7 @@ impl StatisticsGatherer {
         Ok(Self(TakeOnce::new(work, ALREADY_TAKEN)))
     }
 
-    /// Takes the rows of an index, or with `urls` the addresses of a list.
+    /// Takes the rows of an index, or with `urls` the URLs of a list.
     #[pyo3(signature = (path, progress, urls=false, column=None))]
     fn add_file(
         &self,
@@ -81,7 +81,7 @@ impl StatisticsGatherer {
         self.0.feed(py, path, (urls, column), feed)
     }
 
-    /// Takes rows that were read elsewhere: key, address, date, media type, status.
+    /// Takes rows that were parsed elsewhere: key, URL, date, media type, status.
     fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
         let tally = self.0.with(py, |work| match work {
             Work::Exact(work) => work.add_rows(rows.iter().map(row)),
@@ -90,7 +90,7 @@ impl StatisticsGatherer {
         Ok(convert::tally(tally))
     }
 
-    /// Everything that was counted.
+    /// All statistics.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         match self.0.take()? {
             Work::Exact(work) => {
@@ -104,7 +104,7 @@ impl StatisticsGatherer {
     }
 }
 
-/// What one of many machines counts: rows, and the runs that are made of them or were made by others.
+/// The counts of one of many machines: rows, and runs made here or by others.
 #[pyclass(frozen, module = "unlost._core")]
 struct StatisticsPart(TakeOnce<RunCounter>);
 
@@ -128,7 +128,7 @@ impl StatisticsPart {
         )))
     }
 
-    /// Takes the rows of an index, in any order, or with `urls` the addresses of a list.
+    /// Takes the rows of an index in any order, or with `urls` the URLs of a list.
     #[pyo3(signature = (path, progress, urls=false, column=None))]
     fn add_file(
         &self,
@@ -147,12 +147,12 @@ impl StatisticsPart {
         self.0.with(py, |work| work.add_runs(lines))
     }
 
-    /// Writes the runs to a file; returns what was counted by row.
+    /// Writes the runs to a file; returns the row statistics.
     fn write<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
         self.write_to(py, path, RunCounter::write)
     }
 
-    /// Writes the hosts to a file; returns what was counted in them.
+    /// Writes the hosts to a file; returns their statistics.
     fn count_paths<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
         self.write_to(py, path, RunCounter::count_paths)
     }
@@ -178,7 +178,7 @@ impl StatisticsPart {
     }
 }
 
-/// What is told of hosts, all of a domain, from lines as `StatisticsPart.count_paths` writes them, in order.
+/// Host statistics of whole domains, from sorted lines of `StatisticsPart.gather`.
 #[pyclass(frozen, module = "unlost._core")]
 struct StatisticsHosts(TakeOnce<HostCounter>);
 
@@ -198,7 +198,7 @@ impl StatisticsHosts {
     }
 }
 
-/// What decides which samples are kept.
+/// The sampling priority of a row.
 #[pyfunction]
 fn sample_lot(date: u64, url: &[u8]) -> u64 {
     stats::sample_priority(date, url)

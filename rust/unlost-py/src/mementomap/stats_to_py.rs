@@ -1,4 +1,4 @@
-//! What is told of indexes, for Python.
+//! Converts statistics to Python.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -17,7 +17,7 @@ fn domain(domain: &Domain) -> (u64, u64, u64, u64, u64) {
     )
 }
 
-/// What was counted exactly, as a dictionary.
+/// Exact statistics as a dictionary.
 pub fn exact_to_py<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'py, PyDict>> {
     let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
     let out = PyDict::new(py);
@@ -73,7 +73,7 @@ pub fn exact_to_py<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'
     Ok(out)
 }
 
-/// What was estimated, as a dictionary.
+/// Estimated statistics as a dictionary.
 pub fn estimated_to_py<'py>(py: Python<'py>, found: &Estimates) -> PyResult<Bound<'py, PyDict>> {
     let out = PyDict::new(py);
     set_rows(&out, &found.rows)?;
@@ -143,7 +143,7 @@ pub fn estimated_to_py<'py>(py: Python<'py>, found: &Estimates) -> PyResult<Boun
     Ok(out)
 }
 
-/// What is counted by row, whatever the order.
+/// Row statistics, for rows in any order.
 fn set_rows(out: &Bound<'_, PyDict>, rows: &RowCounts) -> PyResult<()> {
     let bytes = |bytes: &[u8]| PyBytes::new(out.py(), bytes).unbind();
     for (name, number) in [

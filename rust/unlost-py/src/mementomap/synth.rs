@@ -13,7 +13,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write_synthetic_index, module)?)
 }
 
-/// The addresses of a list: SynthUrls(path, column).
+/// The URLs of a list: SynthUrls(path, column).
 #[pyclass(frozen, module = "unlost._core")]
 struct SynthUrls(UrlList);
 
@@ -40,7 +40,7 @@ impl SynthUrls {
     }
 }
 
-/// Hands what is written to a Python function, and lets Python see a Ctrl-C meanwhile.
+/// Passes output to a Python function, and checks for Ctrl-C.
 struct Callback(Py<PyAny>);
 
 impl Write for Callback {

@@ -1,4 +1,4 @@
-//! Work that is fed from Python, and whose outcome is given once.
+//! Accumulators that Python feeds, and whose result is taken once.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use unlost_core::mementomap::{HoldingsError, LineStats};
 
 use super::convert::{self, PyTally, raise};
 
-/// What became of the lines of a file, and what is wrong with it.
+/// The line statistics of a file, and its damage.
 pub type FileResult = (PyTally, Option<&'static str>);
 
-/// Something that many may add to, until one takes it.
+/// An accumulator that several threads may add to, until one takes it.
 pub struct TakeOnce<T> {
     work: Mutex<Option<T>>,
-    /// What whoever comes later is told.
+    /// The error message after it was taken.
     already_taken: &'static str,
 }
 
@@ -33,7 +33,7 @@ impl<T: Send> TakeOnce<T> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds to it while others run.
+    /// Adds to it with the GIL released.
     pub fn with<O: Send>(
         &self,
         py: Python<'_>,
@@ -46,7 +46,7 @@ impl<T: Send> TakeOnce<T> {
         }
     }
 
-    /// Adds a file: an index, or with `urls` a list of addresses, in a column from 0 of a table if one is given.
+    /// Adds a file: an index, or with `urls` a list of URLs, optionally in a column of a TSV table, from 0.
     pub fn feed(
         &self,
         py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Visits and their history, as `unlost.refresh.history` explains them.
+//! Visits and their history, as explained in `unlost.refresh.history`.
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(visit_cell, module)?)
 }
 
-/// Takes visits; `finish` gives their history.
+/// Takes visits; `finish` returns their history.
 #[pyclass(module = "unlost._core")]
 struct VisitPairing(Option<VisitPairer>);
 
@@ -32,7 +32,7 @@ impl VisitPairing {
         ))
     }
 
-    /// Takes tuples, each with the fields of `unlost.refresh.visit.FIELDS` in their order.
+    /// Takes tuples with the fields of `unlost.refresh.visit.FIELDS` in order.
     fn add_rows(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let pairer = self.open()?;
         for row in rows.try_iter()? {
@@ -42,7 +42,7 @@ impl VisitPairing {
         Ok(())
     }
 
-    /// Takes columns as Arrow lays them out: those of texts and those of numbers, in the order of the fields.
+    /// Takes Arrow columns: texts and numbers, in the order of the fields.
     fn add_columns(
         &mut self,
         py: Python<'_>,
@@ -76,7 +76,7 @@ impl VisitPairing {
         })
     }
 
-    /// Pairs all visits. There is nothing left to add to.
+    /// Pairs all visits. Nothing can be added afterwards.
     fn finish(&mut self, py: Python<'_>) -> PyResult<VisitHistory> {
         let pairer = self.0.take().ok_or_else(gone)?;
         Ok(VisitHistory(py.detach(|| pairer.finish())?))
@@ -93,14 +93,14 @@ fn gone() -> PyErr {
     PyRuntimeError::new_err("it is finished")
 }
 
-/// The cell that one belongs to if only these fields are looked at, the one of the nine, and its group.
+/// The cell of a cell under these fields, its cell of the nine, and its group.
 #[pyfunction]
 fn project_cell(cell: usize, fields: u8) -> (usize, usize, usize) {
     let projected = Fields(fields).project(cell);
     (projected, base_cell(cell), group_of(projected))
 }
 
-/// The cell of two consecutive visits, each a tuple as `add_rows` takes it.
+/// The cell of two consecutive visits, each a tuple as for `add_rows`.
 #[pyfunction]
 fn visit_cell(last: &Bound<'_, PyTuple>, this: &Bound<'_, PyTuple>) -> PyResult<usize> {
     let (last, this) = (Taken::of(last)?, Taken::of(this)?);

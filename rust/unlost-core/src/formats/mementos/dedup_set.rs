@@ -1,4 +1,4 @@
-//! Detects mementos that were listed before: pages of a TimeMap repeat each other.
+//! Detects mementos that were listed before: pages of a `TimeMap` repeat each other.
 
 use std::collections::HashSet;
 use std::hash::BuildHasher;

@@ -6,7 +6,7 @@ use super::url::{has_web_host, resolve};
 use super::{MementoListBuilder, Mementos};
 use crate::formats::linkformat::{self, Fault, Memento, MementoSink, TimeMap};
 
-/// The total length of the URLs of one TimeMap. Relative links can expand a small text to a large one; mementos beyond
+/// The total length of the URLs of one `TimeMap`. Relative links can expand a small text to a large one; mementos beyond
 /// the limit are dropped and counted.
 pub const MAX_TEXT_BYTES: usize = 1 << 27;
 

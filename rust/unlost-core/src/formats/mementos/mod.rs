@@ -290,7 +290,11 @@ impl<'a> MergeHead<'a> {
 }
 
 /// Sorts and deduplicates the mementos of one date.
-fn sort_and_dedup(same: &mut Vec<(usize, Row)>, parts_left: &[MergeHead<'_>], archives: &[Box<str>]) {
+fn sort_and_dedup(
+    same: &mut Vec<(usize, Row)>,
+    parts_left: &[MergeHead<'_>],
+    archives: &[Box<str>],
+) {
     let mut keyed: Vec<(Cow<'_, str>, (usize, Row))> = same
         .drain(..)
         .map(|(place, row)| (parts_left[place].part.url(&row).text(), (place, row)))

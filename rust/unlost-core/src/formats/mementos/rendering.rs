@@ -33,12 +33,12 @@ impl TextSink for SliceWriter<'_> {
     }
 }
 
-/// Whether the first and last mementos are those of the whole TimeMap: others may be on other pages.
+/// Whether the first and last mementos are those of the whole `TimeMap`: others may be on other pages.
 #[derive(Debug, Clone, Copy)]
 pub struct ListEnds {
-    /// The first memento is the first of the whole TimeMap.
+    /// The first memento is the first of the whole `TimeMap`.
     pub first: bool,
-    /// The last memento is the last of the whole TimeMap.
+    /// The last memento is the last of the whole `TimeMap`.
     pub last: bool,
 }
 

@@ -61,7 +61,9 @@ pub fn body_offsets(text: &str, raw: &[u8], offsets: &[usize]) -> Vec<Option<usi
             let nth = memchr::memchr_iter(TAG, between).count() - 1;
             let tag_start = memchr::memchr_iter(TAG, &raw[in_raw.after_last..]).nth(nth);
             in_text.pass_to(in_text.after_last + last);
-            in_raw.pass_to(tag_start.map_or(raw.len() - 1, |tag_start| in_raw.after_last + tag_start));
+            in_raw.pass_to(
+                tag_start.map_or(raw.len() - 1, |tag_start| in_raw.after_last + tag_start),
+            );
         }
         while in_text.next < place {
             in_text.pass();

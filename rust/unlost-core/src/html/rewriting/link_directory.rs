@@ -57,8 +57,8 @@ impl Directory {
     /// Adds the replacement of a URL for all pages: that of a file, relative to the top of the site, or unchanged.
     /// Returns `false` if it is not a valid URL to write. The first entry of a URL counts.
     pub fn add(&mut self, uri: &str, purpose: LinkKind, url: Option<&str>, group: u8) -> bool {
-        let spelled = url
-            .map(|url| SpellingFlags::of(url).filter(|of| of.replacement(url).is_some()));
+        let spelled =
+            url.map(|url| SpellingFlags::of(url).filter(|of| of.replacement(url).is_some()));
         if spelled.is_some_and(|spelled| spelled.is_none()) {
             return false;
         }

@@ -325,10 +325,7 @@ impl WrittenUrl {
         let is_plain = replacement.is_plain && !replacement.has_fragment;
         // Most need no escaping, and fragments mostly stay in place.
         if is_plain && self.fragment.is_none() && self.semicolons == 0 {
-            return (
-                at(self.start)..at(self.end),
-                Cow::Borrowed(replacement.url),
-            );
+            return (at(self.start)..at(self.end), Cow::Borrowed(replacement.url));
         }
         self.spelled(replacement)
     }

@@ -176,7 +176,10 @@ impl LinkSink for UrlOccurrences {
         within: Option<&str>,
     ) {
         let span = Span::of(written);
-        if let Some(reference) = self.links.index_of(span.without_fragment(written), purpose, within) {
+        if let Some(reference) =
+            self.links
+                .index_of(span.without_fragment(written), purpose, within)
+        {
             self.note(
                 &occurrence,
                 (written, span),
@@ -193,7 +196,8 @@ impl LinkSink for UrlOccurrences {
 
     fn add_other(&mut self, occurrence: UrlOccurrence<'_>, written: &str) {
         let span = Span::of(written);
-        if let Some(reference) = (self.others).index_of(span.without_fragment(written), LinkKind::Page, None)
+        if let Some(reference) =
+            (self.others).index_of(span.without_fragment(written), LinkKind::Page, None)
         {
             self.note(
                 &occurrence,
@@ -306,11 +310,7 @@ fn locate(
     let url = start + inside.start..start + inside.end;
     let whole_end = start + inside.whole_end;
     let (url, whole_end, semicolons) = if let Some(shift) = occurrence.context.shift() {
-        (
-            shift + url.start..shift + url.end,
-            shift + whole_end,
-            0,
-        )
+        (shift + url.start..shift + url.end, shift + whole_end, 0)
     } else {
         let semicolons = occurrence.context.unterminated_entities(url.start);
         let whole_end = occurrence.context.document_range(whole_end..whole_end).end;

@@ -1,6 +1,6 @@
 //! An HTML tokenizer that follows the standard and reports offsets.
 //!
-//! A tokenizer must know whether it is inside SVG or MathML: there, `<style>` and `<title>` are ordinary elements, and
+//! A tokenizer must know whether it is inside SVG or `MathML`: there, `<style>` and `<title>` are ordinary elements, and
 //! `CDATA` is text. [`ForeignContentStack`] tracks that.
 
 mod raw_text;

@@ -126,7 +126,7 @@ const PIECES: &[&str] = &[
     "<x-\u{e9}>",
 ];
 
-/// Both find the same tags in random pages of a few pieces, except for nested SVG and MathML, where the other parser
+/// Both find the same tags in random pages of a few pieces, except for nested SVG and `MathML`, where the other parser
 /// differs from browsers.
 #[test]
 fn tags_match_another_parser() {

@@ -174,7 +174,7 @@ fn first_seed(hashes: &[u64]) -> u32 {
 /// Peels off keys one by one.
 #[derive(Debug, Default)]
 struct Peeler {
-    /// For each slot, the number of its keys times four, XORed with their slot numbers.
+    /// For each slot, the number of its keys times four, combined by XOR with their slot numbers.
     counts: Vec<u8>,
     /// For each slot, the XOR of the mixed hashes of its keys: the hash itself if one key is left.
     mixed: Vec<u64>,

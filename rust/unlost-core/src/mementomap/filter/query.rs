@@ -34,7 +34,12 @@ impl KeyKind {
     }
 
     /// The hash of the key of a URL, or of a SURT. `key_buffer` is reused memory.
-    pub fn hash_uri(self, uri: &[u8], rules: RuleSet, key_buffer: &mut Vec<u8>) -> Result<u64, UriError> {
+    pub fn hash_uri(
+        self,
+        uri: &[u8],
+        rules: RuleSet,
+        key_buffer: &mut Vec<u8>,
+    ) -> Result<u64, UriError> {
         key_buffer.clear();
         key_of_uri(uri, rules, key_buffer)?;
         Ok(self.hash_normal(key_buffer))
