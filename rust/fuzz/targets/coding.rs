@@ -35,16 +35,16 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let (outer, inner) = (usize::from(first) % 8, usize::from(first) / 8 % 8);
-    let (told, body) = match data.iter().position(|&byte| byte == b'\n') {
+    let (header_value, body) = match data.iter().position(|&byte| byte == b'\n') {
         Some(end) if first >= 128 => data.split_at(end),
         _ => (&b""[..], data),
     };
     let fields = [
         ("Transfer-Encoding", NAMES[outer].as_bytes()),
         ("content-encoding", NAMES[inner].as_bytes()),
-        ("Content-Encoding", told),
+        ("Content-Encoding", header_value),
     ];
-    let fields = &fields[..if told.is_empty() { 2 } else { 3 }];
+    let fields = &fields[..if header_value.is_empty() { 2 } else { 3 }];
     let codings = codings_of(|| fields.iter().copied());
     let whole = decode_body(&codings, body, usize::MAX);
     assert!(whole.refusal.is_some() || whole.len <= LIMIT);

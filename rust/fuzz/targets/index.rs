@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::formats::Layout as Columns;
-use unlost_core::mementomap::lookup::{Asked, Form, Layout, TextMap, with_crew};
-use unlost_core::mementomap::stats::{Estimator, Gatherer};
+use unlost_core::mementomap::lookup::{Layout, QueryKind, SearchableMap, TextMap, with_workers};
+use unlost_core::mementomap::stats::{Estimator, StatisticsCollector};
 use unlost_core::mementomap::{BuildOptions, Builder, Excluded, Progress, RowFilter};
 use unlost_core::uri::RuleSet;
 
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
         } else {
             Vec::new()
         },
-        without: if first & 8 > 0 {
+        exclude: if first & 8 > 0 {
             vec![Excluded::Robots, Excluded::Sitemaps]
         } else {
             Vec::new()
@@ -40,7 +40,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let block = 1 + usize::from(first >> 4) * 16;
     let progress = Progress::default();
-    let mut gatherer = Gatherer::new(RowFilter::default(), build_options(block));
+    let mut gatherer = StatisticsCollector::new(RowFilter::default(), build_options(block));
     if gatherer.add_file(text, layout.clone(), &progress).is_ok() {
         let _ = gatherer.finish();
     }
@@ -76,22 +76,22 @@ fuzz_target!(|data: &[u8]| {
         frequency: Some(1),
         rolled_up: false,
     };
-    let form = Form::Text(TextMap::new(map.as_slice(), map_layout));
+    let form = SearchableMap::Text(TextMap::new(map.as_slice(), map_layout));
     for line in text.split(|&byte| byte == b'\n') {
-        let answers = with_crew(&form, Asked::Uris(RuleSet::Wayback), 1, |mut crew| {
-            crew.give(std::iter::once(line).collect());
-            crew.finish()
+        let results = with_workers(&form, QueryKind::Uris(RuleSet::Wayback), 1, |mut pool| {
+            pool.submit(std::iter::once(line).collect());
+            pool.finish()
         });
-        let answers = answers.expect("a map is in order");
+        let results = results.expect("a map is in order");
         let mut alone = Builder::new(row_filter.clone(), build_options(1 << 16), false);
         let counted = alone
             .add_file(line, layout.clone(), &progress)
             .is_ok_and(|(tally, _)| tally.counted > 0);
         if counted && !text.starts_with(b"\x1f\x8b") && !text.starts_with(b"\x28\xb5\x2f\xfd") {
             assert!(
-                answers
+                results
                     .iter()
-                    .all(|answer| answer.get(0).is_ok_and(|answer| answer.found.is_some()))
+                    .all(|answer| answer.get(0).is_ok_and(|answer| answer.matched.is_some()))
             );
         }
     }

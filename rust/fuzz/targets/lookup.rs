@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use unlost_core::mementomap::lookup::{
     Layout, LookupResults, MemoryMapBuilder, NotSorted, QueryKind, SearchableMap, TextMap,
-    check_first_row, header_end, with_crew,
+    check_first_row, header_end, with_workers,
 };
 use unlost_core::uri::RuleSet;
 
@@ -20,12 +20,12 @@ fn load(text: &[u8], layout: Layout) -> Option<SearchableMap<Vec<u8>>> {
 
 fn query_all<B: AsRef<[u8]> + Sync>(
     map: &SearchableMap<B>,
-    questions: &[&[u8]],
+    queries: &[&[u8]],
     kind: QueryKind,
 ) -> Result<Vec<LookupResults>, NotSorted> {
-    with_crew(map, kind, 1, |mut crew| {
-        crew.give(questions.iter().copied().collect());
-        crew.finish()
+    with_workers(map, kind, 1, |mut pool| {
+        pool.submit(queries.iter().copied().collect());
+        pool.finish()
     })
 }
 
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
         frequency: (kind & 3 > 0).then_some(usize::from(kind & 3)),
         rolled_up: kind & 4 > 0,
     };
-    let (asked, map) = match data.windows(2).position(|pair| pair == b"\n\n") {
+    let (query_text, map) = match data.windows(2).position(|pair| pair == b"\n\n") {
         Some(end) => (&data[..end], &data[end + 2..]),
         None => (data, data),
     };
@@ -51,18 +51,18 @@ fuzz_target!(|data: &[u8]| {
         row.split(|&byte| byte <= b' ').next().map(<[u8]>::to_vec)
     });
     let sorted = rows.join(&b'\n');
-    let questions: Vec<&[u8]> = asked.split(|&byte| byte == b'\n').collect();
+    let queries: Vec<&[u8]> = query_text.split(|&byte| byte == b'\n').collect();
     for kind in [QueryKind::Keys, QueryKind::Uris(RuleSet::Wayback)] {
         for text in [map, &sorted] {
             let in_file = query_all(
                 &SearchableMap::Text(TextMap::new(text, layout)),
-                &questions,
+                &queries,
                 kind,
             );
             let Some(memory) = load(text, layout) else {
                 continue;
             };
-            let in_memory = query_all(&memory, &questions, kind).expect("it was sorted");
+            let in_memory = query_all(&memory, &queries, kind).expect("it was sorted");
             let in_file = in_file.expect("it is sorted");
             for (a, b) in in_file.iter().zip(&in_memory) {
                 assert!((0..a.len().max(b.len())).all(|i| a.get(i) == b.get(i)));

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::mementomap::lookup::{
-    Asked, Layout, NotSorted, SearchableMap, TextMap, header_end, query_one,
+    Layout, NotSorted, QueryKind, SearchableMap, TextMap, header_end, query_one,
 };
 use unlost_core::mementomap::{
     self, BuildOptions, Builder, Compaction, Curve, Entry, Frequency, MapReader, Progress,
@@ -57,14 +57,14 @@ const LAYOUT: Layout = Layout {
 
 fn is_held(map: &[u8], key: &[u8]) -> Option<bool> {
     let form = SearchableMap::Text(TextMap::new(&map[header_end(map)..], LAYOUT));
-    let results = query_one(&form, key, Asked::Keys).ok()?;
-    let found = results.get(0).ok()?.found;
+    let results = query_one(&form, key, QueryKind::Keys).ok()?;
+    let found = results.get(0).ok()?.matched;
     Some(found.is_some_and(|(_, frequency)| frequency.is_held()))
 }
 
 struct InMemory(TextMap<Vec<u8>>);
 
-impl mementomap::Asked for InMemory {
+impl mementomap::KeyLookup for InMemory {
     fn look_up(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted> {
         self.0.seeker(1)?.seek(key, &mut Vec::new())
     }

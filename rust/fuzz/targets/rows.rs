@@ -6,9 +6,9 @@ use libfuzzer_sys::fuzz_target;
 use unlost_core::formats::{Layout, RowShape, is_header, member};
 
 fuzz_target!(|text: &[u8]| {
-    let told = Layout::detect(text);
+    let detected = Layout::detect(text);
     let layouts = [
-        told,
+        detected,
         Some(Layout::Cdxj),
         Some(Layout::Urls { column: None }),
         Some(Layout::Urls { column: Some(1) }),

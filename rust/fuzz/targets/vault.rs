@@ -31,12 +31,12 @@ fuzz_target!(|data: &[u8]| {
     let width = units * 64;
     let from = numbers[6] % count;
     let chosen: Vec<usize> = (0..needed).map(|step| (from + step) % count).collect();
-    let given: Vec<u8> = chosen
+    let provided: Vec<u8> = chosen
         .iter()
         .flat_map(|&row| all[row * width..][..width].to_vec())
         .collect();
-    let mut back = vec![0; given.len()];
-    decode(&given, &chosen, needed, count, &mut back).expect("as many as are needed");
+    let mut back = vec![0; provided.len()];
+    decode(&provided, &chosen, needed, count, &mut back).expect("as many as are needed");
     assert_eq!(back, rows);
 
     // A zero key is invalid: it is rejected where keys are read.

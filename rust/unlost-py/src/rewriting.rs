@@ -100,13 +100,16 @@ fn rewrite_links(
             }
         });
     }
-    let mut told = Vec::new();
+    let mut candidate_results = Vec::new();
     if let Some(candidate) = candidate {
         for uri in document.candidates() {
-            told.push(candidate.call1((uri,))?);
+            candidate_results.push(candidate.call1((uri,))?);
         }
     }
-    let candidates = told.iter().map(address).collect::<PyResult<Vec<_>>>()?;
+    let candidates = candidate_results
+        .iter()
+        .map(address)
+        .collect::<PyResult<Vec<_>>>()?;
     let (plan, length) = aside(py, is_short(bytes), || {
         let plan = document.plan(&answers, &candidates);
         let length = plan.length(bytes);

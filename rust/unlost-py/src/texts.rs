@@ -30,8 +30,8 @@ pub fn for_each_text(values: &Bound<'_, PyAny>, mut take: impl FnMut(&[u8])) -> 
 pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<StringArena> {
     let mut texts = StringArena::with_room(most, TEXT);
     while texts.len() < most {
-        let wanted = AT_ONCE.min(most - texts.len());
-        if take_some(values, wanted, &mut |text| texts.push(text))? < wanted {
+        let group_size = AT_ONCE.min(most - texts.len());
+        if take_some(values, group_size, &mut |text| texts.push(text))? < group_size {
             break;
         }
     }

@@ -137,8 +137,8 @@ impl Part {
     /// Appends the result for the lines that follow.
     fn append(&mut self, next: &mut Self) {
         let (column, more) = (&mut self.column, &next.column);
-        let goes_on = column.keys > 0 && more.keys > 0;
-        let begins_lower = goes_on && next.first < self.last;
+        let has_both = column.keys > 0 && more.keys > 0;
+        let begins_lower = has_both && next.first < self.last;
         let unsorted = if begins_lower {
             Some(next.first_line)
         } else {
@@ -149,7 +149,7 @@ impl Part {
         }
         column.rows += more.rows;
         column.skipped += more.skipped;
-        column.keys += more.keys - u64::from(goes_on && next.first == self.last);
+        column.keys += more.keys - u64::from(has_both && next.first == self.last);
         self.lines += next.lines;
         if more.keys > 0 {
             std::mem::swap(&mut self.last, &mut next.last);

@@ -121,20 +121,20 @@ const MAX_NAME_LEN: usize = 21;
 
 /// By first letter and length, the range of attributes in the table: most attributes are not in it.
 const INDEX_RANGES: [[(u8, u8); MAX_NAME_LEN + 1]; 32] = {
-    let mut places = [[(0, 0); MAX_NAME_LEN + 1]; 32];
-    let mut place = 0;
-    while place < LINK_ATTRIBUTES.len() {
-        let name = LINK_ATTRIBUTES[place].attribute.as_bytes();
-        let known = &mut places[(name[0] & 31) as usize][name.len()];
+    let mut ranges = [[(0, 0); MAX_NAME_LEN + 1]; 32];
+    let mut index = 0;
+    while index < LINK_ATTRIBUTES.len() {
+        let name = LINK_ATTRIBUTES[index].attribute.as_bytes();
+        let known = &mut ranges[(name[0] & 31) as usize][name.len()];
         #[expect(clippy::cast_possible_truncation, reason = "there are some dozens")]
-        let nth = place as u8;
+        let nth = index as u8;
         if known.1 == 0 {
             known.0 = nth;
         }
         known.1 = nth + 1;
-        place += 1;
+        index += 1;
     }
-    places
+    ranges
 };
 
 /// The maximum number of elements of a table row.
@@ -143,15 +143,15 @@ const MAX_ELEMENTS: usize = 9;
 /// The names of each row as numbers, which are compared faster.
 const KEYS: [(u128, [u128; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()] = {
     let mut keys = [(0, [0; MAX_ELEMENTS]); LINK_ATTRIBUTES.len()];
-    let mut place = 0;
-    while place < LINK_ATTRIBUTES.len() {
-        keys[place].0 = key(LINK_ATTRIBUTES[place].attribute.as_bytes());
+    let mut index = 0;
+    while index < LINK_ATTRIBUTES.len() {
+        keys[index].0 = key(LINK_ATTRIBUTES[index].attribute.as_bytes());
         let mut nth = 0;
-        while nth < LINK_ATTRIBUTES[place].elements.len() {
-            keys[place].1[nth] = key(LINK_ATTRIBUTES[place].elements[nth].as_bytes());
+        while nth < LINK_ATTRIBUTES[index].elements.len() {
+            keys[index].1[nth] = key(LINK_ATTRIBUTES[index].elements[nth].as_bytes());
             nth += 1;
         }
-        place += 1;
+        index += 1;
     }
     keys
 };
@@ -199,14 +199,14 @@ const fn lowered(eight: u64) -> u64 {
 /// The indexes in [`LINK_ATTRIBUTES`] of an attribute name, case-insensitive.
 pub fn by_attribute(attribute: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let first = attribute.first().copied().unwrap_or_default();
-    let places = &INDEX_RANGES[usize::from(first & 31)];
-    let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
+    let ranges = &INDEX_RANGES[usize::from(first & 31)];
+    let (start, end) = ranges.get(attribute.len()).copied().unwrap_or_default();
     let name_key = if start < end { key(attribute) } else { 0 };
-    (usize::from(start)..usize::from(end)).filter(move |&place| {
+    (usize::from(start)..usize::from(end)).filter(move |&index| {
         // Long names have no key.
-        KEYS[place].0 == name_key
+        KEYS[index].0 == name_key
             && (name_key != 0
-                || LINK_ATTRIBUTES[place]
+                || LINK_ATTRIBUTES[index]
                     .attribute
                     .as_bytes()
                     .eq_ignore_ascii_case(attribute))
@@ -332,10 +332,10 @@ mod tests {
     /// Every attribute is found by its name in any case, also a long one, and by no other name of that length.
     #[test]
     fn attributes_are_found_by_name() {
-        for (place, link_attribute) in LINK_ATTRIBUTES.iter().enumerate() {
+        for (index, link_attribute) in LINK_ATTRIBUTES.iter().enumerate() {
             let upper = link_attribute.attribute.to_ascii_uppercase();
             assert!(
-                by_attribute(upper.as_bytes()).any(|found| found == place),
+                by_attribute(upper.as_bytes()).any(|found| found == index),
                 "{upper}"
             );
             let other = upper.replace(&upper[upper.len() - 1..], "~");

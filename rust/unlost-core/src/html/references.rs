@@ -43,19 +43,19 @@ impl<T> Distinct<T> {
         is: impl Fn(&T) -> bool,
     ) -> Result<usize, u64> {
         let hash = self.hasher.hash_one(key);
-        let known = self.table.find(hash, |&(other, place)| {
-            other == hash && is(&self.all[place])
+        let known = self.table.find(hash, |&(other, index)| {
+            other == hash && is(&self.all[index])
         });
-        known.map(|&(_, place)| place).ok_or(hash)
+        known.map(|&(_, index)| index).ok_or(hash)
     }
 
     /// Adds a new thing; returns its index.
     pub fn add(&mut self, hash: u64, thing: T) -> usize {
-        let place = self.all.len();
+        let index = self.all.len();
         self.table
-            .insert_unique(hash, (hash, place), |&(hash, _)| hash);
+            .insert_unique(hash, (hash, index), |&(hash, _)| hash);
         self.all.push(thing);
-        place
+        index
     }
 
     /// Reserves memory.
@@ -171,7 +171,7 @@ impl References {
             Some(within) => self.found.index_of(&(written, within), is),
         };
         match known {
-            Ok(place) => Some(place),
+            Ok(index) => Some(index),
             Err(_) if self.len() >= MAX_REFERENCES => {
                 self.dropped += 1;
                 None

@@ -61,16 +61,16 @@ impl Links {
 
     /// Adds the URL that was written after all others, if it is new and there is room for it; returns its index.
     fn add(&mut self, start: usize, purpose: LinkKind) -> Option<usize> {
-        let address = &self.text[start..];
-        let is_short = address.len() <= MAX_URL_BYTES && self.text.len() <= MAX_BYTES;
+        let url = &self.text[start..];
+        let is_short = url.len() <= MAX_URL_BYTES && self.text.len() <= MAX_BYTES;
         let text = self.text.as_bytes();
         let is = |(span, other): &(Range<usize>, LinkKind)| {
-            text[span.clone()] == *address.as_bytes() && *other == purpose
+            text[span.clone()] == *url.as_bytes() && *other == purpose
         };
         // The kind is not hashed: a URL has at most three.
-        let place = match self.all.index_of(address, is) {
+        let index = match self.all.index_of(url, is) {
             _ if !is_short => None,
-            Ok(place) => Some(place),
+            Ok(index) => Some(index),
             Err(_) if self.len() >= MAX_LINKS => None,
             Err(hash) => {
                 let span = start..self.text.len();
@@ -78,7 +78,7 @@ impl Links {
             }
         };
         self.text.truncate(start);
-        place
+        index
     }
 }
 
@@ -150,9 +150,9 @@ impl Bases {
                 let url = self.resolve(self.base.as_ref(), reference)?;
                 links.text.push_str(&as_requested(url.as_str()));
             }
-            let place = links.add(start, reference.purpose);
-            dropped += usize::from(place.is_none());
-            u32::try_from(place?).ok()
+            let index = links.add(start, reference.purpose);
+            dropped += usize::from(index.is_none());
+            u32::try_from(index?).ok()
         });
         let which = which.collect();
         ResolvedReferences {

@@ -35,11 +35,11 @@ pub(super) fn collapse_queries(
         let page = Entry::new(&key, frequency);
         totals.add_entry(&page)?;
         let host_end = memchr::memchr(b')', &key).unwrap_or(key.len());
-        let goes_on = host
+        let same_host = host
             .iter()
             .next()
             .is_some_and(|first| first.key.get(..=host_end) == key.get(..=host_end));
-        if !goes_on || host.size() > build_options.memory {
+        if !same_host || host.size() > build_options.memory {
             host.sort()?;
             pages.push_sorted(&host)?;
             host.clear();

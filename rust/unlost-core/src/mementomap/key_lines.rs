@@ -23,8 +23,8 @@ pub fn shares(text: &[u8], min_bytes: usize) -> impl Iterator<Item = &[u8]> {
         }
         let from = min_bytes.saturating_sub(1).min(rest.len());
         let end = memchr::memchr(b'\n', &rest[from..]).map_or(rest.len(), |end| from + end + 1);
-        let (share, behind) = rest.split_at(end);
-        rest = behind;
+        let (share, tail_part) = rest.split_at(end);
+        rest = tail_part;
         Some(share)
     })
 }

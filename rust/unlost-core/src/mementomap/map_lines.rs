@@ -17,9 +17,9 @@ pub fn cut_lines(text: &[u8], bounds: &[Vec<u8>], pages: bool) -> Vec<(usize, Ve
     for line in text.split_inclusive(|&byte| byte == b'\n') {
         let key = key_of(line, pages);
         // Neighbours are mostly in the same part.
-        let is_behind = part == 0 || bounds[part - 1].as_slice() <= key;
+        let is_after = part == 0 || bounds[part - 1].as_slice() <= key;
         let is_before = bounds.get(part).is_none_or(|bound| key < bound.as_slice());
-        if !(is_behind && is_before) {
+        if !(is_after && is_before) {
             part = bounds.partition_point(|bound| bound.as_slice() <= key);
         }
         parts[part].extend_from_slice(line);

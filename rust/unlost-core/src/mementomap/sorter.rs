@@ -101,8 +101,8 @@ impl Sorter {
             return self.push_sorted(table);
         }
         let before = self.table.iter().next_back();
-        let goes_on = before.is_none_or(|last| host(last.key) <= host(table.get(0).key));
-        if !goes_on {
+        let is_ordered_host = before.is_none_or(|last| host(last.key) <= host(table.get(0).key));
+        if !is_ordered_host {
             return self.push_sorted(table);
         }
         for entry in table.iter().take(inner.start) {

@@ -94,8 +94,8 @@ impl Tree {
         let common = common_len(&self.key, key);
         while let Some(level) = self.open.checked_sub(1) {
             let end = self.nodes[level].end;
-            let goes_on = level + 1 < levels && key.get(end) == Some(&self.separator);
-            if end <= common && (key.len() == end || goes_on) {
+            let is_segment_end = level + 1 < levels && key.get(end) == Some(&self.separator);
+            if end <= common && (key.len() == end || is_segment_end) {
                 break;
             }
             self.close(stats)?;

@@ -171,8 +171,8 @@ impl VisitPairer {
         let mut rest = pairs.as_mut_slice();
         let mut work = Vec::new();
         for (partition, &count) in partitions.into_iter().zip(&counts) {
-            let (part, behind) = rest.split_at_mut(count);
-            rest = behind;
+            let (part, tail_part) = rest.split_at_mut(count);
+            rest = tail_part;
             work.push((partition, part));
         }
         let work = Mutex::new(work.into_iter().enumerate());
@@ -262,23 +262,23 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Partition {
     bytes: Vec<u8>,
     /// The page of each row, then the row's number, as one sortable number. Rows are far larger.
-    places: Vec<u128>,
+    sort_keys: Vec<u128>,
 }
 
 impl Partition {
     fn read(&mut self, partition: SpillBuffer) -> io::Result<()> {
         self.bytes.clear();
         partition.into_reader()?.read_to_end(&mut self.bytes)?;
-        self.places.clear();
+        self.sort_keys.clear();
         let rows = self.bytes.chunks_exact(ROW_BYTES).zip(0_u128..);
-        self.places
+        self.sort_keys
             .extend(rows.map(|(row, number)| u128::from(Row::page_of(row)) << 64 | number));
-        self.places.sort_unstable();
+        self.sort_keys.sort_unstable();
         Ok(())
     }
 
-    fn row(&self, place: u128) -> Row {
-        let number = usize::try_from(place & u128::from(u64::MAX)).unwrap_or_default();
+    fn row(&self, sort_key: u128) -> Row {
+        let number = usize::try_from(sort_key & u128::from(u64::MAX)).unwrap_or_default();
         Row::read(&self.bytes[number * ROW_BYTES..][..ROW_BYTES])
     }
 }
@@ -302,11 +302,11 @@ impl<'a> Paired<'a> {
     fn pair(&mut self, partition: &Partition) {
         let mut rows = Vec::new();
         for page in partition
-            .places
+            .sort_keys
             .chunk_by(|one, other| one >> 64 == other >> 64)
         {
             rows.clear();
-            rows.extend(page.iter().map(|&place| partition.row(place)));
+            rows.extend(page.iter().map(|&sort_key| partition.row(sort_key)));
             if !rows.is_sorted_by_key(|row: &Row| row.time) {
                 rows.sort_by_key(|row| row.time); // and then as they came
             }

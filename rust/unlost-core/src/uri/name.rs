@@ -41,11 +41,11 @@ fn write_domain(name: &[u8], out: &mut Vec<u8>) -> Result<(), UriError> {
         out.extend_from_slice(ip.to_string().as_bytes());
         return Ok(());
     }
-    while let [b"www", behind @ ..] = rest {
-        if behind.is_empty() {
+    while let [b"www", tail_part @ ..] = rest {
+        if tail_part.is_empty() {
             break;
         }
-        rest = behind;
+        rest = tail_part;
     }
     for label in rest {
         out.extend_from_slice(label);
@@ -100,12 +100,12 @@ fn decode(path: &[u8], out: &mut Vec<u8>) {
 /// escaped.
 fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
     let mut rest = text;
-    while let [byte, behind @ ..] = rest {
-        rest = behind;
+    while let [byte, tail_part @ ..] = rest {
+        rest = tail_part;
         if *byte != b'%' {
             take(*byte, false);
-        } else if let Some(value) = escaped_byte(behind) {
-            rest = &behind[2..];
+        } else if let Some(value) = escaped_byte(tail_part) {
+            rest = &tail_part[2..];
             take(value, true);
         } else {
             take(b'%', true);

@@ -304,8 +304,8 @@ mod tests {
         // Each removed id forms an escape (`%73`) that forms the next one.
         let nested = |depth| {
             let id = "id=0123456789abcdef0123456789abcdef&";
-            let (before, behind) = ("%7".repeat(depth), format!("3{id}").repeat(depth));
-            format!("/?{before}s{id}{behind}z")
+            let (before, after) = ("%7".repeat(depth), format!("3{id}").repeat(depth));
+            format!("/?{before}s{id}{after}z")
         };
         assert_eq!(path_query(&nested(ROUNDS - 2), RuleSet::Wayback), "/?z");
         for depth in [ROUNDS, 1 << 13] {

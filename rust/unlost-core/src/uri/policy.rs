@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_and_ip_addresses_are_kept_in_keys() {
+    fn ports_and_ip_addresses_are_retained_in_keys() {
         assert_eq!(key("H1P0", "com,example:81)/a"), "com)/");
         assert_eq!(key("H2P1", "com,example:81)/a"), "com,example:81)/a");
         assert_eq!(key("DIni", "com,example:81)/a"), "com,example)/0/1/0/a");

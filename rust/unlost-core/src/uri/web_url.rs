@@ -126,8 +126,8 @@ fn plain(text: &[u8]) -> Option<Form<'_>> {
 /// Whether any two adjacent bytes match. No early exit, so that the compiler vectorises the loop.
 #[allow(clippy::needless_bitwise_bool)]
 pub(super) fn any_pair(text: &[u8], is_such: impl Fn(u8, u8) -> bool) -> bool {
-    let behind = text.get(1..).unwrap_or_default();
-    let pairs = text.iter().zip(behind);
+    let tail_part = text.get(1..).unwrap_or_default();
+    let pairs = text.iter().zip(tail_part);
     pairs.fold(false, |any, (&a, &b)| any | is_such(a, b))
 }
 

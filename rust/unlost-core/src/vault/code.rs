@@ -98,8 +98,8 @@ pub fn decode(
     if indices.len() != needed || out.len() != rows.len() {
         return Err(CodeError::Rows);
     }
-    let given = || indices.iter().copied().zip(rows.chunks_exact(width));
-    for (index, row) in given().filter(|&(index, _)| index < needed) {
+    let provided = || indices.iter().copied().zip(rows.chunks_exact(width));
+    for (index, row) in provided().filter(|&(index, _)| index < needed) {
         out[index * width..][..width].copy_from_slice(row);
     }
     if seen[..needed].iter().all(|&is_there| is_there) {
@@ -116,7 +116,7 @@ pub fn decode(
                 .reset(needed, spare, wide)
                 .map_err(|_| CodeError::Counts)?;
         }
-        for (index, row) in given() {
+        for (index, row) in provided() {
             let piece = &row[start..start + wide];
             let taken = if index < needed {
                 decoder.add_original_shard(index, piece)
@@ -146,15 +146,15 @@ fn columns(width: usize, count: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |start| (start, step.min(width - start)))
 }
 
-fn width_of(rows: &[u8], given: usize, needed: usize, count: usize) -> Result<usize, CodeError> {
+fn width_of(rows: &[u8], provided: usize, needed: usize, count: usize) -> Result<usize, CodeError> {
     if needed == 0 || needed > count || count > MAX_BLOCKS {
         return Err(CodeError::Counts);
     }
-    if given == 0 {
+    if provided == 0 {
         return Err(CodeError::Rows);
     }
-    let width = rows.len() / given;
-    if width == 0 || rows.len() % given != 0 || width % UNIT != 0 {
+    let width = rows.len() / provided;
+    if width == 0 || rows.len() % provided != 0 || width % UNIT != 0 {
         return Err(CodeError::Width);
     }
     Ok(width)
@@ -197,8 +197,8 @@ mod tests {
                 .collect();
             assert_eq!(all.len(), count);
             let last: Vec<_> = (count - needed..count).rev().collect();
-            let given: Vec<u8> = last.iter().flat_map(|&index| all[index].clone()).collect();
-            assert_eq!(decode(&given, &last, needed, count).unwrap(), content);
+            let provided: Vec<u8> = last.iter().flat_map(|&index| all[index].clone()).collect();
+            assert_eq!(decode(&provided, &last, needed, count).unwrap(), content);
         }
     }
 
@@ -217,8 +217,8 @@ mod tests {
             assert_eq!(out[..64], spare[part * 64..][..64]);
         }
         let last: Vec<_> = (count - needed..count).collect();
-        let given = &spare[spare.len() - needed * 1152..];
-        assert_eq!(decode(given, &last, needed, count).unwrap(), content);
+        let provided = &spare[spare.len() - needed * 1152..];
+        assert_eq!(decode(provided, &last, needed, count).unwrap(), content);
     }
 
     #[test]
@@ -238,8 +238,8 @@ mod tests {
         assert_eq!(encode(&[], 2, 4), Err(CodeError::Width));
         let two = rows(2, 64);
         for indices in [&[0, 0][..], &[0, 9], &[1]] {
-            let given = &two[..indices.len() * 64];
-            assert_eq!(decode(given, indices, 2, 4), Err(CodeError::Rows));
+            let provided = &two[..indices.len() * 64];
+            assert_eq!(decode(provided, indices, 2, 4), Err(CodeError::Rows));
         }
         assert_eq!(decode(&[], &[], 2, 4), Err(CodeError::Rows));
     }

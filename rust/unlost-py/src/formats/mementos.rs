@@ -24,13 +24,13 @@ const FEW: usize = 1 << 11;
 
 static MEMENTO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-fn memento<'py>(py: Python<'py>, copy: &MementoRef<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn memento_to_py<'py>(py: Python<'py>, memento: &MementoRef<'_>) -> PyResult<Bound<'py, PyAny>> {
     MEMENTO
         .import(py, "unlost.formats.mementos", "Memento")?
         .call1((
-            std::str::from_utf8(&copy.datetime).unwrap_or_default(),
-            copy.archive,
-            &*copy.uri,
+            std::str::from_utf8(&memento.datetime).unwrap_or_default(),
+            memento.archive,
+            &*memento.uri,
         ))
 }
 
@@ -95,10 +95,10 @@ impl Mementos {
         let mut length = LengthCounter(before.len() + after.len());
         form.write(inner, &mut length);
         let write = |place: &mut [u8]| {
-            let mut room = SliceWriter(place);
-            room.add(before);
-            form.write(inner, &mut room);
-            room.add(after);
+            let mut sink = SliceWriter(place);
+            sink.add(before);
+            form.write(inner, &mut sink);
+            sink.add(after);
         };
         PyBytes::new_with(py, length.0, |place| {
             if inner.len() < FEW {
@@ -178,7 +178,10 @@ impl Mementos {
     /// The first memento; None if there is none.
     #[getter]
     fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.inner.get(0).map(|copy| memento(py, &copy)).transpose()
+        self.inner
+            .get(0)
+            .map(|memento| memento_to_py(py, &memento))
+            .transpose()
     }
 
     /// The last memento; None if there is none.
@@ -187,7 +190,7 @@ impl Mementos {
         let place = self.inner.len().wrapping_sub(1);
         self.inner
             .get(place)
-            .map(|copy| memento(py, &copy))
+            .map(|memento| memento_to_py(py, &memento))
             .transpose()
     }
 
@@ -223,11 +226,11 @@ impl Mementos {
         }
         let place: isize = place.extract()?;
         let place = if place < 0 { place + length } else { place };
-        let copy = usize::try_from(place)
+        let memento = usize::try_from(place)
             .ok()
             .and_then(|place| self.inner.get(place));
-        match copy {
-            Some(copy) => memento(py, &copy),
+        match memento {
+            Some(memento) => memento_to_py(py, &memento),
             None => Err(PyIndexError::new_err("no copy at that place")),
         }
     }
@@ -350,8 +353,10 @@ impl MementosIterator {
     }
 
     fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let copy = self.mementos.get().inner.get(self.place);
+        let memento = self.mementos.get().inner.get(self.place);
         self.place += 1;
-        copy.map(|copy| memento(py, &copy)).transpose()
+        memento
+            .map(|memento| memento_to_py(py, &memento))
+            .transpose()
     }
 }

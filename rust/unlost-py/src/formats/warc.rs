@@ -189,7 +189,7 @@ const TYPES: [&str; 8] = [
 impl WarcScanner {
     #[new]
     #[pyo3(signature = (path, digests=true, types=None, start=0, length=None, inflated=None, bodies=false))]
-    #[allow(clippy::too_many_arguments)] // named by whoever calls it
+    #[allow(clippy::too_many_arguments)] // keyword arguments in Python
     fn new(
         path: PathBuf,
         digests: bool,
@@ -262,7 +262,7 @@ impl WarcScanner {
         }
     }
 
-    #[allow(clippy::vec_box)] // as the core gives them
+    #[allow(clippy::vec_box)] // the type of the core's events
     fn scan(&self) -> std::io::Result<(Vec<Box<Record>>, Vec<Problem>, bool)> {
         let mut scanner = self.scanner.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut records, mut problems) = (Vec::new(), Vec::new());

@@ -39,7 +39,7 @@ pub struct Answer {
 
 impl PartialEq for Answer {
     fn eq(&self, other: &Self) -> bool {
-        self.held == other.held && self.told() == other.told()
+        self.held == other.held && self.result() == other.result()
     }
 }
 
@@ -48,7 +48,7 @@ impl Eq for Answer {}
 impl Hash for Answer {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // Equal results have equal keys; the other fields seldom differ for one key.
-        self.told().key.hash(state);
+        self.result().key.hash(state);
     }
 }
 
@@ -64,7 +64,7 @@ impl Answer {
         })
     }
 
-    fn told(&self) -> lookup::LookupResult<'_> {
+    fn result(&self) -> lookup::LookupResult<'_> {
         match self.group.get(self.place as usize) {
             Ok(answer) => answer,
             Err(_) => unreachable!("what is no answer is not made one"),
@@ -73,7 +73,7 @@ impl Answer {
 
     fn frequency_text(&self) -> Option<String> {
         let mut out = Vec::new();
-        self.told().matched?.1.write(&mut out);
+        self.result().matched?.1.write(&mut out);
         Some(String::from_utf8_lossy(&out).into_owned())
     }
 }
@@ -127,7 +127,7 @@ impl Answer {
 
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        string(py, self.told().key)
+        string(py, self.result().key)
     }
 
     #[getter]
@@ -137,13 +137,13 @@ impl Answer {
 
     #[getter]
     fn matched<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        let found = self.told().matched;
+        let found = self.result().matched;
         found.map(|(matched, _)| string(py, matched)).transpose()
     }
 
     #[getter]
     fn frequency<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some((_, frequency)) = self.told().matched else {
+        let Some((_, frequency)) = self.result().matched else {
             return Ok(None);
         };
         let (mementos, resources) = (frequency.mementos, frequency.resources);

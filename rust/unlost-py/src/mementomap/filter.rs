@@ -135,8 +135,8 @@ impl FilterFile {
 
     fn lookup(&self, uri: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = uri.py();
-        let question = text(uri)?;
-        py.detach(|| contains_uri(&self.0, &question, &mut Vec::new()))
+        let query = text(uri)?;
+        py.detach(|| contains_uri(&self.0, &query, &mut Vec::new()))
             .map_err(|error| refuse(py, &error))?
             .map_err(|error| raise_uri(py, &error))
     }
@@ -150,9 +150,9 @@ impl FilterFile {
         let py = uris.py();
         let mut texts = StringArena::default();
         for_each_text(uris, |text| texts.push(text))?;
-        let questions: Vec<&[u8]> = texts.iter().collect();
+        let queries: Vec<&[u8]> = texts.iter().collect();
         let answers = py
-            .detach(|| contains_each_uri(&self.0, &questions, threads_or_all(threads)))
+            .detach(|| contains_each_uri(&self.0, &queries, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;
         let found = PyList::empty(py);
         for answer in answers {

@@ -264,13 +264,13 @@ impl MapRows {
         py: Python<'_>,
         kind: QueryKind,
         threads: Option<usize>,
-        mut questions: impl FnMut(usize) -> PyResult<StringArena>,
+        mut queries: impl FnMut(usize) -> PyResult<StringArena>,
     ) -> PyResult<Answers> {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         with_workers(&self.form, kind, threads, |mut pool| {
             loop {
                 let most = pool.block();
-                let block = questions(most)?;
+                let block = queries(most)?;
                 let is_last = block.len() < most;
                 py.detach(|| pool.submit(block));
                 if is_last {
@@ -289,9 +289,9 @@ impl MapRows {
     fn lookup(&self, uri: &Bound<'_, PyAny>, rules: &str) -> PyResult<Answer> {
         let py = uri.py();
         let kind = QueryKind::Uris(rule_set(py, rules)?);
-        let question = text(uri)?;
+        let query = text(uri)?;
         let answers = py
-            .detach(|| query_one(&self.form, &question, kind))
+            .detach(|| query_one(&self.form, &query, kind))
             .map_err(|error| raise_input(py, error.to_string()))?;
         Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
     }
@@ -299,12 +299,10 @@ impl MapRows {
     /// For one normalized key. In memory that takes less time than releasing the GIL.
     fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<Answer> {
         let py = key.py();
-        let question = text(key)?;
+        let query = text(key)?;
         let answers = match &self.form {
-            SearchableMap::Memory(_) => query_one(&self.form, &question, QueryKind::Keys),
-            SearchableMap::Text(_) => {
-                py.detach(|| query_one(&self.form, &question, QueryKind::Keys))
-            }
+            SearchableMap::Memory(_) => query_one(&self.form, &query, QueryKind::Keys),
+            SearchableMap::Text(_) => py.detach(|| query_one(&self.form, &query, QueryKind::Keys)),
         }
         .map_err(|error| raise_input(py, error.to_string()))?;
         Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))

@@ -51,8 +51,8 @@ impl Panel {
 
     /// One byte per archive. Does not release the GIL, which would take longer than the look-up.
     fn lookup_key<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        let question = text(key)?;
-        let found: Vec<u8> = self.0.iter().map(|seat| seat.status(&question)).collect();
+        let query = text(key)?;
+        let found: Vec<u8> = self.0.iter().map(|seat| seat.status(&query)).collect();
         Ok(PyBytes::new(key.py(), &found))
     }
 }

@@ -153,7 +153,7 @@ impl StatisticsPart {
     }
 
     /// Writes the hosts to a file; returns their statistics.
-    fn count_paths<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+    fn gather<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
         self.write_to(py, path, RunCounter::count_paths)
     }
 }

@@ -59,7 +59,7 @@ impl Write for Callback {
 
 #[pyfunction]
 #[pyo3(signature = (write, lines, seed, urls, largest_host, shuffled, packing))]
-#[allow(clippy::too_many_arguments)] // as many as the command has
+#[allow(clippy::too_many_arguments)] // the options of the command
 fn write_synthetic_index(
     py: Python<'_>,
     write: Py<PyAny>,

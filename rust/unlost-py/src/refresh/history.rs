@@ -21,7 +21,7 @@ pub struct VisitHistory(pub History);
 #[pymethods]
 impl VisitHistory {
     /// The visit statistics, by name.
-    fn visit_stats(&self) -> Vec<(&'static str, u64)> {
+    fn tally(&self) -> Vec<(&'static str, u64)> {
         let tally = self.0.visit_stats();
         vec![
             ("successful", tally.successful),

@@ -78,18 +78,18 @@ impl VisitPairing {
 
     /// Pairs all visits. Nothing can be added afterwards.
     fn finish(&mut self, py: Python<'_>) -> PyResult<VisitHistory> {
-        let pairer = self.0.take().ok_or_else(gone)?;
+        let pairer = self.0.take().ok_or_else(already_finished)?;
         Ok(VisitHistory(py.detach(|| pairer.finish())?))
     }
 }
 
 impl VisitPairing {
     fn open(&mut self) -> PyResult<&mut VisitPairer> {
-        self.0.as_mut().ok_or_else(gone)
+        self.0.as_mut().ok_or_else(already_finished)
     }
 }
 
-fn gone() -> PyErr {
+fn already_finished() -> PyErr {
     PyRuntimeError::new_err("it is finished")
 }
 

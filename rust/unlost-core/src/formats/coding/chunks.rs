@@ -87,10 +87,10 @@ impl Chunks {
     pub fn outcome(self) -> Outcome {
         match self.decoded.or(self.raw) {
             Some(stage) => {
-                let behind = stage.outcome();
+                let inner = stage.outcome();
                 Outcome {
-                    is_broken: self.is_broken || behind.is_broken,
-                    ..behind
+                    is_broken: self.is_broken || inner.is_broken,
+                    ..inner
                 }
             }
             None => unreachable!("one of both readings is always there"),

@@ -85,12 +85,12 @@ impl Layer {
     }
 
     pub fn outcome(self) -> Outcome {
-        let behind = self.next.outcome();
+        let inner = self.next.outcome();
         Outcome {
-            output: behind.output,
-            is_broken: self.is_broken || behind.is_broken,
-            is_refused: self.is_refused || behind.is_refused,
-            is_too_long: self.remaining.is_none() || behind.is_too_long,
+            output: inner.output,
+            is_broken: self.is_broken || inner.is_broken,
+            is_refused: self.is_refused || inner.is_refused,
+            is_too_long: self.remaining.is_none() || inner.is_too_long,
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! stored bytes ─┬─► chunks ─► coding ─► … ─► output (digest, length, the first bytes)
-//!               └─► output, for what cannot be undone
+//!               └─► output, for codings that cannot be removed
 //! ```
 //!
 //! Data that is not in the coding that a header names passes unchanged. Truncated data is decoded up to that point and

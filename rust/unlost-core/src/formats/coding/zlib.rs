@@ -116,7 +116,7 @@ impl Zlib {
                     return Ok(());
                 }
             } else if read == 0 && !is_over {
-                return Err(DAMAGED); // it wants a dictionary, which nobody has
+                return Err(DAMAGED); // it requires a dictionary, which is not available
             }
         }
         Ok(())

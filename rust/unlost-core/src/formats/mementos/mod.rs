@@ -77,8 +77,8 @@ impl Mementos {
 
     /// The memento at an index.
     #[must_use]
-    pub fn get(&self, place: usize) -> Option<MementoRef<'_>> {
-        let row = self.rows.get(place)?;
+    pub fn get(&self, index: usize) -> Option<MementoRef<'_>> {
+        let row = self.rows.get(index)?;
         Some(MementoRef {
             datetime: digits(row.date),
             archive: &self.archives[row.archive as usize],
@@ -88,7 +88,7 @@ impl Mementos {
 
     /// All mementos in order.
     pub fn iter(&self) -> impl Iterator<Item = MementoRef<'_>> {
-        (0..self.len()).filter_map(|place| self.get(place))
+        (0..self.len()).filter_map(|index| self.get(index))
     }
 
     /// The index of the memento closest to a date: the earlier of two, the first of equal ones.
@@ -128,9 +128,9 @@ impl Mementos {
 
     /// The mementos of a range, which must exist.
     #[must_use]
-    pub fn slice(&self, places: std::ops::Range<usize>) -> Self {
+    pub fn slice(&self, indexes: std::ops::Range<usize>) -> Self {
         let mut collector = PatternCollector::default();
-        let rows = self.rows[places].iter().map(|row| Row {
+        let rows = self.rows[indexes].iter().map(|row| Row {
             pattern: collector.add(self.patterns.get(row.pattern)),
             ..*row
         });
@@ -159,38 +159,38 @@ impl Mementos {
 
     /// Merges several lists.
     pub fn merge<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Result<Self, TooLarge> {
-        let mut parts_left: Vec<MergeHead<'_>> = Vec::new();
+        let mut heads: Vec<MergeHead<'_>> = Vec::new();
         let mut archives: Vec<Box<str>> = Vec::new();
         let (mut total, mut bytes) = (0, 0);
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             total += part.len();
             bytes += part.patterns.size();
-            parts_left.push(MergeHead::new(part, &mut archives));
+            heads.push(MergeHead::new(part, &mut archives));
         }
         u32::try_from(bytes).map_err(|_| TooLarge)?;
-        let places = parts_left.iter().map(MergeHead::date).zip(0..);
-        let mut queue: BinaryHeap<Reverse<(u64, usize)>> = places.map(Reverse).collect();
+        let indexes = heads.iter().map(MergeHead::date).zip(0..);
+        let mut queue: BinaryHeap<Reverse<(u64, usize)>> = indexes.map(Reverse).collect();
         let mut collector = PatternCollector::default();
         let mut rows = Vec::with_capacity(total);
         let mut same: Vec<(usize, Row)> = Vec::new();
         while let Some(&Reverse((date, _))) = queue.peek() {
             // The lists with the earliest date, which are few.
-            while let Some(&Reverse((_, place))) = queue.peek().filter(|next| next.0.0 == date) {
+            while let Some(&Reverse((_, index))) = queue.peek().filter(|next| next.0.0 == date) {
                 queue.pop();
-                let head = &mut parts_left[place];
+                let head = &mut heads[index];
                 while let Some(row) = head.next_of(date) {
-                    same.push((place, row));
+                    same.push((index, row));
                 }
-                if head.place < head.part.len() {
-                    queue.push(Reverse((head.date(), place)));
+                if head.index < head.part.len() {
+                    queue.push(Reverse((head.date(), index)));
                 }
             }
             if same.len() > 1 {
-                sort_and_dedup(&mut same, &parts_left, &archives);
+                sort_and_dedup(&mut same, &heads, &archives);
             }
-            for (place, row) in same.drain(..) {
+            for (index, row) in same.drain(..) {
                 rows.push(Row {
-                    pattern: parts_left[place].add_pattern(row.pattern, &mut collector),
+                    pattern: heads[index].add_pattern(row.pattern, &mut collector),
                     ..row
                 });
             }
@@ -216,12 +216,12 @@ impl Mementos {
         let mut order: Vec<usize> = (0..archives.len()).filter(|&id| is_used[id]).collect();
         order.sort_unstable_by(|&one, &other| archives[one].cmp(&archives[other]));
         if order.len() != archives.len() || !order.iter().copied().eq(0..archives.len()) {
-            let mut places = vec![0; archives.len()];
-            for (place, &id) in (0..).zip(&order) {
-                places[id] = place;
+            let mut indexes = vec![0; archives.len()];
+            for (index, &id) in (0..).zip(&order) {
+                indexes[id] = index;
             }
             for row in &mut rows {
-                row.archive = places[row.archive as usize];
+                row.archive = indexes[row.archive as usize];
             }
         }
         rows.shrink_to_fit();
@@ -237,7 +237,7 @@ impl Mementos {
 /// The merge position in one list.
 struct MergeHead<'a> {
     part: &'a Mementos,
-    place: usize,
+    index: usize,
     /// The numbers of its archives in the result.
     archives: Vec<u32>,
     /// The number of the last pattern that was added, in the list and in the result.
@@ -247,32 +247,32 @@ struct MergeHead<'a> {
 impl<'a> MergeHead<'a> {
     fn new(part: &'a Mementos, all: &mut Vec<Box<str>>) -> Self {
         let mut number = |name: &str| {
-            let place = all.iter().position(|known| **known == *name);
-            let place = place.unwrap_or_else(|| {
+            let index = all.iter().position(|known| **known == *name);
+            let index = index.unwrap_or_else(|| {
                 all.push(name.into());
                 all.len() - 1
             });
-            u32::try_from(place).unwrap_or(u32::MAX)
+            u32::try_from(index).unwrap_or(u32::MAX)
         };
         Self {
             part,
-            place: 0,
+            index: 0,
             archives: part.archives.iter().map(|name| number(name)).collect(),
             last: None,
         }
     }
 
     fn date(&self) -> u64 {
-        self.part.rows[self.place].date
+        self.part.rows[self.index].date
     }
 
     /// The next memento, if it is of this date.
     fn next_of(&mut self, date: u64) -> Option<Row> {
-        let row = self.part.rows.get(self.place)?;
+        let row = self.part.rows.get(self.index)?;
         if row.date != date {
             return None;
         }
-        self.place += 1;
+        self.index += 1;
         let archive = self.archives[row.archive as usize];
         Some(Row { archive, ..*row })
     }
@@ -290,14 +290,10 @@ impl<'a> MergeHead<'a> {
 }
 
 /// Sorts and deduplicates the mementos of one date.
-fn sort_and_dedup(
-    same: &mut Vec<(usize, Row)>,
-    parts_left: &[MergeHead<'_>],
-    archives: &[Box<str>],
-) {
+fn sort_and_dedup(same: &mut Vec<(usize, Row)>, heads: &[MergeHead<'_>], archives: &[Box<str>]) {
     let mut keyed: Vec<(Cow<'_, str>, (usize, Row))> = same
         .drain(..)
-        .map(|(place, row)| (parts_left[place].part.url(&row).text(), (place, row)))
+        .map(|(index, row)| (heads[index].part.url(&row).text(), (index, row)))
         .collect();
     keyed.sort_by(|(one, (_, row)), (other, (_, other_row))| {
         let name = |row: &Row| &archives[row.archive as usize];
@@ -318,8 +314,8 @@ fn number(digits: &Digits) -> u64 {
 
 fn digits(mut number: u64) -> Digits {
     let mut out = [b'0'; 14];
-    for place in out.iter_mut().rev() {
-        *place += u8::try_from(number % 10).unwrap_or(0);
+    for digit in out.iter_mut().rev() {
+        *digit += u8::try_from(number % 10).unwrap_or(0);
         number /= 10;
     }
     out
@@ -397,13 +393,13 @@ mod tests {
             (b"20140101000000", "a", "http://a/2"),
             (b"20140101000002", "a", "http://a/3"),
         ]);
-        for (date, place) in [
+        for (date, index) in [
             (b"00010101000000", 0),
             (b"20140101000001", 0),
             (b"20140101000002", 2),
             (b"99991231235959", 2),
         ] {
-            assert_eq!(mementos.closest(date), Some(place));
+            assert_eq!(mementos.closest(date), Some(index));
         }
         assert_eq!(list(&[]).closest(b"20140101000000"), None);
     }

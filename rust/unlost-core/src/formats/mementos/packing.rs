@@ -77,7 +77,7 @@ pub fn unpack(bytes: &[u8]) -> Result<Mementos, UnpackError> {
             .ok_or(fault(number, "14 digits that are a date"))?;
         let archive = archive
             .and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok())
-            .and_then(|place| ids.get(place))
+            .and_then(|index| ids.get(index))
             .ok_or(fault(number, "the place of an archive"))?;
         let url = url
             .filter(|url| needs_no_escape(url))

@@ -52,11 +52,11 @@ struct Entry<'a> {
 impl Mementos {
     /// Link-format entries, each followed by a comma and a newline.
     pub fn link_entries(&self, out: &mut impl TextSink, ends: ListEnds) {
-        self.write(out, |out, place, memento| {
+        self.write(out, |out, index, memento| {
             out.add(b"<");
             memento.url.write(out, |out, part| out.add(part.as_bytes()));
             out.add(b">; rel=\"");
-            out.add(self.relation(place, ends));
+            out.add(self.relation(index, ends));
             out.add(b"\"; datetime=\"");
             out.add(&httpdate::to_http(&memento.datetime));
             out.add(b"\",\n");
@@ -65,8 +65,8 @@ impl Mementos {
 
     /// The items of a JSON list, indented by six, separated by a comma and a newline.
     pub fn json_items(&self, out: &mut impl TextSink) {
-        self.write(out, |out, place, memento| {
-            let begin: &[u8] = if place == 0 { b"" } else { b",\n" };
+        self.write(out, |out, index, memento| {
+            let begin: &[u8] = if index == 0 { b"" } else { b",\n" };
             out.add(begin);
             out.add(b"      {\n        \"datetime\": \"");
             out.add(&httpdate::to_iso(&memento.datetime));
@@ -78,12 +78,12 @@ impl Mementos {
 
     /// Lines of a `TimeMap` in CDXJ.
     pub fn cdxj_lines(&self, out: &mut impl TextSink, ends: ListEnds) {
-        self.write(out, |out, place, memento| {
+        self.write(out, |out, index, memento| {
             out.add(&memento.datetime);
             out.add(b" {\"uri\": \"");
             memento.url.write(out, push_json);
             out.add(b"\", \"rel\": \"");
-            out.add(self.relation(place, ends));
+            out.add(self.relation(index, ends));
             out.add(b"\", \"datetime\": \"");
             out.add(&httpdate::to_http(&memento.datetime));
             out.add(b"\"}\n");
@@ -103,19 +103,19 @@ impl Mementos {
     }
 
     fn write<T: TextSink>(&self, out: &mut T, write: impl Fn(&mut T, usize, Entry<'_>)) {
-        for (place, row) in self.rows.iter().enumerate() {
+        for (index, row) in self.rows.iter().enumerate() {
             let entry = Entry {
                 datetime: digits(row.date),
                 archive: &self.archives[row.archive as usize],
                 url: self.url(row),
             };
-            write(out, place, entry);
+            write(out, index, entry);
         }
     }
 
-    fn relation(&self, place: usize, ends: ListEnds) -> &'static [u8] {
-        let is_first = ends.first && place == 0;
-        let is_last = ends.last && place + 1 == self.len();
+    fn relation(&self, index: usize, ends: ListEnds) -> &'static [u8] {
+        let is_first = ends.first && index == 0;
+        let is_last = ends.last && index + 1 == self.len();
         match (is_first, is_last) {
             (true, true) => b"first last memento",
             (true, false) => b"first memento",
@@ -127,8 +127,8 @@ impl Mementos {
 
 /// URLs contain no quotes and no control characters: of what JSON escapes, only the backslash is left.
 fn push_json<T: TextSink>(out: &mut T, text: &str) {
-    for (place, part) in text.split('\\').enumerate() {
-        if place > 0 {
+    for (index, part) in text.split('\\').enumerate() {
+        if index > 0 {
             out.add(b"\\\\");
         }
         out.add(part.as_bytes());

@@ -84,12 +84,12 @@ impl FrameDecoder {
         let at_end = input.is_empty();
         // One block at a time, and none before the text of the last one is returned: on an error, the decoder forgets
         // what it wrote in the same call.
-        let wanted = match self.hint {
+        let requested = match self.hint {
             _ if self.is_full => 0,
             hint if hint > BLOCK_HEADER => hint - BLOCK_HEADER,
             hint => hint.max(1),
         };
-        let input = &input[..input.len().min(wanted)];
+        let input = &input[..input.len().min(requested)];
         match self.state.run_on_buffers(input, out) {
             Err(_) => Ok(Step::Damage(Damage::Corrupt)),
             Ok(done) => {

@@ -70,11 +70,11 @@ pub fn body_offsets(text: &str, raw: &[u8], offsets: &[usize]) -> Vec<Option<usi
             in_raw.pass();
         }
         let before = &bytes[in_text.after_last..place];
-        let behind = &bytes[place..in_text.next];
+        let after = &bytes[place..in_text.next];
         found.push(if before.is_ascii() {
             Some(in_raw.after_last + before.len())
-        } else if behind.is_ascii() {
-            in_raw.next.checked_sub(behind.len())
+        } else if after.is_ascii() {
+            in_raw.next.checked_sub(after.len())
         } else {
             None
         });

@@ -185,21 +185,21 @@ impl UrlOccurrences {
             offsets.dedup();
             found = byte_offsets::body_offsets(text, &body[mark..], &offsets);
         }
-        let place = |in_text: u32| {
-            let place = match text {
+        let offset = |in_text: u32| {
+            let offset = match text {
                 None => Some(at(in_text)),
                 Some(_) => offsets
                     .binary_search(&at(in_text))
                     .ok()
                     .and_then(|nth| found[nth]),
             };
-            place.and_then(|place| u32::try_from(place + mark).ok())
+            offset.and_then(|offset| u32::try_from(offset + mark).ok())
         };
         for occurrence in &mut self.written {
             let whole = (
-                place(occurrence.start),
-                place(occurrence.end),
-                place(occurrence.whole_end),
+                offset(occurrence.start),
+                offset(occurrence.end),
+                offset(occurrence.whole_end),
             );
             if let (Some(start), Some(end), Some(whole_end)) = whole {
                 (occurrence.start, occurrence.end, occurrence.whole_end) = (start, end, whole_end);
@@ -209,7 +209,7 @@ impl UrlOccurrences {
                 self.not_replaced += 1;
             }
         }
-        self.guards.retain_mut(|guard| match place(guard.name_at) {
+        self.guards.retain_mut(|guard| match offset(guard.name_at) {
             Some(name_at) => {
                 guard.name_at = name_at;
                 true
@@ -219,6 +219,6 @@ impl UrlOccurrences {
     }
 }
 
-fn at(place: u32) -> usize {
-    place as usize
+fn at(offset: u32) -> usize {
+    offset as usize
 }

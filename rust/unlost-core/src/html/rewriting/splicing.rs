@@ -152,28 +152,28 @@ impl ParsedDocument {
         let mut known: [Option<(Range<usize>, bool)>; 2] = [None, None];
         for guard in &self.occurrences.guards {
             let is_codebase = guard.what == GuardEffect::Codebase;
-            let is_wanted = match guard.what {
+            let is_disabled = match guard.what {
                 GuardEffect::Base => self.options.drop_base,
                 GuardEffect::Policy => self.options.drop_policy,
                 GuardEffect::Content if !self.options.drop_integrity => false,
                 GuardEffect::Content | GuardEffect::Codebase => {
                     let last = &mut known[usize::from(is_codebase)];
                     match last {
-                        Some((occurrences, is_wanted)) if *occurrences == guard.occurrences => {
-                            *is_wanted
+                        Some((occurrences, is_disabled)) if *occurrences == guard.occurrences => {
+                            *is_disabled
                         }
                         _ => {
-                            let is_wanted = self.has_replaced(guard, replaced);
-                            *last = Some((guard.occurrences.clone(), is_wanted));
-                            if is_wanted && is_codebase {
+                            let is_disabled = self.has_replaced(guard, replaced);
+                            *last = Some((guard.occurrences.clone(), is_disabled));
+                            if is_disabled && is_codebase {
                                 freed.push(guard.occurrences.clone());
                             }
-                            is_wanted
+                            is_disabled
                         }
                     }
                 }
             };
-            if is_wanted {
+            if is_disabled {
                 let name_at = at(guard.name_at);
                 edits.push((name_at..name_at, Cow::Borrowed(guard.prefix)));
             }

@@ -136,7 +136,7 @@ fn nested<'t>(
     each: &mut dyn FnMut(CssUrl<'t>),
 ) {
     if depth == MAX_DEPTH {
-        return; // the parser itself passes over a block that nobody looks into
+        return; // the parser skips a block that is not parsed
     }
     let _: Result<(), ParseError<'t, ()>> = parser.parse_nested_block(|inner| {
         block(inner, strings, depth + 1, each);

@@ -23,7 +23,7 @@ pub struct Choice {
 pub struct RollupPlanner {
     nodes: Nodes,
     /// With everything rolled up that may be.
-    least: CostLoss,
+    minimum: CostLoss,
     /// What is written out instead of a wildcard, best first: the node, its additional cost, and the loss that it
     /// avoids. Steps that are only worthwhile together are adjacent.
     steps: Vec<(u32, CostLoss)>,
@@ -56,10 +56,10 @@ impl RollupPlanner {
         let is_covered = |node: &&Node| node.traits.has(Traits::COVERED);
         let wildcards = nodes.all.iter().filter(is_covered).count() as u64;
         let expansion_roots = expansion_roots(&nodes, &prices);
-        let (least, steps) = steps(&nodes, &prices, &expansion_roots, &rolled_cost, own);
+        let (minimum, steps) = steps(&nodes, &prices, &expansion_roots, &rolled_cost, own);
         Self {
             nodes,
-            least,
+            minimum,
             steps,
             expansion_roots,
             keys,
@@ -72,7 +72,7 @@ impl RollupPlanner {
     /// Cost and loss with everything rolled up that may be.
     #[must_use]
     pub fn smallest(&self) -> (f64, f64) {
-        (self.least.cost, self.least.loss)
+        (self.minimum.cost, self.minimum.loss)
     }
 
     /// Cost and loss within a limit.
@@ -113,7 +113,7 @@ impl RollupPlanner {
     /// Writes out the best nodes as long as they fit. A node that does not fit is skipped in favour of smaller ones.
     fn expand(&self, limit: f64) -> (CostLoss, Vec<bool>) {
         let mut expanded = vec![false; self.nodes.all.len()];
-        let mut sum = self.least;
+        let mut sum = self.minimum;
         for &(node, step) in &self.steps {
             let above = match self.nodes.all[node as usize].parent {
                 NONE => NONE,
@@ -198,7 +198,7 @@ fn steps(
 ) -> (CostLoss, Vec<(u32, CostLoss)>) {
     // The cost and loss of a node that is written out, with all groups below it still rolled up.
     let mut shown = own;
-    let mut least = CostLoss::default();
+    let mut minimum = CostLoss::default();
     let mut order = Vec::new();
     for at in (0..nodes.all.len()).rev() {
         let is_head = expansion_roots[at] as usize == at;
@@ -207,7 +207,7 @@ fn steps(
         }
         let part = if is_head { rolled_cost[at] } else { shown[at] };
         let above = match nodes.all[at].parent {
-            NONE => &mut least,
+            NONE => &mut minimum,
             parent => &mut shown[parent as usize],
         };
         above.cost += part.cost;
@@ -227,5 +227,5 @@ fn steps(
         };
         (node, step)
     };
-    (least, order.into_iter().map(step).collect())
+    (minimum, order.into_iter().map(step).collect())
 }

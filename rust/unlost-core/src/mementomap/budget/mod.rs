@@ -1,8 +1,8 @@
 //! Budgets: chooses which nodes of a map's tree to roll up so that it fits with the least loss.
 //!
 //! ```text
-//! lines, in the order of the tree ─┬─ grow ─ nodes ─ mass (misses) ─ prune (prices) ─ choose ─ wildcards to roll up
-//! questions, in the same order ────┘   └ cost (lines, or bits as deflate would write them)
+//! lines, in tree order ────┬─ tree_builder ─ nodes ─ query_prior (misses) ─ prune (prices) ─ choose ─ wildcards to roll up
+//! queries, in tree order ──┘       └ cost (lines, or bits as deflate would write them)
 //! ```
 
 mod choose;

@@ -34,7 +34,7 @@ impl Traits {
     }
 }
 
-/// A node with its whole subtree, except `own_cost`.
+/// A node with its whole subtree, except `own`.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) parent: u32,

@@ -19,25 +19,25 @@ pub(super) fn prices(nodes: &Nodes, rolled_cost: &[CostLoss], own: &[CostLoss]) 
     let count = nodes.all.len();
     let mut prices = vec![f64::INFINITY; count];
     // The subtree of each node with everything worthwhile rolled up, at any price.
-    let mut least: Vec<CostLoss> = own.to_vec();
+    let mut best: Vec<CostLoss> = own.to_vec();
     let mut heaps = Heaps::new(count);
     for at in (0..count).rev() {
         let node = &nodes.all[at];
         let leaf = rolled_cost[at];
         if node.traits.has(Traits::FORCED) {
             prices[at] = f64::NEG_INFINITY;
-            least[at] = leaf;
+            best[at] = leaf;
             heaps.clear(at);
-        } else if node.traits.has(Traits::COLLAPSIBLE) && leaf.cost < least[at].cost {
+        } else if node.traits.has(Traits::COLLAPSIBLE) && leaf.cost < best[at].cost {
             let price = loop {
-                let saved = least[at].cost - leaf.cost;
-                let lost = (leaf.loss - least[at].loss).max(0.0);
+                let saved = best[at].cost - leaf.cost;
+                let lost = (leaf.loss - best[at].loss).max(0.0);
                 let price = lost / saved;
                 match heaps.top(at) {
                     // More expensive than the whole node: not worthwhile before the node is.
                     Some((dearer, step)) if dearer > price => {
-                        least[at].cost += step.cost;
-                        least[at].loss -= step.loss;
+                        best[at].cost += step.cost;
+                        best[at].loss -= step.loss;
                         heaps.pop(at);
                     }
                     _ => break price,
@@ -45,17 +45,17 @@ pub(super) fn prices(nodes: &Nodes, rolled_cost: &[CostLoss], own: &[CostLoss]) 
             };
             prices[at] = price;
             let step = CostLoss {
-                cost: least[at].cost - leaf.cost,
-                loss: leaf.loss - least[at].loss,
+                cost: best[at].cost - leaf.cost,
+                loss: leaf.loss - best[at].loss,
             };
             heaps.push(at, price, step);
-            least[at] = leaf;
+            best[at] = leaf;
         }
         if node.parent != NONE {
             let parent = node.parent as usize;
-            let part = least[at];
-            least[parent].cost += part.cost;
-            least[parent].loss += part.loss;
+            let part = best[at];
+            best[parent].cost += part.cost;
+            best[parent].loss += part.loss;
             heaps.meld_into(at, parent);
         }
     }

@@ -256,8 +256,8 @@ pub fn make_partitions(
     let mut rest = hashes.as_slice();
     for partition in range {
         let last = last_hash(partition, partitions);
-        let (part, behind) = rest.split_at(rest.partition_point(|&hash| hash <= last));
-        rest = behind;
+        let (part, tail_part) = rest.split_at(rest.partition_point(|&hash| hash <= last));
+        rest = tail_part;
         let fuse = Fuse::of(part, bits);
         write_entry(part, &fuse, &mut directory);
         body.extend_from_slice(&fuse.bytes);

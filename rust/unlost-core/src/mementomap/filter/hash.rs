@@ -44,12 +44,12 @@ pub fn xxh64(bytes: &[u8]) -> u64 {
             .wrapping_add(PRIMES[3]);
     }
     let mut rest = words.remainder();
-    if let Some((half, behind)) = rest.split_at_checked(4) {
+    if let Some((half, tail_part)) = rest.split_at_checked(4) {
         hash = (hash ^ number(half).wrapping_mul(PRIMES[0]))
             .rotate_left(23)
             .wrapping_mul(PRIMES[1])
             .wrapping_add(PRIMES[2]);
-        rest = behind;
+        rest = tail_part;
     }
     for &byte in rest {
         hash = (hash ^ u64::from(byte).wrapping_mul(PRIMES[4]))

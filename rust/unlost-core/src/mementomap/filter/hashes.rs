@@ -128,15 +128,15 @@ fn partition_by_bucket(hashes: &[u64]) -> (Vec<u64>, Vec<usize>) {
 /// Moves the retained hashes of a bucket to its beginning, sorted and unique; returns their number.
 fn sort_bucket(bucket: &mut [u64], predicate: &HashPredicate<'_>) -> Result<usize, HoldingsError> {
     bucket.sort_unstable();
-    let (mut kept, mut before) = (0, None);
+    let (mut retained, mut before) = (0, None);
     for at in 0..bucket.len() {
         let hash = bucket[at];
         if before.replace(hash) != Some(hash) && predicate(hash)? {
-            bucket[kept] = hash;
-            kept += 1;
+            bucket[retained] = hash;
+            retained += 1;
         }
     }
-    Ok(kept)
+    Ok(retained)
 }
 
 fn in_memory(
@@ -145,33 +145,33 @@ fn in_memory(
     predicate: &HashPredicate<'_>,
 ) -> Result<SortedHashes, HoldingsError> {
     let (mut hashes, ends) = partition_by_bucket(hashes);
-    let mut kept = Vec::with_capacity(BUCKETS);
+    let mut retained = Vec::with_capacity(BUCKETS);
     let share = BUCKETS.div_ceil(threads.max(1));
     thread::scope(|scope| {
         let (mut rest, mut start) = (hashes.as_mut_slice(), 0);
         let mut workers = Vec::new();
         for ends in ends.chunks(share) {
             let end = ends.last().copied().unwrap_or(start);
-            let (mut part, behind) = std::mem::take(&mut rest).split_at_mut(end - start);
-            rest = behind;
+            let (mut part, tail_part) = std::mem::take(&mut rest).split_at_mut(end - start);
+            rest = tail_part;
             let mut from = std::mem::replace(&mut start, end);
             workers.push(scope.spawn(move || {
-                let mut kept = Vec::with_capacity(ends.len());
+                let mut retained = Vec::with_capacity(ends.len());
                 for &end in ends {
-                    let (bucket, behind) = std::mem::take(&mut part).split_at_mut(end - from);
-                    kept.push((from, sort_bucket(bucket, predicate)?));
-                    (part, from) = (behind, end);
+                    let (bucket, tail_part) = std::mem::take(&mut part).split_at_mut(end - from);
+                    retained.push((from, sort_bucket(bucket, predicate)?));
+                    (part, from) = (tail_part, end);
                 }
-                Ok::<_, HoldingsError>(kept)
+                Ok::<_, HoldingsError>(retained)
             }));
         }
         for worker in workers {
-            kept.extend(joined(worker)?);
+            retained.extend(joined(worker)?);
         }
         Ok::<(), HoldingsError>(())
     })?;
     let mut length = 0;
-    for (start, count) in kept {
+    for (start, count) in retained {
         hashes.copy_within(start..start + count, length);
         length += count;
     }
@@ -201,8 +201,8 @@ impl Spilled {
             let tidied = thread::scope(|scope| {
                 let start = |mut bucket: Vec<u64>| {
                     scope.spawn(move || {
-                        let kept = sort_bucket(&mut bucket, predicate)?;
-                        bucket.truncate(kept);
+                        let retained = sort_bucket(&mut bucket, predicate)?;
+                        bucket.truncate(retained);
                         Ok(bucket)
                     })
                 };

@@ -2,7 +2,7 @@
 //! negatives.
 //!
 //! ```text
-//! keys ─ hashes (64 bits) ─ buckets (temporary files if there are many) ─ in order, each once ─ partitions ─ fuses ─ layer
+//! keys ─ hashes (64 bits) ─ buckets (temporary files if there are many) ─ sorted, unique ─ partitions ─ fuses ─ layer
 //! ```
 //!
 //! A file is one or more consecutive layers, any of which may contain the page.

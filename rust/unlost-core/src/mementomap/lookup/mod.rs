@@ -1,7 +1,7 @@
 //! Looks up keys in a map: in the text of its file, or in a hash table.
 //!
 //! ```text
-//! address ─ key (normal, without query) ─ candidates, general to specific ─┬─ TextMap: one narrowing binary search
+//! URL ─ key (normalized, without query) ─ candidates, general to specific ─┬─ TextMap: one narrowing binary search
 //!                                                                          └─ MemoryMap: a hash table
 //! ```
 //!

@@ -95,13 +95,13 @@ impl Samples {
 
     pub fn range_for(&self, head: KeyPrefix) -> SearchRange {
         let first = self.prefixes.partition_point(|sample| *sample < head);
-        let behind = first + self.prefixes[first..].partition_point(|sample| *sample == head);
+        let after = first + self.prefixes[first..].partition_point(|sample| *sample == head);
         let above = first.checked_sub(1);
         SearchRange {
             start: above.map_or(self.rows, |i| self.offsets[i]),
-            end: self.offsets.get(behind).copied().unwrap_or(self.len),
+            end: self.offsets.get(after).copied().unwrap_or(self.len),
             above: above.map(|i| self.prefixes[i]),
-            below: self.prefixes.get(behind).copied(),
+            below: self.prefixes.get(after).copied(),
         }
     }
 }

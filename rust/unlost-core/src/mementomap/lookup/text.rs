@@ -172,13 +172,13 @@ impl TextSeeker<'_> {
         self.open.extend(known..self.candidates.len());
         // A candidate that differs from the last key only after the common prefix sorts after it, as the key itself
         // does.
-        let is_behind = self.key.as_slice() < key
+        let is_after = self.key.as_slice() < key
             && self.candidates[known..]
                 .iter()
                 .all(|candidate| candidate.stem > shared);
         // Only for the key itself is it known that nothing was skipped between it and the next; `*` is not searched.
         let start = match (self.last_candidates.last(), self.last_positions.last()) {
-            (Some(candidate), Some(position)) if is_behind && candidate.tail.is_empty() => {
+            (Some(candidate), Some(position)) if is_after && candidate.tail.is_empty() => {
                 Some(position.lower)
             }
             _ => None,

@@ -267,14 +267,14 @@ impl ProfileReader {
             if let Err(fault) = self.holding.read(rest) {
                 return Ok(Some(Err(fault)));
             }
-            let place = match key.cmp(&self.key) {
+            let result = match key.cmp(&self.key) {
                 Ordering::Less => Err(Fault::Unsorted),
                 Ordering::Equal => Err(Fault::Duplicate),
                 Ordering::Greater => Ok(()),
             };
             self.key.clear();
             self.key.extend_from_slice(key);
-            return Ok(Some(place));
+            return Ok(Some(result));
         }
         self.damage().map_or(Ok(None), Err)
     }

@@ -29,15 +29,15 @@ impl LargeHost {
     /// Writes runs of the host to a file and drops them. The host's name, with the `)`, has `host_len` bytes.
     pub(super) fn spill(&mut self, runs: &mut Runs, host_len: usize) -> Result<(), HoldingsError> {
         let mut keys = Vec::with_capacity(runs.size());
-        let mut places = Vec::with_capacity(runs.len());
+        let mut spans = Vec::with_capacity(runs.len());
         for at in 0..runs.len() {
             let start = keys.len();
             write_part_key(&runs.key(runs.get(at))[host_len..], &mut keys);
-            places.push((start, keys.len(), at));
+            spans.push((start, keys.len(), at));
         }
-        places.sort_unstable_by(|a, b| keys[a.0..a.1].cmp(&keys[b.0..b.1]));
+        spans.sort_unstable_by(|a, b| keys[a.0..a.1].cmp(&keys[b.0..b.1]));
         let mut part = SpillBuffer::new(0);
-        for (start, end, at) in places {
+        for (start, end, at) in spans {
             let run = runs.get(at);
             part.append(|out| {
                 out.extend_from_slice(&(end - start).to_le_bytes());

@@ -63,11 +63,11 @@ impl UrlList {
         while let Some(line) = lines.next_line()? {
             end = (line.number, line.offset);
             if line.too_long {
-                list.reject("too-long", end, "expected a line of at most 8 MiB");
+                list.refuse("too-long", end, "expected a line of at most 8 MiB");
                 continue;
             }
             if line.is_cut {
-                list.reject("cut-line", end, "the file is damaged before the line ends");
+                list.refuse("cut-line", end, "the file is damaged before the line ends");
                 continue;
             }
             let text = match line.text.strip_prefix(b"\xef\xbb\xbf") {
@@ -82,13 +82,13 @@ impl UrlList {
                 None => Some(text),
             };
             match text.map(<[u8]>::trim_ascii) {
-                None | Some(b"") => list.reject("no-column", end, NO_COLUMN),
+                None | Some(b"") => list.refuse("no-column", end, NO_COLUMN),
                 Some(uri) if uri.iter().any(u8::is_ascii_control) => {
-                    list.reject("bad-uri", end, BAD_URI);
+                    list.refuse("bad-uri", end, BAD_URI);
                 }
                 Some(uri) => {
                     if let Err(error) = list.add(uri) {
-                        list.reject(error.kind(), end, &error.to_string());
+                        list.refuse(error.kind(), end, &error.to_string());
                     }
                 }
             }
@@ -100,7 +100,7 @@ impl UrlList {
                 }
                 _ => "the compressed data is damaged behind this line: what came before was read",
             };
-            list.reject(damage.kind(), end, message);
+            list.refuse(damage.kind(), end, message);
         }
         let Self { text, pages, .. } = &mut list;
         pages.sort_unstable_by(|a, b| a.texts(text).cmp(&b.texts(text)));
@@ -133,7 +133,7 @@ impl UrlList {
         Ok(())
     }
 
-    fn reject(&mut self, kind: &'static str, (number, offset): (u64, u64), message: &str) {
+    fn refuse(&mut self, kind: &'static str, (number, offset): (u64, u64), message: &str) {
         if let Some(known) = self.rejected.iter_mut().find(|known| known.kind == kind) {
             known.count += 1;
         } else {

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! hosts (which, in order) ─ site (its pages, in order) ─┬─ rows (captures of a page) ─ output (order, compression)
-//! list (real URLs, sorted) ────────────────────────┘
+//! list (real URLs, sorted) ─────────────────────────────┘
 //! ```
 //!
 //! Memory does not grow with the index: hosts and pages are generated in byte order during one walk through the tree.

@@ -24,7 +24,7 @@ pub enum Event {
 }
 
 /// Reads an archive file sequentially, in bounded memory.
-#[allow(clippy::struct_excessive_bools)] // two of them are what was asked for
+#[allow(clippy::struct_excessive_bools)] // two of them are options
 pub struct Scanner<R> {
     text: Text<R>,
     has_begun: bool,
@@ -50,7 +50,7 @@ impl<R: Read> Scanner<R> {
         })
     }
 
-    /// Also reads the bodies of pages, and fills in their [`Details`].
+    /// Also reads the bodies of pages, and fills in their [`Details`](super::record::Details).
     #[must_use]
     pub fn with_bodies(mut self) -> Self {
         self.with_bodies = true;
