@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::coding::{Body, BodyDecoder, BodyOptions, codings_of};
+use unlost_core::warc::coding::{Body, BodyDecoder, BodyOptions, codings_of};
 
 const LIMIT: u64 = 1 << 16;
 const NAMES: [&str; 8] = [

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::httpdate;
+use unlost_core::memento::httpdate;
 use unlost_core::mementomap::filter::DateRange;
 
 fuzz_target!(|text: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::Layout as Columns;
+use unlost_core::index::Layout as Columns;
 use unlost_core::mementomap::lookup::{Layout, QueryKind, SearchableMap, TextMap, with_workers};
 use unlost_core::mementomap::stats::{Estimator, StatisticsCollector};
 use unlost_core::mementomap::{BuildOptions, Builder, Excluded, Progress, RowFilter};

@@ -5,7 +5,11 @@
 use std::io::{Cursor, Read};
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::{Damage, Lines, Source, is_header, read_key_column};
+use unlost_core::index::is_header;
+use unlost_core::index::read_key_column;
+use unlost_core::input::Damage;
+use unlost_core::input::Lines;
+use unlost_core::input::Source;
 
 fuzz_target!(|input: &[u8]| {
     let Some((&limit, file)) = input.split_first() else {

@@ -2,10 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::{httpdate, linkformat};
+use unlost_core::memento::httpdate;
+use unlost_core::memento::link_format;
 
 fuzz_target!(|text: &[u8]| {
-    let found = linkformat::read(text);
+    let found = link_format::read(text);
     for memento in &found.mementos {
         assert_eq!(
             httpdate::from_digits(&memento.datetime),

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::mementos::{self, LengthCounter, ListEnds, Mementos, SliceWriter};
+use unlost_core::memento::list::{self, LengthCounter, ListEnds, Mementos, SliceWriter};
 
 fn check(mementos: &Mementos) {
     let mut length = LengthCounter::default();
@@ -12,7 +12,7 @@ fn check(mementos: &Mementos) {
     let mut room = SliceWriter(&mut packed);
     mementos.pack(&mut room);
     assert!(room.0.is_empty());
-    assert_eq!(mementos::unpack(&packed).as_ref(), Ok(mementos));
+    assert_eq!(list::unpack(&packed).as_ref(), Ok(mementos));
     assert_eq!(Mementos::merge([mementos, mementos]).as_ref(), Ok(mementos));
     let ends = ListEnds {
         first: true,
@@ -40,9 +40,9 @@ fn check(mementos: &Mementos) {
 }
 
 fuzz_target!(|text: &[u8]| {
-    if let Ok(mementos) = mementos::unpack(text) {
+    if let Ok(mementos) = list::unpack(text) {
         check(&mementos);
     }
-    let found = mementos::read(text, "a", "http://a.org/map/link/http://b/?c");
+    let found = list::read(text, "a", "http://a.org/map/link/http://b/?c");
     check(&found.mementos);
 });

@@ -3,7 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::{Layout, RowShape, is_header, member};
+use unlost_core::index::Layout;
+use unlost_core::index::RowShape;
+use unlost_core::index::is_header;
+use unlost_core::index::member;
 
 fuzz_target!(|text: &[u8]| {
     let detected = Layout::detect(text);

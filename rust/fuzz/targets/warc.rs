@@ -5,7 +5,7 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::formats::warc::{Event, Scanner, StoredRecord};
+use unlost_core::warc::{Event, Scanner, StoredRecord};
 
 fuzz_target!(|file: &[u8]| {
     let size = file.len() as u64;

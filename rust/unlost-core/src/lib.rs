@@ -3,9 +3,12 @@
 //! It does not use Python, the network or file names. The crate `unlost-py` binds it. Every function has a slow Python
 //! model in `tests/models/`, or properties in the tests, that it must agree with on random input.
 
-pub mod formats;
+pub mod checksum;
 pub mod html;
+pub mod index;
+pub mod input;
 pub mod mapping;
+pub mod memento;
 pub mod mementomap;
 pub mod refresh;
 pub mod string_arena;
@@ -13,3 +16,4 @@ pub mod string_arena;
 mod test_rng;
 pub mod uri;
 pub mod vault;
+pub mod warc;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::filter::DateRange;
 use super::totals::Totals;
 use super::{Entry, Frequency, HoldingsError, Table};
-use crate::formats::Row;
+use crate::index::Row;
 
 /// The result of the rows of a block.
 pub(super) trait BlockOutput: Default + Send {

@@ -17,7 +17,10 @@ use super::streamed_file::StreamedMapFile;
 use super::totals::Totals;
 use super::totals_inserter::TotalsInserter;
 use super::{Compaction, Entry, HoldingsError, MapReader, Progress};
-use crate::formats::{BLOCK_BYTES, Damage, Input, Layout};
+use crate::index::Layout;
+use crate::input::BLOCK_BYTES;
+use crate::input::Damage;
+use crate::input::Input;
 
 /// Bytes per write.
 const WRITE_BYTES: usize = 1 << 20;
@@ -143,7 +146,7 @@ impl Builder {
     /// Counts a row that was parsed elsewhere: key column, URL, date, media type and status, as available.
     pub fn add_row(
         &mut self,
-        row: &crate::formats::Row<'_>,
+        row: &crate::index::Row<'_>,
         line_stats: &mut LineStats,
     ) -> Result<(), HoldingsError> {
         let layout = Layout::Cdxj;

@@ -10,7 +10,12 @@ use super::build::BuildOptions;
 use super::row_filter::RowFilter;
 use super::scan::{BlockResult, Scanner};
 use super::{HoldingsError, LineStats, Progress};
-use crate::formats::{Block, Blocks, Damage, Input, Layout, process_in_order};
+use crate::index::Layout;
+use crate::input::Block;
+use crate::input::Blocks;
+use crate::input::Damage;
+use crate::input::Input;
+use crate::input::process_in_order;
 
 /// Receives the results of blocks in order.
 pub(super) trait InOrderSink {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::progress::{CHECK_INTERVAL_LINES, Metered};
 use super::{Entry, Frequency, HoldingsError, LineStats, Progress};
-use crate::formats::{Lines, Source, without_bom};
+use crate::index::without_bom;
+use crate::input::Lines;
+use crate::input::Source;
 
 /// Reads the entries of a map, plain, gzip or zstd. Headers are skipped: they are read when the map is opened.
 pub struct MapReader {

@@ -1,6 +1,6 @@
 //! Selects the rows to count.
 
-use crate::formats::Row;
+use crate::index::Row;
 use crate::uri::RuleSet;
 
 /// Which rows are counted, and under which keys.

@@ -5,7 +5,11 @@ use super::block_output::BlockOutput;
 use super::line_stats::LineStats;
 use super::row_filter::RowFilter;
 use super::tree_key::common_len;
-use crate::formats::{Block, Layout, Row, RowShape, without_bom};
+use crate::index::Layout;
+use crate::index::Row;
+use crate::index::RowShape;
+use crate::index::without_bom;
+use crate::input::Block;
 use crate::uri::{UriError, is_disputed, key_of_row, plain_page, plain_page_from, plain_uri};
 
 /// Scans the blocks of one file.

@@ -1,6 +1,6 @@
 //! A visit in 80 bytes: hashes instead of texts, so that ten million visits fit on any disk.
 
-use crate::formats::httpdate;
+use crate::memento::httpdate;
 use crate::mementomap::filter::xxh64;
 
 use super::visit::Visit;

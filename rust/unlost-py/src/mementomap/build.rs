@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use unlost_core::formats::Row;
+use unlost_core::index::Row;
 use unlost_core::mementomap::{self, BuildOptions, Builder, HoldingsError, LineStats, MapReader};
 
 use super::convert::{self, MapShape, PyCompaction, PyTally, raise};

@@ -9,7 +9,10 @@ use std::thread::available_parallelism;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use unlost_core::formats::{Damage, Lines, Source, is_compressed};
+use unlost_core::input::Damage;
+use unlost_core::input::Lines;
+use unlost_core::input::Source;
+use unlost_core::input::is_compressed;
 use unlost_core::mapping::Mapping;
 use unlost_core::mementomap::key_lines::key_lines;
 use unlost_core::mementomap::lookup::{

@@ -5,8 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use unlost_core::formats::Lines;
-use unlost_core::formats::{Source as Text, is_compressed};
+use unlost_core::input::Lines;
+use unlost_core::input::Source as Text;
+use unlost_core::input::is_compressed;
 use unlost_core::mapping::Mapping;
 use unlost_core::mementomap::lookup::{Layout, MemoryMap, MemoryMapBuilder, NotSorted, TextMap};
 use unlost_core::mementomap::{

@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use unlost_core::formats::{Damage, Layout};
+use unlost_core::index::Layout;
+use unlost_core::input::Damage;
 use unlost_core::mementomap::{HoldingsError, LineStats};
 
 use super::convert::{self, PyTally, raise};

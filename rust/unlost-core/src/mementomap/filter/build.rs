@@ -17,7 +17,10 @@ use super::fuse::Fuse;
 use super::hash::xxh64;
 use super::hashes::{Hashes, hashes_in, joined};
 use super::header::{ENTRY_BYTES, Extent, Header, KeyKind, Partition};
-use crate::formats::{Damage, Input, Layout, Row};
+use crate::index::Layout;
+use crate::index::Row;
+use crate::input::Damage;
+use crate::input::Input;
 
 /// The average maximum of keys per partition. A partition of this size is built in a few megabytes, which fit a
 /// processor's cache, and needs hardly more slots per key than a larger one.

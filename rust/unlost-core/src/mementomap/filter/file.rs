@@ -266,7 +266,7 @@ mod tests {
     use super::super::super::{BuildOptions, LineStats, Progress, RowFilter};
     use super::super::FilterBuilder;
     use super::*;
-    use crate::formats::Row;
+    use crate::index::Row;
 
     /// The file of a filter of some pages, optionally after a base.
     fn build_file(pages: u64, base: Option<&Filter<Vec<u8>>>) -> Vec<u8> {

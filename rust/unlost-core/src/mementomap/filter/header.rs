@@ -6,7 +6,7 @@ use super::FilterError;
 use super::dates::DateRange;
 use super::dates::moment;
 use super::fuse::FuseShape;
-use crate::formats::is_compressed;
+use crate::input::is_compressed;
 use crate::uri::RuleSet;
 
 /// The magic text of a filter, up to its version.

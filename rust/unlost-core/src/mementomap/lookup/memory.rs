@@ -8,7 +8,7 @@ use super::candidates::{Candidate, list, other_spelling};
 use super::prefix_hash::Hasher;
 use super::row::{Layout, frequency, key, key_start};
 use super::{Frequency, NotSorted, add};
-use crate::formats::without_bom;
+use crate::index::without_bom;
 
 /// Maps keys to frequencies.
 #[derive(Debug)]

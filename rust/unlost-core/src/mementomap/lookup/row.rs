@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::{Count, Frequency};
-use crate::formats::without_bom;
+use crate::index::without_bom;
 
 /// Held, in an unknown number.
 pub(super) const UNKNOWN: Frequency = Frequency {

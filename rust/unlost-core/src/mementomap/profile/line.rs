@@ -4,7 +4,10 @@ use std::cmp::Ordering;
 use std::io::Read;
 use std::sync::Arc;
 
-use crate::formats::{Lines, Source, is_header, member};
+use crate::index::is_header;
+use crate::index::member;
+use crate::input::Lines;
+use crate::input::Source;
 use crate::mementomap::frequency::write_number;
 use crate::mementomap::line_format::{number, plain_numbers, write_profile_line};
 use crate::mementomap::progress::{CHECK_INTERVAL_LINES, Metered};

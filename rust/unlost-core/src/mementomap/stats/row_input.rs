@@ -1,6 +1,7 @@
 //! Row input of statistics, exact or estimated.
 
-use crate::formats::{Layout, Row};
+use crate::index::Layout;
+use crate::index::Row;
 use crate::mementomap::block_output::BlockOutput;
 use crate::mementomap::row_filter::RowFilter;
 use crate::mementomap::scan::Scanner;

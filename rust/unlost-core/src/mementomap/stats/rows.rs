@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::runs::NO_MONTH;
-use crate::formats::Row;
+use crate::index::Row;
 
 /// The first year that is counted separately: the web has no older pages, and the first paper's data begins in 1992.
 pub const FIRST_YEAR: u64 = 1990;

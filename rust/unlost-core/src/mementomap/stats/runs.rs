@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::rows::RowCounts;
-use crate::formats::Row;
+use crate::index::Row;
 use crate::mementomap::HoldingsError;
 use crate::mementomap::block_output::BlockOutput;
 

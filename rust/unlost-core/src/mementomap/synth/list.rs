@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use super::random::{Law, ParetoTail, Random};
 use super::rows::{Page, Rows};
 use super::tables::{CAPTURES_PERCENT, TYPES};
-use crate::formats::{Damage, Lines, Source};
+use crate::input::Damage;
+use crate::input::Lines;
+use crate::input::Source;
 use crate::uri::{RuleSet, UriError, surt_of_uri};
 
 /// Longer lines cannot be URLs. The same as `unlost.formats.lines.MAX_LINE_BYTES`.

@@ -5,10 +5,10 @@ use std::io::{Read, Result};
 use sha1::{Digest, Sha1};
 
 use super::Scanner;
-use crate::formats::coding::{Body, BodyDecoder, BodyOptions, Refusal};
-use crate::formats::warc::fields;
-use crate::formats::warc::head::{Block, HeadResult, MAX_HTTP_HEAD, read_http};
-use crate::formats::warc::record::{Details, Record, sha1_digest};
+use crate::warc::coding::{Body, BodyDecoder, BodyOptions, Refusal};
+use crate::warc::fields;
+use crate::warc::head::{Block, HeadResult, MAX_HTTP_HEAD, read_http};
+use crate::warc::record::{Details, Record, sha1_digest};
 
 /// The maximum length of a decoded body in bytes. More is a decompression bomb.
 const MAX_BODY: u64 = 1 << 32;

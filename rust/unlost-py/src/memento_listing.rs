@@ -1,13 +1,13 @@
-//! Bindings for parsing `TimeMap`s: `unlost_core::formats::mementos::read`, and the detection of repeated mementos.
+//! Bindings for parsing `TimeMap`s: `unlost_core::memento::list::read`, and the detection of repeated mementos.
 
 use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use unlost_core::formats::mementos;
+use unlost_core::memento::list;
 
-use super::linkformat::{List, SHORT, list, occurred};
-use super::mementos::Mementos;
+use crate::link_format::{List, SHORT, list, occurred};
+use crate::mementos::Mementos;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<SeenMementos>()?;
@@ -18,7 +18,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
 struct SeenMementos {
-    inner: Mutex<mementos::DedupSet>,
+    inner: Mutex<list::DedupSet>,
 }
 
 #[pymethods]
@@ -54,9 +54,9 @@ type Listing<'py> = (
 fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -> Listing<'py> {
     // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
     let found = if body.len() < SHORT {
-        mementos::read(body, archive, base)
+        list::read(body, archive, base)
     } else {
-        py.detach(|| mementos::read(body, archive, base))
+        py.detach(|| list::read(body, archive, base))
     };
     (
         Mementos {

@@ -5,16 +5,17 @@
 //! ```
 
 mod arc;
+pub mod coding;
 mod fields;
-pub(super) mod gzip;
+pub(crate) mod gzip;
 mod head;
 mod problem;
 mod record;
 mod scanner;
 mod stored;
 mod text;
-pub(super) mod window;
-pub(super) mod zstd;
+pub(crate) mod window;
+pub(crate) mod zstd;
 
 pub use problem::Problem;
 pub use record::{Details, Record};

@@ -3,9 +3,7 @@
 use std::io;
 use std::thread;
 
-use super::blocks::{BLOCK_BYTES, Block, Blocks};
-use super::ordered_parallel::process_in_order;
-use super::{Damage, Input};
+use crate::input::{BLOCK_BYTES, Block, Blocks, Damage, Input, process_in_order};
 
 /// The result of a pass over the key column of an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

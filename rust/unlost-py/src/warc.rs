@@ -1,4 +1,4 @@
-//! Bindings of `unlost_core::formats::warc`.
+//! Bindings of `unlost_core::warc`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use flate2::read::DeflateDecoder;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use unlost_core::formats::warc::{Event, Problem, Record, Scanner, StoredRecord};
+use unlost_core::warc::{Event, Problem, Record, Scanner, StoredRecord};
 
-use super::counted::{Counted, Counter, Part};
+use crate::counted_file::{Counted, Counter, Part};
 
 /// Records and problems per batch: enough to make the GIL cheap, few enough to stay small.
 const BATCH: usize = 256;

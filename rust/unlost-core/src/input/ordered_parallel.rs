@@ -8,7 +8,7 @@ use std::thread;
 
 use super::blocks::{Block, Blocks};
 use super::inflate_thread::InflateThread;
-use super::input::Input;
+use super::random_access::Input;
 
 /// How many blocks a thread may be ahead of the next block in order. Bounds memory.
 const MAX_AHEAD: u64 = 4;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Cursor, Read};
 
-use super::warc::gzip::{self, Inflater, Start, Step};
-use super::warc::window::Window;
-use super::warc::zstd::FrameDecoder;
+use crate::warc::gzip::{self, Inflater, Start, Step};
+use crate::warc::window::Window;
+use crate::warc::zstd::FrameDecoder;
 
 /// Windows up to what `zstd --ultra` uses by default: 128 MiB.
 const ZSTD_WINDOW_LOG: u32 = 27;

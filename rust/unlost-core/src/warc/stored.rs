@@ -10,7 +10,7 @@ use super::record::Record;
 use super::text::Text;
 use super::window::Window;
 use super::zstd;
-use crate::formats::coding::{Body, BodyDecoder, BodyOptions, codings_of};
+use crate::warc::coding::{Body, BodyDecoder, BodyOptions, codings_of};
 
 /// A record whose header was read and whose body follows.
 pub struct StoredRecord<R> {

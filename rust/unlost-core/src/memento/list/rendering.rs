@@ -2,7 +2,7 @@
 
 use super::patterns::Url;
 use super::{Mementos, digits};
-use crate::formats::httpdate::{self, Digits};
+use crate::memento::httpdate::{self, Digits};
 
 /// A sink for text. Long texts are measured before they are written, so that nothing is reallocated.
 pub trait TextSink {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::url::needs_no_escape;
 use super::{MementoListBuilder, Mementos, TextSink};
-use crate::formats::httpdate;
+use crate::memento::httpdate;
 
 const MAGIC: &str = "mementos 1";
 

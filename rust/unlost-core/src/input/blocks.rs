@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::input::Input;
+use super::random_access::Input;
 use super::ranges::Ranges;
 use super::{Damage, Source, is_compressed};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::url::{has_web_host, resolve};
 use super::{MementoListBuilder, Mementos};
-use crate::formats::linkformat::{self, Fault, Memento, MementoSink, TimeMap};
+use crate::memento::link_format::{self, Fault, Memento, MementoSink, TimeMap};
 
 /// The total length of the URLs of one `TimeMap`. Relative links can expand a small text to a large one; mementos beyond
 /// the limit are dropped and counted.
@@ -42,7 +42,7 @@ impl<'a> MementoSink<'a> for Listing<'a, '_> {
 pub fn read<'a>(text: &'a [u8], archive: &str, base: &str) -> TimeMap<'a, Mementos> {
     let mut builder = MementoListBuilder::default();
     let archive = builder.archive(archive);
-    let found = linkformat::read_into(
+    let found = link_format::read_into(
         text,
         Listing {
             builder,

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use unlost_core::formats::{self, Damage, Source};
+use unlost_core::input::Damage;
+use unlost_core::input::Source;
 
 /// The maximum size of a read; larger requests return less, as with a pipe.
 const MAX_READ: usize = 1 << 20;
@@ -26,7 +27,7 @@ struct Inflated {
 impl Inflated {
     #[new]
     fn new(data: Vec<u8>) -> PyResult<Self> {
-        if !formats::is_compressed(&data) {
+        if !unlost_core::input::is_compressed(&data) {
             return Err(PyValueError::new_err("neither gzip nor zstd"));
         }
         Ok(Self {
@@ -54,5 +55,5 @@ impl Inflated {
 
 #[pyfunction]
 fn jenkins(data: &[u8]) -> u32 {
-    formats::jenkins(data)
+    unlost_core::checksum::jenkins(data)
 }

@@ -1,9 +1,9 @@
-//! Bindings of `unlost_core::formats::linkformat`.
+//! Bindings of `unlost_core::memento::link_format`.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
-use unlost_core::formats::httpdate::Digits;
-use unlost_core::formats::linkformat::{self, Fault, TimeMapLink};
+use unlost_core::memento::httpdate::Digits;
+use unlost_core::memento::link_format::{self, Fault, TimeMapLink};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_timemap, module)?)
@@ -64,9 +64,9 @@ pub fn occurred(faults: [(usize, usize); Fault::ALL.len()]) -> Vec<(&'static str
 fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
     // Other threads run meanwhile; for a short list, releasing the GIL costs more than parsing.
     let found = if body.len() < SHORT {
-        linkformat::read(body)
+        link_format::read(body)
     } else {
-        py.detach(|| linkformat::read(body))
+        py.detach(|| link_format::read(body))
     };
     // Columns, not rows: Python makes its own tuples of them, and temporary tuples would cost as much again.
     let all = &found.mementos;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::Block;
-use super::input::Input;
+use super::random_access::Input;
 
 /// How much is read at once of a line that continues after its block.
 const REST_BYTES: usize = 4096;

@@ -1,4 +1,4 @@
-//! Bindings of `unlost_core::formats::mementos`.
+//! Bindings of `unlost_core::memento::list`.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -7,12 +7,12 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyType};
-use unlost_core::formats::httpdate::{self, Digits};
-use unlost_core::formats::mementos::{
+use unlost_core::memento::httpdate::{self, Digits};
+use unlost_core::memento::list::{
     self, LengthCounter, ListEnds, MementoListBuilder, MementoRef, SliceWriter, TextSink,
 };
 
-use super::linkformat::SHORT;
+use super::link_format::SHORT;
 use crate::errors::{raise_date, raise_input, raise_usage};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -57,7 +57,7 @@ fn bytes_of(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
 /// The mementos of a page, sorted by date and URL; unique by date and URL without scheme.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct Mementos {
-    pub(super) inner: mementos::Mementos,
+    pub(crate) inner: list::Mementos,
 }
 
 /// An output format.
@@ -71,7 +71,7 @@ enum Form {
 }
 
 impl Form {
-    fn write(self, copies: &mementos::Mementos, out: &mut impl TextSink) {
+    fn write(self, copies: &list::Mementos, out: &mut impl TextSink) {
         match self {
             Self::Packed => copies.pack(out),
             Self::Link(ends) => copies.link_entries(out, ends),
@@ -141,9 +141,9 @@ impl Mementos {
             .try_iter()?
             .map(|part| Ok(part?.cast_into::<Self>()?))
             .collect::<PyResult<_>>()?;
-        let inner: Vec<&mementos::Mementos> = parts.iter().map(|part| &part.get().inner).collect();
+        let inner: Vec<&list::Mementos> = parts.iter().map(|part| &part.get().inner).collect();
         let total: usize = inner.iter().map(|part| part.len()).sum();
-        let merge = || mementos::Mementos::merge(inner.iter().copied());
+        let merge = || list::Mementos::merge(inner.iter().copied());
         let merged = if total < FEW {
             merge()
         } else {
@@ -158,7 +158,7 @@ impl Mementos {
     /// Return the mementos that `packed` serialized. Raises InputError for invalid bytes.
     #[staticmethod]
     fn unpacked(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        let unpack = || mementos::unpack(data);
+        let unpack = || list::unpack(data);
         let unpacked = if data.len() < SHORT {
             unpack()
         } else {

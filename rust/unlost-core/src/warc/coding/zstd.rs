@@ -4,7 +4,7 @@ use zstd::stream::raw::{DParameter, Decoder, Operation};
 
 use super::BLOCK_BYTES;
 use super::decoder::{ByteSink, DAMAGED, DecodeError};
-use crate::formats::warc::zstd::{MAGIC, skippable};
+use crate::warc::zstd::{MAGIC, skippable};
 
 /// Windows up to what `zstd --ultra` uses by default: 128 MiB.
 const WINDOW_LOG: u32 = 27;

@@ -7,9 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use unlost_core::formats::{self, Damage, Lines, Source, read_key_column};
+use unlost_core::index::read_key_column;
+use unlost_core::input::Damage;
+use unlost_core::input::Lines;
+use unlost_core::input::Source;
 
-use super::counted::{Counted, Counter};
+use crate::counted_file::{Counted, Counter};
 
 /// Text per batch: lines may be long, and batches are in memory.
 const BATCH_BYTES: usize = 1 << 20;
@@ -90,13 +93,13 @@ impl LineReader {
 
 #[pyfunction]
 fn is_compressed(head: &[u8]) -> bool {
-    formats::is_compressed(head)
+    unlost_core::input::is_compressed(head)
 }
 
 /// Returns the SHA-256 digest of data as hexadecimal digits. Importing hashlib takes longer than the digest.
 #[pyfunction]
 fn sha256_hex(py: Python<'_>, data: &[u8]) -> String {
-    py.detach(|| formats::sha256_hex(data))
+    py.detach(|| unlost_core::checksum::sha256_hex(data))
 }
 
 /// Decompresses a file and discards the text: the baseline of the benchmarks.

@@ -2,7 +2,7 @@
 
 use super::arc::Line;
 use super::fields::{self, Fields};
-use crate::formats::coding::codings_of;
+use crate::warc::coding::codings_of;
 
 /// One record of an archive file. Unknown values are None.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::blocks::{Block, Blocks};
-use super::input::Input;
+use super::random_access::Input;
 
 /// Blocks that are ready and waiting. More would evict each other from the processor's caches.
 const MAX_READY: usize = 3;
