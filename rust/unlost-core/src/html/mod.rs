@@ -65,7 +65,7 @@ pub enum LinkKind {
 }
 
 impl LinkKind {
-    /// Its name, as in `unlost.pages.link.Use`.
+    /// Its name, as in `unlost.html.links.LinkKind`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

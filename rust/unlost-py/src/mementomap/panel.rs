@@ -11,7 +11,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Panel>()
 }
 
-/// The status of a page, as explained in `unlost.holdings.panel`.
+/// The status of a page, as explained in `unlost.mementomap.lookup`.
 mod status {
     pub const UNCOVERED: u8 = 0;
     pub const EXCLUDED: u8 = 1;

@@ -10,10 +10,10 @@ use crate::input::Lines;
 use crate::input::Source;
 use crate::uri::{RuleSet, UriError, surt_of_uri};
 
-/// Longer lines cannot be URLs. The same as `unlost.formats.lines.MAX_LINE_BYTES`.
+/// Longer lines cannot be URLs. The same as `unlost.text_lines.MAX_LINE_BYTES`.
 const MAX_LINE_BYTES: usize = 8 << 20;
 
-/// The messages of `unlost.formats.urllist`.
+/// The messages of `unlost.text_lines`.
 const NO_COLUMN: &str = "expected more columns, or something in this one";
 const BAD_URI: &str = "expected an address, found control characters";
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Data that is not in the coding that a header names passes unchanged. Truncated data is decoded up to that point and
-//! reported as broken. `unlost.formats.contentcoding` does the same in Python; the tests compare with it.
+//! reported as broken. `unlost.http.content_encoding` does the same in Python; the tests compare with it.
 
 mod brotli;
 mod chunks;
