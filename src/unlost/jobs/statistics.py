@@ -256,9 +256,10 @@ def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
 def top_level_domain(url: str) -> str:
     """Return the top-level domain of a URL.
 
-    >>> top_level_domain("http://www.example.co.uk:8080/"), top_level_domain("http://10.0.0.1/"),
-    top_level_domain("http://[::1]/")
-    ('uk', '(address)', '(address)')
+    >>> top_level_domain("http://www.example.co.uk:8080/")
+    'uk'
+    >>> top_level_domain("http://10.0.0.1/"), top_level_domain("http://[::1]/")
+    ('(address)', '(address)')
     """
     host = ""
     try:
