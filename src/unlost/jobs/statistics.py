@@ -183,9 +183,9 @@ class JobStatistics:
         return self.months.setdefault((format_time(seconds) or "")[:7], JobGroup())
 
     def _count_uses(self, figures: Mapping[str, object]) -> None:
-        found = dict(_archive_usage(figures))
-        givers = [name for name, (recovered, _) in found.items() if recovered]
-        for name, (recovered, requests) in found.items():
+        usage = dict(_archive_usage(figures))
+        givers = [name for name, (recovered, _) in usage.items() if recovered]
+        for name, (recovered, requests) in usage.items():
             use = self.archives.setdefault(name, ArchiveUsage())
             use.jobs += 1
             use.only += givers == [name]
@@ -247,10 +247,10 @@ class JobStatistics:
 
 def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
     """Compute the statistics of all jobs, including removed ones."""
-    found = JobStatistics()
+    statistics = JobStatistics()
     for job in jobs:
-        found.count(job)
-    return found
+        statistics.count(job)
+    return statistics
 
 
 def top_level_domain(url: str) -> str:
