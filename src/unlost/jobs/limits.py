@@ -107,9 +107,10 @@ def normalize_host(url: str) -> str:
 
     URLs that recover the same site have the same normalized host.
 
-    >>> normalize_host("http://www.%62ücher.example:8080/"), normalize_host("http://0x7f.1/"),
-    normalize_host("http://[::1]:80/")
-    ('xn--bcher-kva.example', '127.0.0.1', '[::1]')
+    >>> normalize_host("http://www.%62ücher.example:8080/")
+    'xn--bcher-kva.example'
+    >>> normalize_host("http://0x7f.1/"), normalize_host("http://[::1]:80/")
+    ('127.0.0.1', '[::1]')
     """
     try:
         return _PORT.sub("", page_name(url).partition("/")[0])

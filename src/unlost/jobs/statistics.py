@@ -183,9 +183,9 @@ class JobStatistics:
         return self.months.setdefault((format_time(seconds) or "")[:7], JobGroup())
 
     def _count_uses(self, figures: Mapping[str, object]) -> None:
-        found = dict(_archive_usage(figures))
-        givers = [name for name, (recovered, _) in found.items() if recovered]
-        for name, (recovered, requests) in found.items():
+        usage = dict(_archive_usage(figures))
+        givers = [name for name, (recovered, _) in usage.items() if recovered]
+        for name, (recovered, requests) in usage.items():
             use = self.archives.setdefault(name, ArchiveUsage())
             use.jobs += 1
             use.only += givers == [name]
@@ -247,18 +247,19 @@ class JobStatistics:
 
 def compute_statistics(jobs: Iterable[Job]) -> JobStatistics:
     """Compute the statistics of all jobs, including removed ones."""
-    found = JobStatistics()
+    statistics = JobStatistics()
     for job in jobs:
-        found.count(job)
-    return found
+        statistics.count(job)
+    return statistics
 
 
 def top_level_domain(url: str) -> str:
     """Return the top-level domain of a URL.
 
-    >>> top_level_domain("http://www.example.co.uk:8080/"), top_level_domain("http://10.0.0.1/"),
-    top_level_domain("http://[::1]/")
-    ('uk', '(address)', '(address)')
+    >>> top_level_domain("http://www.example.co.uk:8080/")
+    'uk'
+    >>> top_level_domain("http://10.0.0.1/"), top_level_domain("http://[::1]/")
+    ('(address)', '(address)')
     """
     host = ""
     try:

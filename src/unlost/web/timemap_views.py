@@ -52,13 +52,13 @@ class CachedBody(NamedTuple):
         body: The body.
         etag: Its entity tag.
         headers: Headers that depend only on the result.
-        made: Creation time of the result.
+        created_at: Creation time of the result.
     """
 
     body: bytes
     etag: bytes
     headers: tuple[Header, ...]
-    made: float
+    created_at: float
 
 
 class ResponseCache:
@@ -84,7 +84,7 @@ class ResponseCache:
         key = (result.uri, form, base, options)
         cached = self._bodies.get(key)
         if cached is not None:
-            if cached.made == result.created_at:
+            if cached.created_at == result.created_at:
                 self._bodies.move_to_end(key)
                 return cached
             self._evict(key)

@@ -204,14 +204,14 @@ class JobPages:
             living = sum(now - each.seen <= _WORKER_TIMEOUT_SECONDS for each in workers)
             begin = estimate_start(place, counts[JobState.PROCESSING], living, durations)
         if job.is_offered:
-            found = found_in_figures(job.figures)
+            found = summarize_figures(job.figures)
         elif job.state is JobState.PROCESSING:
             now = await service.run_query(service.store.now)
             done = estimate_remaining(now - job.changed, job.progress.share)
             folder = service.folders.generation_folder(job.number, job.generation)
             found = await service.run_query(self._checkpoints.read, folder)
         elif job.figures:
-            found = found_in_figures(job.figures)
+            found = summarize_figures(job.figures)
         ordered = [each for form in (job.order.form, *PACKAGE_FORMATS) for each in job.packages if each.form == form]
         key = service.signer.owner_key(job.number)
         return {
@@ -328,7 +328,7 @@ class JobPages:
         return job if job is not None and (job.state is JobState.COMPLETE or job.is_offered) else None
 
 
-def found_in_figures(figures: Mapping[str, object]) -> FoundSummary:
+def summarize_figures(figures: Mapping[str, object]) -> FoundSummary:
     """Return the summary of recovered files in the figures of a job."""
     found: Any = figures
     archives = {name: each.get("recovered", 0) for name, each in found.get("archives", {}).items()}

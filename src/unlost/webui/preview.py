@@ -92,10 +92,10 @@ class PreviewPages:
         if not path and package.start:
             return RedirectResponse(f"/preview/{key}/{relative_url(package.start)}", 307, self._headers(base))
         file = self._service.folders.folder_of(job.number) / package.file
-        found = await self._service.run_query(self._packages.find_entry, file, path)
-        if found is None:
+        match = await self._service.run_query(self._packages.find_entry, file, path)
+        if match is None:
             return self._not_found(request)
-        name, entry = found
+        name, entry = match
         if name != path and path and not path.endswith("/"):
             # Relative links in the index page need the URL of the folder.
             return RedirectResponse(f"/preview/{key}/{relative_url(name)}", 307, self._headers(base))
