@@ -23,20 +23,20 @@ def pixels(picture: bytes) -> list[list[bytes]]:
     return [[chunks[b"PLTE"][3 * each : 3 * each + 3] for each in row] for row in rows]
 
 
-def test_a_picture_has_the_colours_of_its_letters() -> None:
+def test_png_has_the_colours_of_the_drawing() -> None:
     """Each letter is a square of its colour, as large as the scale says."""
     red, blue = b"\xff\0\0", b"\0\0\xff"
     assert pixels(build_png("scale 2\nr #ff0000\nb #0000ff\n\nrb\n")) == [[red, red, blue, blue]] * 2
 
 
-def test_a_document_has_its_lines() -> None:
+def test_pdf_contains_all_lines() -> None:
     """PDFium reads what was written, brackets too."""
     with DocumentReader() as documents:
         text = documents.extract_text(build_pdf(["one (1)", "two"]), DocumentKind.PDF).text
     assert text.split() == ["one", "(1)", "two"]
 
 
-def test_a_page_knows_how_deep_it_is() -> None:
+def test_relative_links_depend_on_page_depth() -> None:
     """Links of the frame lead up as many folders as the page is in."""
     assert b'href="../index.html"' in build_body("news.html", "news/", "News")
     assert b'href="index.html"' in build_body("visit.html", "visit.html", "Visit us")

@@ -66,7 +66,7 @@ class Visit:
         return found
 
 
-def test_both_sites_are_seen_and_nothing_else_is_asked_for(context: BrowserContext, address: str) -> None:
+def test_page_shows_both_sites_without_external_requests(context: BrowserContext, address: str) -> None:
     """The two home pages have all their images and styles; nobody complains; a phone is wide enough."""
     visit = Visit(context, address)
     for side, words in (("original", "Thank you to all"), ("recovered", "We are looking for forty people")):
@@ -81,13 +81,13 @@ def test_both_sites_are_seen_and_nothing_else_is_asked_for(context: BrowserConte
         assert visit.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def test_what_was_kept_opens_from_a_disk(context: BrowserContext, page_folder: Path) -> None:
+def test_kept_folder_opens_from_disk(context: BrowserContext, page_folder: Path) -> None:
     """Without anybody who serves it, both sites are seen with their images, and nobody complains."""
     visit = Visit(context, (page_folder / "index.html").as_uri())
     assert (visit.broken("original"), visit.broken("recovered"), visit.complaints) == ([], [], [])
 
 
-def test_what_did_not_come_back_is_seen_to_be_missing(context: BrowserContext, address: str) -> None:
+def test_missing_pages_are_shown_as_missing(context: BrowserContext, address: str) -> None:
     """One image on a page, and a whole page: each is there in the original; the look sees what is broken."""
     visit = Visit(context, address)
     visit.choose("Saltings")
@@ -97,7 +97,7 @@ def test_what_did_not_come_back_is_seen_to_be_missing(context: BrowserContext, a
     expect(visit.side("recovered").locator("h1")).to_have_text("Not recovered")
 
 
-def test_links_inside_lead_on_and_not_out(context: BrowserContext, address: str) -> None:
+def test_links_in_frames_stay_inside_the_site(context: BrowserContext, address: str) -> None:
     """A page of the recovered site leads to another one; what leads away is stopped before anybody is asked."""
     visit = Visit(context, address)
     visit.side("recovered").get_by_role("link", name="Links").click()
@@ -108,7 +108,7 @@ def test_links_inside_lead_on_and_not_out(context: BrowserContext, address: str)
     assert [url for url in visit.asked if not url.startswith((address, "data:"))] == []
 
 
-def test_it_shows_all_of_the_story(context: BrowserContext, address: str) -> None:
+def test_page_shows_all_results(context: BrowserContext, address: str) -> None:
     """The diagram, the time line, archives, requests, what is missing and rejected, and the command for one's own."""
     visit = Visit(context, address)
     page = visit.page
@@ -135,7 +135,7 @@ def test_it_shows_all_of_the_story(context: BrowserContext, address: str) -> Non
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Browser, address: str, page_folder: Path, scheme: Scheme) -> None:
+def test_axe_reports_no_violations(browser: Browser, address: str, page_folder: Path, scheme: Scheme) -> None:
     """Neither in the page, nor in what it leads to, nor in the lost site; and it does find what is planted."""
     with browser.new_context(color_scheme=scheme, bypass_csp=True) as context:
         page = context.new_page()

@@ -20,7 +20,7 @@ def maps(folder: Path, held: dict[str, list[str]]) -> dict[str, Path]:
     return found
 
 
-def test_requests_are_those_that_archives_saw(tmp_path: Path) -> None:
+def test_sent_requests_equal_received_requests(tmp_path: Path) -> None:
     """By maps only who has the page is asked; without them, everybody; the copies are the same."""
     held = {"a": [A, BOTH], "b": [B, BOTH]}
     with (
@@ -35,7 +35,7 @@ def test_requests_are_those_that_archives_saw(tmp_path: Path) -> None:
     assert (found.requests, found.saved, found.found, found.found_by_all, found.failed) == (4, 4, 4, 4, 0)
 
 
-def test_an_archive_that_fails_is_counted(tmp_path: Path) -> None:
+def test_failed_requests_are_counted(tmp_path: Path) -> None:
     """Nothing is raised, and what the others have is found."""
     with FakeArchive({A: [("2012", "x")]}, id="a") as a, FakeArchive({A: [("2013", "x")]}, id="b") as b:
         b.fail(Fault.unavailable())

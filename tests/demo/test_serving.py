@@ -37,7 +37,7 @@ def asked(showing: DemoServer, path: str, method: str = "GET") -> tuple[int, dic
         connection.close()
 
 
-def test_pages_of_the_site_are_in_a_sandbox(showing: DemoServer) -> None:
+def test_site_pages_are_sandboxed(showing: DemoServer) -> None:
     """Ours are not; theirs load nothing but files of the same site."""
     status, headers, body = asked(showing, "/")
     assert (status, body, headers["content-type"]) == (200, b"ours", "text/html; charset=utf-8")
@@ -50,14 +50,14 @@ def test_pages_of_the_site_are_in_a_sandbox(showing: DemoServer) -> None:
 
 
 @pytest.mark.parametrize("path", ["/.%2Frecovered/sub/", "/pairs%2F..%2Frecovered/sub/", "/%2Frecovered/sub/"])
-def test_no_spelling_of_a_path_leads_out_of_the_sandbox(showing: DemoServer, path: str) -> None:
+def test_path_variants_do_not_escape_the_sandbox(showing: DemoServer, path: str) -> None:
     """What decides is which file is given, not how somebody asks for it."""
     status, headers, body = asked(showing, path)
     assert (status, body) == (200, b"theirs")
     assert headers["content-security-policy"].startswith("sandbox; default-src 'none'")
 
 
-def test_names_with_signs_are_found(showing: DemoServer) -> None:
+def test_special_characters_in_names_are_served(showing: DemoServer) -> None:
     """Escapes of an address are read once."""
     status, headers, _ = asked(showing, "/recovered/a%3Fb%20%23c.css?x")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
@@ -76,13 +76,13 @@ def test_names_with_signs_are_found(showing: DemoServer) -> None:
         f"/{'a' * 5000}",
     ],
 )
-def test_nothing_outside_of_the_folder_is_given(showing: DemoServer, path: str) -> None:
+def test_files_outside_the_folder_are_not_served(showing: DemoServer, path: str) -> None:
     """Neither upwards nor through links; what cannot be a name is not found."""
     status, _, body = asked(showing, path)
     assert (status, b"secret" in body) == (404, False)
 
 
-def test_it_counts_what_answers_and_ends(showing: DemoServer) -> None:
+def test_count_reachable_counts_successful_responses(showing: DemoServer) -> None:
     """Pages that are there count, others do not; when the block has ended, nobody listens."""
     assert showing.count_reachable(["recovered/sub/", "recovered/none.html"]) == 1
     showing.__exit__(None, None, None)

@@ -18,7 +18,7 @@ def links_of(site: LostSite) -> set[str]:
     return {each for each in found if urlsplit(each).hostname == host}
 
 
-def test_nothing_is_broken_in_the_original() -> None:
+def test_original_has_no_broken_links() -> None:
     """Every link leads to something that the site has, and nothing is without a link."""
     had = {resource.url for resource, _ in SITE.final_resources()}
     linked = links_of(SITE)
@@ -26,7 +26,7 @@ def test_nothing_is_broken_in_the_original() -> None:
     assert had - linked == set()
 
 
-def test_no_archive_has_it_all_and_all_together_have_not() -> None:
+def test_archives_are_incomplete_alone_and_together() -> None:
     """Each has something that no other has; some things several have, and some nobody."""
     holders = {resource.url: {copy.archive for copy in resource.captures} for resource in SITE.resources}
     assert {frozenset({archive}) for archive in SITE.archives} <= {frozenset(each) for each in holders.values()}
@@ -34,7 +34,7 @@ def test_no_archive_has_it_all_and_all_together_have_not() -> None:
     assert sum(not each for each in holders.values()) == 3
 
 
-def test_bad_copies_are_newer_than_good_ones() -> None:
+def test_bad_captures_are_newer_than_good_ones() -> None:
     """The copies from after the end are those of a parked domain and of a casino, and one soft 404 is all of a page."""
     late = [copy for each in SITE.resources for copy in each.captures if copy.date > SITE.ended]
     assert len(late) == 2

@@ -21,7 +21,7 @@ def good(resource: DemoResource) -> SiteResponse | None:
     return copies[-1] if copies else None
 
 
-def test_the_newest_good_copy_of_everything_comes_back(story: DemoStory) -> None:
+def test_newest_good_captures_are_recovered(story: DemoStory) -> None:
     """Byte for byte, whatever is newer and bad; what has no good copy is missing."""
     recovered = Recovery(story.recovery)
     back = {each.url for each in recovered.resources()}
@@ -32,7 +32,7 @@ def test_the_newest_good_copy_of_everything_comes_back(story: DemoStory) -> None
             assert recovered.read(resource.url) == answer.body, resource.url
 
 
-def test_what_is_missing_and_rejected_is_told(story: DemoStory) -> None:
+def test_missing_and_rejected_resources_are_reported(story: DemoStory) -> None:
     """Two pages and an image; a parked domain, a casino and a soft 404."""
     site = story.site.url
     assert {(each.uri.removeprefix(site), each.reason) for each in story.missing} == {
@@ -47,7 +47,7 @@ def test_what_is_missing_and_rejected_is_told(story: DemoStory) -> None:
     ]
 
 
-def test_the_comparison_is_with_the_original(story: DemoStory) -> None:
+def test_recovery_is_compared_with_original(story: DemoStory) -> None:
     """Unchanged is what came back as it last was; what had left the site before is added."""
     expected = {"identical": 0, "changed": 0, "missing": 0, "added": 0}
     for resource in story.site.resources:
@@ -62,7 +62,7 @@ def test_the_comparison_is_with_the_original(story: DemoStory) -> None:
     assert 0 < expected["missing"] < expected["identical"], "an honest story: not everything, but most"
 
 
-def test_maps_save_requests_and_miss_nothing(story: DemoStory) -> None:
+def test_maps_save_requests_without_misses(story: DemoStory) -> None:
     """All questions are either sent or not, more than half are not, and every copy is found."""
     routed = story.routing
     assert routed.requests + routed.saved == len(story.site.archives) * len(story.site.resources)
@@ -71,7 +71,7 @@ def test_maps_save_requests_and_miss_nothing(story: DemoStory) -> None:
     assert (routed.found, routed.found_by_all, routed.failed) == (copies, copies, 0)
 
 
-def test_lines_say_what_the_numbers_are(told: Told) -> None:
+def test_messages_contain_the_numbers(told: Told) -> None:
     """The requests, what came back and what was rejected are in the lines."""
     text, story = "\n".join(told.lines), told.story
     assert f"{story.routing.requests} requests sent, {story.routing.saved} not sent thanks to maps" in text
@@ -81,7 +81,7 @@ def test_lines_say_what_the_numbers_are(told: Told) -> None:
     assert all(f"  {each.name}: " in text for each in story.holdings)
 
 
-def test_exported_pages_lead_to_nothing_of_the_lost_host(story: DemoStory) -> None:
+def test_export_has_no_links_to_the_lost_host(story: DemoStory) -> None:
     """Links lead to files; the original to look at is the whole of it."""
     recovered, original = story.page / "recovered", story.page / "original"
     for file in recovered.rglob("*.html"):
@@ -92,7 +92,7 @@ def test_exported_pages_lead_to_nothing_of_the_lost_host(story: DemoStory) -> No
     assert story.recovery.with_suffix(".wacz").is_file()
 
 
-def test_programs_get_the_same_numbers(story: DemoStory) -> None:
+def test_json_has_the_same_numbers(story: DemoStory) -> None:
     """The object has what the page shows."""
     found = story_json(story)
     assert found["archives_run_by"] == "unlost"
@@ -103,7 +103,7 @@ def test_programs_get_the_same_numbers(story: DemoStory) -> None:
     assert found["own_site"] == "unlost recover http://your.example/"
 
 
-def test_told_again_it_is_the_same_page(story: DemoStory, tmp_path: Path) -> None:
+def test_rendering_is_deterministic(story: DemoStory, tmp_path: Path) -> None:
     """Nothing in it depends on who answered first; the user's own folders are left alone."""
     before = os.environ.get("UNLOST_HOME")
     with run_story(tmp_path, None, lambda _: None) as again:

@@ -8,7 +8,7 @@ from unlost.demo.page import CrawlVisit, crawl_visits, render_crawl_timeline
 EARLY, LATE, END = "20080210000000", "20140901000000", "20131231000000"
 
 
-def test_visits_count_what_was_held_taken_and_rejected() -> None:
+def test_crawl_visits_count_held_taken_and_rejected_captures() -> None:
     """By archive and day, the earliest first."""
     held = [("b", LATE), ("a", EARLY), ("a", EARLY), ("a", EARLY)]
     assert crawl_visits(held, [("a", EARLY), ("a", EARLY)], [("b", LATE)]) == [
@@ -17,7 +17,7 @@ def test_visits_count_what_was_held_taken_and_rejected() -> None:
     ]
 
 
-def test_the_dark_part_of_a_disc_is_what_was_taken() -> None:
+def test_inner_disc_is_proportional_to_taken_captures() -> None:
     """Half of the copies are half of the area; a rejected one has a ring; what nobody took has no dark part."""
     svg = render_crawl_timeline([CrawlVisit("a", EARLY, 8, 4, 0), CrawlVisit("a", LATE, 1, 0, 1)], {"a": "A"}, END)
     radii = {name: [float(r) for r in re.findall(rf'class="{name}"[^/]* r="([\d.]+)"', svg)]
@@ -26,7 +26,7 @@ def test_the_dark_part_of_a_disc_is_what_was_taken() -> None:
     assert isclose(radii["taken"][0] ** 2 * 2, radii["held"][0] ** 2, rel_tol=0.02)
 
 
-def test_later_is_further_right_and_names_are_only_text() -> None:
+def test_timeline_orders_visits_and_escapes_names() -> None:
     """Before the end of the site is left of it; markup in a name is no markup."""
     svg = render_crawl_timeline([CrawlVisit("a", EARLY, 1, 1, 0), CrawlVisit("a", LATE, 1, 1, 0)], {"a": "<b>"}, END)
     early, _, late, _ = (float(x) for x in re.findall(r'cx="([\d.]+)"', svg))

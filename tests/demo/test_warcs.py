@@ -11,7 +11,7 @@ from unlost.problems import Problems
 SITE = lost_site()
 
 
-def test_indexes_and_maps_have_every_copy(tmp_path: Path) -> None:
+def test_indexes_and_maps_contain_every_capture(tmp_path: Path) -> None:
     """An index lists each copy with its date and status, and a map holds each address that its archive has."""
     holdings = write_holdings(SITE, tmp_path)
     build_maps(holdings)
@@ -23,7 +23,7 @@ def test_indexes_and_maps_have_every_copy(tmp_path: Path) -> None:
         assert all(Map.open(each.map).lookup(url).held for url, _, _ in held)
 
 
-def test_the_same_files_are_made_again(tmp_path: Path) -> None:
+def test_files_are_reproducible(tmp_path: Path) -> None:
     """No clock is in them."""
     first, second = (write_holdings(SITE, tmp_path / name) for name in ("first", "second"))
     for one, other in zip(first, second, strict=True):

@@ -28,7 +28,7 @@ pytestmark = [  # warcio leaves files open
 
 
 @pytest.mark.parametrize("ending", STARTS)
-def test_an_overlap_is_drawn_and_twice_the_same(place: Path, ending: str) -> None:
+def test_overlap_plot_is_deterministic(place: Path, ending: str) -> None:
     """In each format, without a clock in it."""
     files = [place / f"{name}{ending}" for name in "ab"]
     for file in files:
@@ -55,7 +55,7 @@ def watched(name: str) -> list[WatchedSite]:
 
 
 @pytest.mark.browser
-def test_states_of_a_watch_are_seen_and_names_are_no_formulas(tmp_path: Path) -> None:
+def test_watch_plot_shows_states_and_plain_names(tmp_path: Path) -> None:
     """The title and the key stand there as they are, also with dollars, brackets and letters that no font has."""
     plot_watch(watched(r"$\frac{1}{$ <b>\u202e\U0001f600"), tmp_path / "w.svg")
     with chromium.browser() as browser:
@@ -68,7 +68,7 @@ def test_states_of_a_watch_are_seen_and_names_are_no_formulas(tmp_path: Path) ->
     plot_watch([], tmp_path / "none.png")
 
 
-def test_coefficients_of_factors_are_drawn(tmp_path: Path) -> None:
+def test_factor_plot_shows_coefficients(tmp_path: Path) -> None:
     """Beside what is printed; also where there are no models."""
     truth = plant(tmp_path, 3, 5)
     done = unlost("report", "--factors", *map(str, truth.folders), "--plot", str(tmp_path / "f.pdf"))
@@ -77,7 +77,7 @@ def test_coefficients_of_factors_are_drawn(tmp_path: Path) -> None:
     assert unlost("report", str(truth.folders[0]), "--plot", "x.png").returncode == 2
 
 
-def test_what_cannot_be_drawn_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_plot_path_is_rejected_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another format, and a machine without matplotlib: the message says what to install."""
     with pytest.raises(UsageError, match=r"\.png, \.pdf or \.svg"):
         validate_plot_path(tmp_path / "x.gif")
@@ -87,7 +87,7 @@ def test_what_cannot_be_drawn_is_refused_before_any_work(tmp_path: Path, monkeyp
     validate_plot_path(None)
 
 
-def test_matplotlib_is_imported_by_plots_only() -> None:
+def test_only_plots_imports_matplotlib() -> None:
     """Nobody else waits for it, or needs it."""
     code = "import sys; import unlost.cli.overlap_run, unlost.cli.watch_run; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -28,7 +28,7 @@ def with_smaller_sum(pairs: int, least: int) -> list[float]:
 
 
 @pytest.mark.parametrize(("pairs", "five", "one"), CRITICAL)
-def test_the_printed_tables(pairs: int, five: int, one: int | None) -> None:
+def test_p_values_equal_published_tables(pairs: int, five: int, one: int | None) -> None:
     """A sum of the table is significant, and the next one is not."""
     for level, least in ((0.05, five), (0.01, one)):
         if least is None:
@@ -40,7 +40,7 @@ def test_the_printed_tables(pairs: int, five: int, one: int | None) -> None:
         assert inside.p <= level < outside.p
 
 
-def test_heights_of_plants() -> None:
+def test_darwins_plant_heights() -> None:
     """Darwin's crossed and selfed maize, the example that most implementations are shown with."""
     differences = [6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75]
     found = wilcoxon_signed_rank(differences, [0] * 15)
@@ -71,7 +71,7 @@ def test_ties_and_equal_pairs(pairs: list[tuple[int, int]]) -> None:
     assert (back.pairs, back.above, back.below, back.p) == (found.pairs, found.below, found.above, found.p)
 
 
-def test_many_pairs_are_near_the_exact() -> None:
+def test_normal_approximation_is_near_exact_p_value() -> None:
     """Where the normal distribution takes over, it says about the same."""
     ranks = [2 * rank for rank in range(1, MAX_EXACT_PAIRS + 1)]
     for least in range(400, 1200, 50):
@@ -79,12 +79,12 @@ def test_many_pairs_are_near_the_exact() -> None:
     assert wilcoxon_signed_rank(list(range(1, MAX_EXACT_PAIRS + 12)), [0] * (MAX_EXACT_PAIRS + 11)).p < 1e-9
 
 
-def test_what_differs_by_rounding_is_equal() -> None:
+def test_rounding_errors_count_as_ties() -> None:
     """Shares that were added up in another order are not larger or smaller."""
     assert wilcoxon_signed_rank([0.1 + 0.2], [0.3]).pairs == 0
 
 
-def test_pairs_must_match() -> None:
+def test_different_lengths_raise() -> None:
     """A measurement that is missing is not passed over."""
     with pytest.raises(ValueError, match="zip"):
         wilcoxon_signed_rank([1.0], [1.0, 2.0])

@@ -50,7 +50,7 @@ def ask(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
         return int(answer.status), {name.lower(): value for name, value in answer.headers.items()}, answer.read()
 
 
-def test_timemaps_list_the_copies_of_a_page(archive: FakeArchive) -> None:
+def test_timemap_lists_all_captures(archive: FakeArchive) -> None:
     """In link-format and as JSON, however the address is spelled; what is not held is 404."""
     problems = Problems()
     status, headers, body = ask(archive.timemap_address("http://www.LOST.example:80/page"))
@@ -63,7 +63,7 @@ def test_timemaps_list_the_copies_of_a_page(archive: FakeArchive) -> None:
     assert ask(archive.timemap_address("http://lost.example/other"))[0] == 404
 
 
-def test_the_timegate_leads_to_the_closest_copy(archive: FakeArchive) -> None:
+def test_timegate_redirects_to_closest_memento(archive: FakeArchive) -> None:
     """By Accept-Datetime, without it to the last; a date that is none is refused."""
     gate = archive.timegate_address(PAGE)
     status, headers, _ = ask(gate, Accept_Datetime="Mon, 01 Jan 2015 00:00:00 GMT")
@@ -74,7 +74,7 @@ def test_the_timegate_leads_to_the_closest_copy(archive: FakeArchive) -> None:
     assert ask(archive.timegate_address("http://lost.example/other"))[0] == 404
 
 
-def test_copies_come_back_as_they_were_captured(archive: FakeArchive) -> None:
+def test_replay_returns_captures_unchanged(archive: FakeArchive) -> None:
     """Bytes, type and status, with the date; another date leads to the closest; a redirect stays in the archive."""
     status, headers, body = ask(archive.raw_address("20140210000001", PAGE))
     assert (status, body, headers["memento-datetime"]) == (200, "<p>öld".encode(), "Mon, 10 Feb 2014 00:00:01 GMT")
@@ -86,7 +86,7 @@ def test_copies_come_back_as_they_were_captured(archive: FakeArchive) -> None:
     assert (moved[0], moved[1]["location"]) == (301, archive.raw_address("20140101000000", PAGE))
 
 
-def test_the_index_is_asked_as_the_wayback_machines(archive: FakeArchive) -> None:
+def test_cdx_server_is_compatible_with_wayback_machine(archive: FakeArchive) -> None:
     """Arrays with names in the first, by page, prefix, host and domain, between dates, a page at a time."""
     cdx = f"{archive.address}/cdx/search/cdx?output=json&url="
 
@@ -111,7 +111,7 @@ def test_the_index_is_asked_as_the_wayback_machines(archive: FakeArchive) -> Non
     assert ask(f"{archive.address}/cdx/search/cdx")[0] == 400
 
 
-def test_it_fails_as_it_is_told(archive: FakeArchive) -> None:
+def test_faults_are_simulated(archive: FakeArchive) -> None:
     """For so many requests, of some kinds, one fault behind the other; and not once it is healed."""
     place = archive.timemap_address(PAGE)
     archive.fail(Fault.unavailable(retry_after=7), times=1)
@@ -131,7 +131,7 @@ def test_it_fails_as_it_is_told(archive: FakeArchive) -> None:
     assert archive.count("timemap") == archive.count() - 1 == 8
 
 
-def test_a_delay_ends_with_the_archive() -> None:
+def test_stopping_the_archive_ends_a_delay() -> None:
     """Nobody waits for an archive that never answers once it is stopped; then connections are refused."""
     from threading import Thread
 
@@ -149,7 +149,7 @@ def test_a_delay_ends_with_the_archive() -> None:
         ask(place)
 
 
-def test_requests_are_noted(archive: FakeArchive) -> None:
+def test_requests_are_recorded(archive: FakeArchive) -> None:
     """Kind, path and headers of each are known."""
     ask(archive.timemap_address(PAGE), X_Mine="1")
     ask(f"{archive.address}/favicon.ico")
@@ -158,7 +158,7 @@ def test_requests_are_noted(archive: FakeArchive) -> None:
     assert second.kind == "other"
 
 
-def test_commands_take_its_entry(archive: FakeArchive, tmp_path: Path) -> None:
+def test_commands_accept_the_registry_entry(archive: FakeArchive, tmp_path: Path) -> None:
     """`unlost` recovers from it and asks it, of either kind."""
     home = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
     for kind in ("wayback", "memento"):
@@ -170,7 +170,7 @@ def test_commands_take_its_entry(archive: FakeArchive, tmp_path: Path) -> None:
         assert b"1 recovered" in done.stderr
 
 
-def test_what_a_test_says_wrongly_is_said_at_once() -> None:
+def test_invalid_arguments_raise_at_once() -> None:
     """Addresses, dates and kinds that are none, and an archive that is not started."""
     with pytest.raises(UriError):
         FakeArchive({"dns:example.com": [("2014",)]})
@@ -182,7 +182,7 @@ def test_what_a_test_says_wrongly_is_said_at_once() -> None:
         archive.registry_entry("flat")
 
 
-def test_connections_from_before_are_broken_once_it_is_stopped(archive: FakeArchive) -> None:
+def test_stopped_archive_resets_open_connections(archive: FakeArchive) -> None:
     """Nobody is answered by an archive that is switched off, also not on a connection that was kept."""
     connection = http.client.HTTPConnection(archive.address.removeprefix("http://"))
     connection.request("HEAD", f"/timemap/link/{PAGE}")

@@ -50,7 +50,7 @@ def _answers(requests: int, hit: float, miss: float) -> ArchiveOutcomes:
     return ArchiveOutcomes(hits, misses, requests - hits - misses)
 
 
-def test_table_3_adds_up() -> None:
+def test_totals_equal_table_3() -> None:
     """The archives of the paper come to its totals: 61,816,637 requests, 5.44 % hits, 92.92 % misses."""
     accesses = AccessStats({name: _answers(*row) for name, row in TABLE_3.items()})
     last = access_tables(accesses)["archives"].rows[-1]
@@ -58,7 +58,7 @@ def test_table_3_adds_up() -> None:
     assert access_tables(accesses)["archives"].rows[0][0] == "Internet Archive"
 
 
-def test_answers_of_the_aggregator(tmp_path: Path) -> None:
+def test_upstream_log_is_counted(tmp_path: Path) -> None:
     """Hits, misses and errors by archive; what came from the cache was not asked."""
     told: list[tuple[str, str, UpstreamOutcome, bool]] = [
         ("ia", "http://a.com/", "hit", False),
@@ -83,7 +83,7 @@ def test_answers_of_the_aggregator(tmp_path: Path) -> None:
     assert problems.counts == {"bad-json": 1}
 
 
-def test_access_logs_of_an_archive(tmp_path: Path) -> None:
+def test_access_log_is_counted(tmp_path: Path) -> None:
     """Redirects to copies are hits, 404 is a miss, the rest are errors."""
     log = tmp_path / "access.log"
     log.write_text(
@@ -103,7 +103,7 @@ def test_access_logs_of_an_archive(tmp_path: Path) -> None:
     assert accesses.missing.first(10) == [("http://b.com/", 1, 1)]
 
 
-def test_logs_of_memgator(tmp_path: Path) -> None:
+def test_memgator_log_is_counted(tmp_path: Path) -> None:
     """Lists without mementos and 404 are misses; sleeping archives are counted apart; times are told twice."""
     log = tmp_path / "memgator.log"
     stamp = "2019/01/16 10:00:00.000001"
@@ -128,7 +128,7 @@ def test_logs_of_memgator(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_archived_against_what_is_asked_for(tmp_path: Path) -> None:
+def test_matrix_compares_archived_and_requested_pages(tmp_path: Path) -> None:
     """URI-Rs by powers of ten of both; spellings of a page are one."""
     index = tmp_path / "a.cdxj"
     rows = [("com,a)/", 12), ("com,b)/x?q=1", 1), ("com,c)/", 3)]
@@ -149,7 +149,7 @@ def test_what_is_archived_against_what_is_asked_for(tmp_path: Path) -> None:
     assert cells == {(2, 2): 1, (1, 0): 1, (1, 1): 1, (0, 3): 1}
 
 
-def test_frequent_pages_are_found_in_bounded_memory(tmp_path: Path) -> None:
+def test_frequent_misses_are_found_in_bounded_memory(tmp_path: Path) -> None:
     """Of more pages than are remembered, numbers are within the error that is told."""
     dice = random.Random(3)  # noqa: S311
     wanted = [f"http://h{int(dice.paretovariate(0.6)) % 10**7}.com/" for _ in range(150_000)]
@@ -169,7 +169,7 @@ def test_frequent_pages_are_found_in_bounded_memory(tmp_path: Path) -> None:
 
 
 @given(text=st.binary(max_size=2000))
-def test_anything_can_be_a_log(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_arbitrary_bytes_are_accepted_as_log(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever stands in a log is counted or told as a problem."""
     folder = tmp_path_factory.mktemp("logs")
     log = Path(folder, "x.log")
@@ -181,6 +181,6 @@ def test_anything_can_be_a_log(text: bytes, tmp_path_factory: pytest.TempPathFac
         assert "<html" in render_access_page(accesses, None, "x")
 
 
-def test_groups_are_powers_of_ten() -> None:
+def test_magnitudes_are_powers_of_ten() -> None:
     """None, ones, tens, and all beyond in the last."""
     assert [magnitude_of(number) for number in (0, 5, 10, 999, 10**12)] == [0, 1, 2, 3, 6]

@@ -34,7 +34,7 @@ def _page(folder: Path) -> str:
 
 
 @pytest.mark.browser
-def test_it_stands_alone(browser: Browser, tmp_path: Path) -> None:
+def test_page_is_self_contained(browser: Browser, tmp_path: Path) -> None:
     """Nothing is asked for, nothing is complained about, it fits a phone, and what others wrote is text."""
     text = _page(tmp_path)
     with phone(browser) as page:
@@ -49,7 +49,7 @@ def test_it_stands_alone(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_what_is_looked_for_is_seen(browser: Browser, tmp_path: Path) -> None:
+def test_page_shows_missing_pages(browser: Browser, tmp_path: Path) -> None:
     """A picture from elsewhere, a script and a line that is too wide are found."""
     planted = '<img src="http://elsewhere.example/x.png"><div style="width: 2000px">wide</div><script></script>'
     text = _page(tmp_path).replace("<main>", f"<main>{planted}")
@@ -62,7 +62,7 @@ def test_what_is_looked_for_is_seen(browser: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) -> None:
+def test_page_is_accessible(browser: Browser, tmp_path: Path, scheme: str) -> None:
     """axe-core objects to nothing, and does object to a button without a name and to pale words."""
     file, text = tmp_path / "page.html", _page(tmp_path)
     planted = text.replace("<main>", '<main><button></button><p style="color: #999; background: #aaa">pale</p>')
@@ -73,7 +73,7 @@ def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) ->
     }
 
 
-def test_a_log_of_endless_names_takes_little_memory(tmp_path: Path) -> None:
+def test_number_of_archive_names_is_bounded(tmp_path: Path) -> None:
     """What is remembered of archives and addresses is cut, and numbers stay numbers."""
     log = tmp_path / "upstream.ndjson"
     row = {"time": "2026-01-31T12:00:00Z", "endpoint": "timemap", "reason": "routed", "outcome": "miss"}

@@ -58,7 +58,7 @@ def both(rows: Sequence[Sequence[float]]) -> tuple[RegressionModel | None, Regre
         return fit_linear(known), fit_logistic(found, chosen, known)
 
 
-def test_linear_models_agree_with_a_slow_one() -> None:
+def test_linear_model_equals_reference_implementation() -> None:
     """Coefficients and errors are those of Gauss's elimination, and near what was planted; over several blocks."""
     rows = drawn(5_000, 1, noise)
     model, _ = both([[*row[:3], row[3]] for row in rows])
@@ -70,7 +70,7 @@ def test_linear_models_agree_with_a_slow_one() -> None:
     assert [each.value for each in model.coefficients[1:]] == pytest.approx(PLANTED[1:], abs=0.02)
 
 
-def test_logistic_models_agree_with_a_slow_one() -> None:
+def test_logistic_model_equals_reference_implementation() -> None:
     """Coefficients, errors and fit are those of the obvious iteration, and the planted ones are in the intervals."""
     rows = drawn(3_000, 2, chance)
     _, model = both(rows)
@@ -86,7 +86,7 @@ def test_logistic_models_agree_with_a_slow_one() -> None:
     assert model.fit == pytest.approx(1 - deviance / nothing, rel=1e-6)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+def test_intervals_have_nominal_coverage() -> None:
     """Of many small samples, about 95 in 100 intervals have the planted coefficient in them."""
     held = total = 0
     for seed in range(60):
@@ -98,7 +98,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert 0.90 <= held / total <= 0.99
 
 
-def test_columns_that_say_the_same_are_left_out_and_named() -> None:
+def test_collinear_columns_are_omitted_and_named() -> None:
     """A sum of other columns is dropped, and the rest is the model without it."""
     rows = drawn(500, 3, chance)
     twice = [[row[0], row[1], row[0] + 3 * row[1] - 7, *row[2:]] for row in rows]
@@ -110,7 +110,7 @@ def test_columns_that_say_the_same_are_left_out_and_named() -> None:
         assert values == pytest.approx([each.value for each in without.coefficients], rel=1e-5)
 
 
-def test_columns_that_tell_everything_are_held_down_and_said_to_be() -> None:
+def test_perfect_separation_is_penalised_and_reported() -> None:
     """Where a column separates what came back, coefficients stay finite, and the model says that they are penalised."""
     rows = [[float(number % 7), float(number >= 50), float(number >= 50)] for number in range(100)]
     _, model = both(rows)
@@ -120,7 +120,7 @@ def test_columns_that_tell_everything_are_held_down_and_said_to_be() -> None:
     assert model.coefficients[2].low > 0
 
 
-def test_one_group_that_always_came_back_is_separation_too() -> None:
+def test_quasi_separation_is_penalised() -> None:
     """A column of 0 and 1 whose ones all came back has no finite odds, though others did not."""
     dice = random.Random(5)  # noqa: S311  not for secrets
     rows = [[float(number < 40), float(number < 40 or dice.random() < 0.5)] for number in range(200)]
@@ -130,13 +130,13 @@ def test_one_group_that_always_came_back_is_separation_too() -> None:
     assert 0 < model.coefficients[1].value < 50
 
 
-def test_too_few_rows_or_nothing_to_explain_give_no_model() -> None:
+def test_too_few_rows_or_constant_response_give_no_model() -> None:
     """With fewer rows than it takes, or if all came back, there is none."""
     assert both(drawn(MIN_DEGREES_OF_FREEDOM + 3, 6, chance)) == (None, None)
     assert both([[float(number), 1.0] for number in range(100)]) == (None, None)
 
 
-def test_rows_without_a_number_are_left_out_of_what_needs_it() -> None:
+def test_rows_with_missing_values_are_skipped() -> None:
     """Unknown numbers cost their rows only where the column is chosen."""
     with filled([[1.0, nan], [2.0, 5.0], [3.0, nan]]) as rows:
         assert (rows.known, list(rows.blocks([0])), list(rows.blocks([0, 1]))) == (

@@ -47,7 +47,7 @@ def found(truth: Truth, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     return report(truth, tmp_path_factory.mktemp("report"))
 
 
-def test_every_resource_is_counted_in_its_group_of_all_twelve_factors(truth: Truth, found: dict[str, Any]) -> None:
+def test_resources_are_counted_by_bin_of_all_factors(truth: Truth, found: dict[str, Any]) -> None:
     """Shares of each group are those that were planted, of all twelve factors; none is left out."""
     assert (found["resources"], found["recovered"]) == (len(truth.came), sum(truth.came))
     assert found["left_out"] == {}
@@ -73,7 +73,7 @@ def whole(truth: Truth) -> tuple[list[list[float]], list[float]]:
     return [row for row, _ in rows], [came for _, came in rows]
 
 
-def test_models_are_those_of_the_planted_rows(truth: Truth, found: dict[str, Any]) -> None:
+def test_models_equal_those_of_planted_rows(truth: Truth, found: dict[str, Any]) -> None:
     """The linear one is that of the obvious least squares; at the logistic one no change makes them likelier."""
     xs, ys = whole(truth)
     names = ["constant", *PLANTED]
@@ -93,7 +93,7 @@ def test_models_are_those_of_the_planted_rows(truth: Truth, found: dict[str, Any
         assert abs(slope) < 1e-5 * sum(map(abs, column))
 
 
-def test_the_planted_coefficients_are_recovered(found: dict[str, Any]) -> None:
+def test_planted_coefficients_are_estimated(found: dict[str, Any]) -> None:
     """All signs of what is sure are right; 95 % intervals hold the planted ones, but for one in twenty."""
     assert not found["logistic"]["is_penalised"]
     outside = []
@@ -110,7 +110,7 @@ def test_the_planted_coefficients_are_recovered(found: dict[str, Any]) -> None:
     assert len(sure) >= 8
 
 
-def test_correlations_are_pearsons(truth: Truth, found: dict[str, Any]) -> None:
+def test_correlations_are_pearson_coefficients(truth: Truth, found: dict[str, Any]) -> None:
     """Each entry of the matrix is that of the obvious formula."""
     xs, ys = whole(truth)
     columns = [*zip(*xs, strict=True), ys]
@@ -129,7 +129,7 @@ def test_correlations_are_pearsons(truth: Truth, found: dict[str, Any]) -> None:
             assert matrix[one][other] == pytest.approx(products / squares**0.5, abs=1e-6)
 
 
-def test_backlinks_and_originals_count_only_where_they_are_given(truth: Truth, tmp_path: Path) -> None:
+def test_external_data_is_used_only_if_given(truth: Truth, tmp_path: Path) -> None:
     """Without them three factors are said to be unknown, and where they are had from; what half is known of stays."""
     done = unlost("report", "--factors", *map(str, truth.folders[:4]), "--json")
     found = json.loads(done.stdout)
@@ -145,7 +145,7 @@ def test_backlinks_and_originals_count_only_where_they_are_given(truth: Truth, t
 
 
 @pytest.mark.browser
-def test_the_page_shows_all_factors_and_models(truth: Truth, page: Page, tmp_path: Path) -> None:
+def test_page_shows_all_factors_and_models(truth: Truth, page: Page, tmp_path: Path) -> None:
     """It stands alone, is not wider than a phone, and has a table for each factor and each model."""
     report(truth, tmp_path, "--html", str(tmp_path / "f.html"))
     visit = Visit(page, tmp_path / "page.html", (tmp_path / "f.html").read_text())
@@ -161,7 +161,7 @@ def test_the_page_shows_all_factors_and_models(truth: Truth, page: Page, tmp_pat
 
 
 @pytest.mark.browser
-def test_names_of_folders_do_no_harm(truth: Truth, page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_names_are_escaped(truth: Truth, page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What they have in them is shown; only the escaping keeps it from being part of the page."""
     evil = tmp_path / EVIL.replace("/", ":")
     evil.symlink_to(truth.folders[0])
