@@ -25,8 +25,7 @@ from unlost.aggregate.upstream import UpstreamClient, UpstreamResult, classify_e
 from unlost.capture import Capture
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
 from unlost.http.models import HttpClient, HttpRequest, HttpResponse
-from unlost.http.pool import ConnectTimeoutError
-from unlost.http.resolver import AddressInfo
+from unlost.http.pool import AddressInfo, ConnectTimeoutError
 from unlost.registry.models import Archive, ArchiveKind
 
 PAGE = "http://example.com/page"

@@ -8,8 +8,8 @@ from unlost import dates
 from unlost.crawl.fetcher import FetchResponse
 from unlost.errors import DateError
 from unlost.html.links import Link, scan_links
+from unlost.http.models import PRODUCT_TOKEN
 from unlost.http.url import parse_url, resolve_redirect
-from unlost.http.user_agent import PRODUCT_TOKEN
 
 _MAX_HEAD_BYTES = 512 << 10  # bytes of a page: browsers look for tags of this kind at its beginning
 _MAX_META_TAGS = 1_000  # tags that are looked at

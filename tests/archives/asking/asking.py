@@ -15,7 +15,7 @@ from unlost.http.client import ArchiveHttpClient
 from unlost.http.exchange import Timeouts
 from unlost.http.limit_store import LimitStore, MemoryLimitStore
 from unlost.http.models import HttpRequest, HttpResponse
-from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.pool import AddressInfo, literal_address_info
 from unlost.http.url import HostPort
 from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from unlost.http.resolver import AddressInfo, SystemResolver, literal_address_info
+from unlost.http.pool import AddressInfo, SystemResolver, literal_address_info
 from unlost.http.url import HostPort, is_public_ip, may_be_public_host, parse_url, registered_hosts, resolve_redirect
 from unlost.registry.models import Archive, ArchiveKind
 

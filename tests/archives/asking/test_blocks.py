@@ -14,7 +14,7 @@ from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError, OfflineError
-from unlost.http import resolver
+from unlost.http import pool
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.connectivity import Connectivity
 from unlost.http.limit_store import FileLimitStore, MemoryLimitStore
@@ -117,7 +117,7 @@ class Failing:
     def __init__(self, cause: OSError) -> None:
         self._cause = cause
 
-    async def resolve(self, host: str, port: int) -> list[resolver.AddressInfo]:
+    async def resolve(self, host: str, port: int) -> list[pool.AddressInfo]:
         """Raise the cause."""
         del host, port
         raise self._cause
@@ -258,7 +258,7 @@ def test_who_answers_after_a_block_is_trusted_again() -> None:
 def test_a_refusal_behind_a_redirect_does_not_block_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy may lead to the site that is gone: that is not the archive's doing."""
     # Nothing but loopback may be connected to in tests.
-    monkeypatch.setattr(resolver, "is_public_ip", lambda _: True)
+    monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
     gone = f"http://gone.example:{free_port()}/"
 
     async def answering(talk: Talk) -> None:

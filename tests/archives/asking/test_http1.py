@@ -10,7 +10,7 @@ from tests.archives.asking.loops import Run, run
 from tests.neighbours.faults import Talk
 from unlost.errors import FailedError
 from unlost.http import pool
-from unlost.http.resolver import SystemResolver
+from unlost.http.pool import SystemResolver
 from unlost.http.url import parse_url
 
 __all__ = ["run"]

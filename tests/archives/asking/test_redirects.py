@@ -9,7 +9,7 @@ from tests.archives.asking.asking import Names, asking, kind_of
 from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from unlost.errors import FailedError, NotNowError
-from unlost.http import resolver
+from unlost.http import pool
 from unlost.http.models import HttpRequest
 from unlost.registry.models import Archive, ArchiveKind, RateLimit, RequestKind
 
@@ -184,7 +184,7 @@ def test_who_says_to_wait_behind_a_redirect(
 ) -> None:
     """429 is for us wherever an archive leads us; 503 only at its own host, whose ports need not be registered."""
     # The same server stands for the registered place and for one that is not.
-    monkeypatch.setattr(resolver, "is_public_ip", lambda _: True)
+    monkeypatch.setattr(pool, "is_public_ip", lambda _: True)
 
     async def run() -> None:
         async with asking(ok, resolver=Names("127.0.0.1"), max_wait=5) as it:

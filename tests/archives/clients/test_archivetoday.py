@@ -17,7 +17,7 @@ from unlost.capture import Capture
 from unlost.errors import FailedError, NotNowError, UnsupportedError
 from unlost.http.client import ArchiveHttpClient
 from unlost.http.limit_store import MemoryLimitStore
-from unlost.http.resolver import AddressInfo, literal_address_info
+from unlost.http.pool import AddressInfo, literal_address_info
 from unlost.http.url import HostPort
 from unlost.registry.models import Archive, ArchiveKind
 
