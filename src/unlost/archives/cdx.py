@@ -98,6 +98,7 @@ class RecentlySeen:
     """Remembers the last distinct items, to drop duplicates in bounded memory.
 
     >>> recent = RecentlySeen()
+    >>> recent.is_new("a"), recent.is_new("b"), recent.is_new("a")
     (True, True, False)
     """
 
