@@ -11,7 +11,7 @@ from warcio.warcwriter import WARCWriter
 
 from tests.archives import collected
 from unlost.archives.base import FetchedCapture
-from unlost.archives.warc_files import ArchiveFiles
+from unlost.archives.warc_files import WarcFilesClient
 from unlost.capture import Capture
 from unlost.registry.models import Archive, ArchiveKind
 
@@ -100,6 +100,6 @@ def body_of(copy: FetchedCapture | None) -> bytes:
         return copy.body.read()
 
 
-def files(folder: Path, **options: Any) -> ArchiveFiles:  # noqa: ANN401  those of the class
+def files(folder: Path, **options: Any) -> WarcFilesClient:  # noqa: ANN401  those of the class
     """Return a folder as a repository."""
-    return ArchiveFiles(archive(folder), **options)
+    return WarcFilesClient(archive(folder), **options)

@@ -1,6 +1,6 @@
 """Responses stored by a browser, in its cache or in a HAR file, and an archive client for them.
 
-Readers of one format (chromium_cache, firefox_cache, har) yield `CachedResponse` objects; `CachedResponseArchive`
+Readers of one format (chromium_cache, firefox_cache, har) yield `CachedResponse` objects; `CachedResponseClient`
 serves the latest response of each URL as an archive client. Nothing is sent over the network.
 """
 
@@ -179,7 +179,7 @@ class _ScanStoppedError(Exception):
     """All callers were cancelled while the directory was scanned."""
 
 
-class CachedResponseArchive:
+class CachedResponseClient:
     """Archive client for a directory or file that one of the readers can read.
 
     It is scanned once, for the first call. Later changes are not noticed, and what was deleted since is missing. Of

@@ -1,6 +1,6 @@
 """Chromium's cache in its three formats: Simple (one file for each entry), Blockfile (Windows), and SQL.
 
-All formats store entries with a key, a response head and a body. `ChromiumCache` serves them as an archive.
+All formats store entries with a key, a response head and a body. `ChromiumCacheClient` serves them as an archive.
 
 docs/browser-caches.md describes the formats, what is read, and the kinds of problems.
 """
@@ -27,7 +27,7 @@ from unlost.archives.browser_cache import (
     CachedContent,
     CachedHeaders,
     CachedResponse,
-    CachedResponseArchive,
+    CachedResponseClient,
     Chunks,
     TruncatedEntryError,
     content_encoding_of,
@@ -692,7 +692,7 @@ def _accept_entry(entry: ChromiumEntry, problems: Problems, excluded_counts: Cou
     return response
 
 
-class ChromiumCache(CachedResponseArchive):
+class ChromiumCacheClient(CachedResponseClient):
     """Archive client for Chromium's cache in any format: its directory, a profile, or a directory of profiles.
 
     Raises:

@@ -52,27 +52,27 @@ def _archive_today(archive: Archive, client: HttpClient) -> ArchiveClient:
 
 
 def _files(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.warc_files import ArchiveFiles
+    from unlost.archives.warc_files import WarcFilesClient
 
-    return ArchiveFiles(archive)
+    return WarcFilesClient(archive)
 
 
 def _har(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.har import HarFiles
+    from unlost.archives.har import HarClient
 
-    return HarFiles(archive)
+    return HarClient(archive)
 
 
 def _chromium(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.chromium_cache import ChromiumCache
+    from unlost.archives.chromium_cache import ChromiumCacheClient
 
-    return ChromiumCache(archive)
+    return ChromiumCacheClient(archive)
 
 
 def _firefox(archive: Archive, _: HttpClient) -> ArchiveClient:
-    from unlost.archives.firefox_cache import FirefoxCache
+    from unlost.archives.firefox_cache import FirefoxCacheClient
 
-    return FirefoxCache(archive)
+    return FirefoxCacheClient(archive)
 
 
 _CLIENTS: dict[ArchiveKind, Callable[[Archive, HttpClient], ArchiveClient]] = {

@@ -1,6 +1,6 @@
 """Firefox's cache (`cache2`): a file for each entry, with the body first and its metadata after it.
 
-`FirefoxCache` serves it as an archive. docs/browser-caches.md describes what is read and the kinds of problems.
+`FirefoxCacheClient` serves it as an archive. docs/browser-caches.md describes what is read and the kinds of problems.
 """
 
 import re
@@ -19,7 +19,7 @@ from unlost.archives.browser_cache import (
     CachedContent,
     CachedHeaders,
     CachedResponse,
-    CachedResponseArchive,
+    CachedResponseClient,
     Chunks,
     TruncatedEntryError,
     content_encoding_of,
@@ -230,7 +230,7 @@ def _read_body(path: Path, entry: _Entry) -> Chunks:
             yield chunk[: entry.length - begin]
 
 
-class FirefoxCache(CachedResponseArchive):
+class FirefoxCacheClient(CachedResponseClient):
     """Archive client for Firefox's cache: its directory, or a profile.
 
     Raises:

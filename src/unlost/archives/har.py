@@ -1,6 +1,6 @@
 """HAR files (HTTP Archive 1.1 and 1.2) as exported by browsers: responses, and bodies where they are included.
 
-A HAR file is one JSON document of any size; its entries are located without loading it. `HarFiles` serves them as an
+A HAR file is one JSON document of any size; its entries are located without loading it. `HarClient` serves them as an
 archive. docs/browser-caches.md describes what is read and the kinds of problems.
 """
 
@@ -22,7 +22,7 @@ from unlost.archives.browser_cache import (
     CachedContent,
     CachedHeaders,
     CachedResponse,
-    CachedResponseArchive,
+    CachedResponseClient,
     Chunks,
     TruncatedEntryError,
     entry_problem,
@@ -238,15 +238,15 @@ def _open_seekable(path: Path) -> Iterator[BinaryIO]:
         if text is file:
             yield file
             return
-        with tempfile.TemporaryFile() as copy:
+        with tempfile.TemporaryFile() as decompressed:
             while chunk := text.read(_CHUNK):
-                if copy.tell() + len(chunk) > MAX_DECOMPRESSED_BYTES:
+                if decompressed.tell() + len(chunk) > MAX_DECOMPRESSED_BYTES:
                     raise _HarTooLargeError(
                         f"expected at most {MAX_DECOMPRESSED_BYTES} bytes, found more once unpacked"
                     )
-                copy.write(chunk)
-            copy.seek(0)
-            yield cast("BinaryIO", copy)
+                decompressed.write(chunk)
+            decompressed.seek(0)
+            yield cast("BinaryIO", decompressed)
 
 
 def _accept_entry(
@@ -369,7 +369,7 @@ def _codec_for(content_type: str) -> str:
     return "utf-8"
 
 
-class HarFiles(CachedResponseArchive):
+class HarClient(CachedResponseClient):
     """Archive client for a HAR file, or all in a directory, compressed (`.har.gz`) or not.
 
     Raises:

@@ -272,7 +272,7 @@ class IndexUpdater:
         return FailedError(f"{self._root}: cannot be read: {reason}", self._archive, kind)
 
 
-class ArchiveFiles:
+class WarcFilesClient:
     """Archive client for all archive files below `archive.folder`, or for a single file.
 
     The files are indexed on first use, in an SQLite file in the user's cache directory, and again when they change.

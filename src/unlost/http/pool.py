@@ -125,13 +125,13 @@ class ConnectionPool:
         self._idle: dict[object, list[tuple[HttpConnection, float]]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
 
-    def proxy_for(self, address: HttpUrl) -> ProxyServer | None:
+    def proxy_for(self, url: HttpUrl) -> ProxyServer | None:
         """Return the proxy to use for a URL, or None to connect directly."""
-        return None if self._proxy_resolver is None else _proxy_from_environment(address)
+        return None if self._proxy_resolver is None else _proxy_from_environment(url)
 
-    def take_idle(self, address: HttpUrl, proxy: ProxyServer | None) -> HttpConnection | None:
+    def take_idle(self, url: HttpUrl, proxy: ProxyServer | None) -> HttpConnection | None:
         """Return an idle connection that is still open; None if there is none."""
-        idle = self._idle.get((address.scheme, address.host_port, proxy))
+        idle = self._idle.get((url.scheme, url.host_port, proxy))
         while idle:
             connection, _ = idle.pop()
             if connection.is_open:
@@ -139,7 +139,7 @@ class ConnectionPool:
             connection.close()
         return None
 
-    async def open(self, address: HttpUrl, proxy: ProxyServer | None, seconds: float) -> HttpConnection:
+    async def open(self, url: HttpUrl, proxy: ProxyServer | None, seconds: float) -> HttpConnection:
         """Open a connection.
 
         Raises:
@@ -149,22 +149,22 @@ class ConnectionPool:
         """
         try:
             async with asyncio.timeout(seconds):
-                connection = await self._open_connection(address, proxy)
+                connection = await self._open_connection(url, proxy)
         except TimeoutError:
             raise ConnectTimeoutError("no connection in time") from None
-        connection.key = (address.scheme, address.host_port, proxy)
+        connection.key = (url.scheme, url.host_port, proxy)
         return connection
 
-    async def _open_connection(self, address: HttpUrl, proxy: ProxyServer | None) -> HttpConnection:
+    async def _open_connection(self, url: HttpUrl, proxy: ProxyServer | None) -> HttpConnection:
         if proxy is None or self._proxy_resolver is None:
-            tls = _certificate_name(address.host_port) if address.scheme == "https" else None
-            return await self._connect(address.host_port, tls, self._resolver)
+            tls = _certificate_name(url.host_port) if url.scheme == "https" else None
+            return await self._connect(url.host_port, tls, self._resolver)
         try:
             connection = await self._connect(proxy.host_port, None, self._proxy_resolver)
         except OSError as error:
             raise ProxyError(f"no connection to the proxy: {error}") from error
-        if address.scheme == "https":
-            await _open_tunnel(connection, address.host_port, proxy)
+        if url.scheme == "https":
+            await _open_tunnel(connection, url.host_port, proxy)
         return connection
 
     async def _connect(self, host_port: HostPort, tls: str | None, resolver: Resolver) -> HttpConnection:
@@ -264,9 +264,9 @@ def _certificate_name(host_port: HostPort) -> str:
     return host_port.host.rstrip(".")  # certificates name hosts without the trailing dot
 
 
-def _proxy_from_environment(address: HttpUrl) -> ProxyServer | None:
-    proxy_url = getproxies().get(address.scheme)
-    if not proxy_url or proxy_bypass(address.host_port.host):
+def _proxy_from_environment(url: HttpUrl) -> ProxyServer | None:
+    proxy_url = getproxies().get(url.scheme)
+    if not proxy_url or proxy_bypass(url.host_port.host):
         return None
     parts = urlsplit(proxy_url if "://" in proxy_url else f"http://{proxy_url}")
     try:
