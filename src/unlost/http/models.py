@@ -92,7 +92,7 @@ class HttpClient(Protocol):
     """Sends requests to archives. Implemented by `ArchiveHttpClient`."""
 
     async def send(self, archive: Archive, request: HttpRequest) -> HttpResponse:
-        """Send a request and return the response, whatever its status below 500.
+        """Send a request and return the response. Server errors are raised, unless they are captures.
 
         Waits for the archive's rate limits, obeys 429 and 503, and retries where that helps.
 

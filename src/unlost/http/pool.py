@@ -63,8 +63,8 @@ class Resolver(Protocol):
 class SystemResolver:
     """Resolves names with the system's resolver.
 
-    Threads of the resolver are few, so that concurrent look-ups of one name share a single call. Not shared between
-    event loops.
+    Concurrent look-ups of one name share a single call, because the resolver has few threads. Not shared between event
+    loops.
     """
 
     def __init__(self) -> None:
