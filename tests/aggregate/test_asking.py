@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.stubs import Archives, aggregator, an_archive, copies, hang, outcomes, timemap, until
-from tests.archives.asking.asking import HASTY
-from tests.archives.clients.sites import response
-from tests.archives.collected import make_http_client
+from tests.archives.clients.records import response
+from tests.archives.helpers import make_http_client
+from tests.archives.http.harness import HASTY
 from tests.archives.stubs import reply
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.aggregate.rounds import run
 from tests.aggregate.stubs import Fixed, outcomes, timemap, until
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
 from unlost.aggregate.aggregator import ConcurrencyLimits, MementoAggregator
 from unlost.clock import SystemClock

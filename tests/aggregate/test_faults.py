@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.aggregate.stubs import Fixed, outcomes, until
-from tests.archives.clients.sites import response
-from tests.archives.collected import make_http_client
+from tests.archives.clients.records import response
+from tests.archives.helpers import make_http_client
 from tests.neighbours import pywb
 from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.faults import Talk, faulty

@@ -8,7 +8,7 @@ import pytest
 
 from tests.aggregate.rounds import run
 from tests.aggregate.stubs import Fixed, Heard, an_archive, outcomes, timemap
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Faults, Talk, faulty
 from tests.virtual_clock import VirtualClock
 from unlost import dates

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tests.archives import collected
+from tests.archives import helpers
 from unlost.archives.base import FetchedCapture
 from unlost.archives.warc_files import WarcFilesClient
 from unlost.capture import Capture
@@ -90,7 +90,7 @@ def run(task: Coroutine[Any, Any, T]) -> T:
 
 def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
     """Return everything that a list yields."""
-    return run(collected.listed(captures))
+    return run(helpers.listed(captures))
 
 
 def body_of(copy: FetchedCapture | None) -> bytes:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archives.archive_files import files, page, write
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from unlost import dates
 from unlost.archives import datetime_negotiation

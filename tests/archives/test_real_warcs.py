@@ -11,7 +11,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.archives.archive_files import files
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
 from tests.real_data import DATA

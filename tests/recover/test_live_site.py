@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.archives.collected import collected, listed, make_http_client
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.crawl.site import Living, Page, Pages, html, living, moved, text
 from unlost.crawl.fetcher import Fetcher
 from unlost.crawl.politeness import PoliteFetcher

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.archives.archive_files import body_of
-from tests.archives.collected import collected, listed
+from tests.archives.helpers import collected, listed
 from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
 from tests.neighbours.archive_today import serving
 from tests.virtual_clock import VirtualClock

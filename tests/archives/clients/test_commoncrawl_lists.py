@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.archives.clients.crawled import HOME, UNCOLLECTED, ask, data_port, warcs
-from tests.archives.collected import collected, listed
+from tests.archives.clients.common_crawl import HOME, UNCOLLECTED, ask, data_port, warcs
+from tests.archives.helpers import collected, listed
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from unlost.archives.common_crawl import CommonCrawlClient
 from unlost.errors import FailedError, ListCutError, NotNowError

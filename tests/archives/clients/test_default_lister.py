@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.archives.clients.sites import response
-from tests.archives.collected import collected, listed, make_http_client
+from tests.archives.clients.records import response
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.neighbours.scripted import Answer, scripted

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.archives.asking.asking import HASTY
-from tests.archives.clients.sites import response
-from tests.archives.collected import collected, make_http_client
+from tests.archives.clients.records import response
+from tests.archives.helpers import collected, make_http_client
+from tests.archives.http.harness import HASTY
 from tests.neighbours import common_crawl, nginx, pywb
 from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.process import free_port

@@ -10,7 +10,7 @@ from typing import TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archives.collected import collected
+from tests.archives.helpers import collected
 from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.archives.archive_today import ArchiveTodayClient

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import brotli
 import pytest
 
-from tests.archives.clients.sites import PACKED, PAGE, record, response
-from tests.archives.collected import collected, listed, make_http_client
+from tests.archives.clients.records import PACKED, PAGE, record, response
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours import pywb
 from tests.real_data import DATA
 from unlost import uri

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.archives.collected import collected, listed, make_http_client
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives.cdx_client import PywbClient
 from unlost.errors import ExcludedError, FailedError, UnsupportedError

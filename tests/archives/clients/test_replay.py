@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives.base import FetchedCapture

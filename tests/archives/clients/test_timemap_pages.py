@@ -18,7 +18,7 @@ from tests.archives.clients.timemaps import (
     timemap,
     with_archive,
 )
-from tests.archives.collected import collected, listed
+from tests.archives.helpers import collected, listed
 from tests.archives.stubs import Answers, reply
 from tests.neighbours.scripted import Answer, Scripted
 from unlost.archives import timemap as archives_timemap

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
-from tests.archives.collected import collected, listed
+from tests.archives.helpers import collected, listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, pages
 from unlost.archives.cdx_client import WaybackClient
 from unlost.capture import Capture

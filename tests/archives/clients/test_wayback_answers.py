@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.archives.clients.wayback import PAGE, array, row, with_archive
-from tests.archives.collected import collected, listed, make_http_client
+from tests.archives.helpers import collected, listed, make_http_client
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback, pages
 from tests.virtual_clock import VirtualClock
 from unlost.archives.cdx_client import WaybackClient

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.archives.clients.wayback import PAGE, with_archive
-from tests.archives.collected import listed
+from tests.archives.helpers import listed
 from tests.neighbours.wayback_cdx import FakeWayback, Stored
 from unlost.archives.cdx_client import WaybackClient
 from unlost.http.client import ArchiveHttpClient

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.http.client import ArchiveHttpClient
 from unlost.registry.models import Archive, ArchiveKind

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback
 from unlost.http.client import ArchiveHttpClient
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.local.kept_pages import check_damage, check_pages, check_vanishing, entry
+from tests.archives.local.cached_pages import check_damage, check_pages, check_vanishing, entry
 from tests.neighbours import firefox
 from tests.neighbours.lost_site import HOME
 from unlost.archives.firefox_cache import FirefoxCacheClient, firefox_data_folder

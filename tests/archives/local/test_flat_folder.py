@@ -12,7 +12,7 @@ from pathlib import Path
 import brotli
 import pytest
 
-from tests.archives.local.kept_pages import Make, listed
+from tests.archives.local.cached_pages import Make, listed
 from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
 from unlost.archives import browser_cache, har
 from unlost.archives.base import ArchiveClient

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.local.kept_pages import HOSTS, check_damage, check_pages, entry, listed
+from tests.archives.local.cached_pages import HOSTS, check_damage, check_pages, entry, listed
 from tests.neighbours import chromium
 from tests.neighbours.lost_site import HOME
 from unlost.archives.har import HarClient

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.archives.asking.asking import Asking, asking
-from tests.archives.manners.windows import most_within
+from tests.archives.http.harness import Asking, asking
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from unlost.archives.sample_state import SampleState
 from unlost.archives.sampler import EarlyStop, FullTextSearch, SearchResultPage, SearchSampler

@@ -8,7 +8,7 @@ from threading import Timer
 
 import pytest
 
-from tests.archives.sampling.killed import commands
+from tests.archives.sampling.killable import commands
 from tests.neighbours.sampled import sampled
 
 KILLS = {"uris": 30, "search": 25}

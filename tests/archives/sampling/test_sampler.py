@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking.asking import asking
-from tests.archives.manners.windows import most_within
+from tests.archives.http.harness import asking
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.archives.base import FetchedCapture

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.manners.sharing import ARCHIVE, LIMIT, QUOTA, add_one
-from tests.archives.manners.windows import most_within
+from tests.archives.rate_limits.limit_processes import ARCHIVE, LIMIT, QUOTA, add_one
+from tests.archives.rate_limits.windows import most_within
 from unlost.errors import InputError
 from unlost.http import limit_store
 from unlost.http.limit_store import FileLimitStore, LimitStore, MemoryLimitStore
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[3]
 
 def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
     """Start a process that does something to a folder of limits."""
-    command = [sys.executable, "-m", "tests.archives.manners.sharing", *arguments]
+    command = [sys.executable, "-m", "tests.archives.rate_limits.limit_processes", *arguments]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
 
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.archives.asking.answering import OK, script
-from tests.archives.asking.asking import HASTY, asking, kind_of, told
-from tests.archives.asking.loops import Run, run
+from tests.archives.http.event_loops import Run, run
+from tests.archives.http.handlers import OK, script
+from tests.archives.http.harness import HASTY, asking, kind_of, told
 from tests.neighbours.faults import Talk
 from unlost.errors import FailedError
 from unlost.http import pool

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tests.archives.asking.answering import OK, first, reset, saying
-from tests.archives.asking.asking import HASTY, asking, kind_of
+from tests.archives.http.handlers import OK, first, reset, saying
+from tests.archives.http.harness import HASTY, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
 from unlost.http.exchange import Timeouts
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.archives.asking.answering import OK, saying, script
-from tests.archives.asking.asking import Names, asking, kind_of, told
-from tests.archives.asking.loops import Run, run
+from tests.archives.http.event_loops import Run, run
+from tests.archives.http.handlers import OK, saying, script
+from tests.archives.http.harness import Names, asking, kind_of, told
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError

@@ -8,7 +8,7 @@ import zlib
 import brotli
 import pytest
 
-from tests.archives.asking.asking import asking, kind_of
+from tests.archives.http.harness import asking, kind_of
 from tests.neighbours.faults import Talk
 
 PAGE = b"<html>" + bytes(range(256)) * 500

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking.answering import OK, first, reset
-from tests.archives.asking.asking import QUICK, Names, asking, kind_of
+from tests.archives.http.handlers import OK, first, reset
+from tests.archives.http.harness import QUICK, Names, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from tests.archives.asking.answering import ok
-from tests.archives.asking.asking import Names, asking, kind_of
-from tests.archives.manners.windows import most_within
+from tests.archives.http.handlers import ok
+from tests.archives.http.harness import Names, asking, kind_of
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from unlost.errors import FailedError, NotNowError
 from unlost.http import pool

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.archives.manners.windows import most_within
+from tests.archives.rate_limits.windows import most_within
 from unlost.http.rate_limit import (
     DAY,
     DEFAULT_SHARE,

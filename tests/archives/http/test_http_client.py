@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking.answering import ok
-from tests.archives.asking.asking import HASTY, asking
-from tests.archives.manners.windows import most_within
+from tests.archives.http.handlers import ok
+from tests.archives.http.harness import HASTY, asking
+from tests.archives.rate_limits.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from unlost._core import VERSION

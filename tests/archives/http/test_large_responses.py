@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.archives.asking.answering import first, saying
-from tests.archives.asking.asking import asking, kind_of
+from tests.archives.http.handlers import first, saying
+from tests.archives.http.harness import asking, kind_of
 from tests.neighbours.faults import Answering, Talk
 from unlost.http.exchange import Timeouts
 

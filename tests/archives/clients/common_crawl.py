@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tests.archives.archive_files import digest_of, page, revisit, write
-from tests.archives.collected import make_http_client
+from tests.archives.helpers import make_http_client
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import CommonCrawl as FakeCommonCrawl
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
